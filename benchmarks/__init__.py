@@ -1,0 +1,1 @@
+"""Measurements: swarm against plain git, in one run, side by side."""

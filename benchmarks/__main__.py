@@ -1,0 +1,73 @@
+"""``python -m benchmarks [worktrees|startup|panes|bus|all] [--quick] [--json]``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from benchmarks import panes, scratch, startup, worktrees
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def main() -> int:
+    """Measure and print."""
+    if sys.argv[1:2] == ["bus"]:  # has options of its own, and measures on a disk
+        from benchmarks import bus
+
+        return bus.main(sys.argv[2:])
+    parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure swarm against plain git.")
+    parser.add_argument("what", nargs="?", choices=("worktrees", "startup", "panes", "bus", "all"), default="all")
+    parser.add_argument("--quick", action="store_true", help="few and small: does it work at all")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    wish = parser.parse_args()
+    found: dict[str, object] = {}
+    with scratch.folder() as top:
+        found["where"] = _where(top)
+        if wish.what in ("worktrees", "all"):
+            found["worktrees"] = worktrees.run(top, quick=wish.quick)
+    if wish.what in ("startup", "all"):
+        found["startup"] = startup.run(quick=wish.quick)
+    if wish.what in ("panes", "all"):
+        found["panes"] = panes.run(quick=wish.quick)
+    print(json.dumps(found, indent=2) if wish.json else "\n".join(_text(found)))
+    return 0
+
+
+def _where(top: Path) -> dict[str, object]:
+    kind = subprocess.run(
+        ["stat", "-f", "-c", "%T", str(top)], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return {
+        "folder": str(top.parent),
+        "file_system": kind or "unknown",
+        "git": subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout.split()[2],
+        "python": platform.python_version(),
+        "processors": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def _text(found: dict[str, object]) -> list[str]:
+    where = found["where"]
+    assert isinstance(where, dict)  # made above
+    machine = f"{where['processors']} processors, load {where['load']}, git {where['git']}, Python {where['python']}"
+    lines = [
+        f"in {where['folder']} ({where['file_system']}), {machine}",
+        "medians, in turns within this run; a ratio below 1 is faster than plain git",
+    ]
+    for name, how in (("worktrees", worktrees.table), ("startup", startup.table), ("panes", panes.table)):
+        rows = found.get(name)
+        if isinstance(rows, list):
+            lines += ["", *how(rows)]
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

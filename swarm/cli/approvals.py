@@ -1,0 +1,173 @@
+"""``swarm approvals``, ``approve``, ``deny``: what agents ask to be allowed, answered from any terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm.cli.output import Answer, Output
+from swarm.cli.table import Cell, Column
+from swarm.cli.text import age, iso, plain
+from swarm.cli.verb import Run, verb
+from swarm.cli.watch import again
+
+if TYPE_CHECKING:
+    from swarm.domain.approvals import Approval
+
+_EVERY = 0.5
+_STYLES = {"open": "warn", "allowed": "good", "denied": "bad"}
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    verb(
+        root,
+        "approvals",
+        attempt="cannot show the approvals",
+        examples="swarm approvals\nswarm approvals --watch\nswarm approvals --all --json",
+    )(approvals)
+    verb(
+        root,
+        "approve",
+        attempt="cannot approve {question}",
+        examples="swarm approve kdjrtb\nswarm approve kdjrtb --rule 'Bash(npm test *)'",
+    )(approve)
+    verb(
+        root,
+        "deny",
+        attempt="cannot deny {question}",
+        examples="swarm deny kdjrtb --reason 'use the staging database'",
+    )(deny)
+
+
+def approvals(
+    run: Run,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, and show each new one as it comes.", show_default=False)
+    ] = False,
+    all: Annotated[
+        bool, typer.Option("--all", help="Also those that were answered, and by whom.", show_default=False)
+    ] = False,
+) -> Answer:
+    """Show what agents ask to be allowed and wait for, oldest first."""
+    swarm = run.open()
+    found = swarm.approvals(everything=all)
+    if watch:
+        return _watch(
+            run, lambda: swarm.approvals(everything=True), known=() if all else swarm.approvals(everything=True)
+        )
+
+    def show(output: Output) -> None:
+        if not found:
+            output.err("no agent waits for a permission")
+            return
+        _table(output, found)
+
+    hint = () if all or not found else (f"answer with: swarm approve {found[0].question.id}, or swarm deny …",)
+    return Answer({"approvals": [approval_data(one) for one in found]}, show, next=hint)
+
+
+def _watch(run: Run, look: Callable[[], Sequence[Approval]], known: Sequence[Approval]) -> Answer:
+    """Print each question when it appears and when it is over, until Ctrl-C; what is over already only if asked for."""
+    seen = {one.question.id: str(one.standing) for one in known if not one.waits}
+
+    def tell_new() -> None:
+        for one in look():
+            stand = str(one.standing)
+            if seen.get(one.question.id) != stand:
+                seen[one.question.id] = stand
+                _tell(run, one)
+
+    return again(run, tell_new, _EVERY)
+
+
+def _tell(run: Run, one: Approval) -> None:
+    if run.output.json:
+        run.output.answer(run.command, Answer({"approvals": [approval_data(one)]}, lambda _output: None))
+        return
+    question = one.question
+    who = f"{question.agent}@{question.session}"
+    run.output.out(f"{question.id}  {who}  {one.standing}  {plain(question.summary)}", _STYLES.get(one.standing, ""))
+
+
+def _table(output: Output, found: Sequence[Approval]) -> None:
+    columns = (
+        Column("ID", keep="all"),
+        Column("AGENT"),
+        Column("AGE", keep="all", right=True),
+        Column("STATE", keep="all"),
+        Column("BY", 1),
+        Column("WHAT"),
+    )
+    rows = []
+    for one in found:
+        question, answer = one.question, one.answer
+        rows.append(
+            (
+                question.id,
+                f"{question.agent}@{question.session}",
+                age(question.asked_ms),
+                Cell(str(one.standing), _STYLES.get(one.standing, "")),
+                (answer.by + (f": {answer.reason}" if answer.reason else "")) if answer else "-",
+                question.summary,
+            )
+        )
+    output.table(columns, rows)
+
+
+def approval_data(one: Approval) -> dict[str, Any]:
+    """Return a question with its answer for machines."""
+    question, answer = one.question, one.answer
+    return {
+        "id": question.id,
+        "session": question.session,
+        "agent": question.agent,
+        "state": str(one.standing),
+        "tool": question.tool,
+        "input": question.given,
+        "summary": question.summary,
+        "asked_at": iso(question.asked_ms),
+        "answered_at": iso(answer.at_ms) if answer else None,
+        "by": answer.by if answer else "",
+        "reason": answer.reason if answer else "",
+        "always": answer.always if answer else False,
+        "rule": answer.rule if answer else "",
+    }
+
+
+Question = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="Which question, or how its id begins.", show_default=False),
+]
+Reason = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; written down, and told to the agent.", show_default=False)
+]
+Always = Annotated[
+    bool, typer.Option("--always", help="The same again needs no question any more.", show_default=False)
+]
+Rule = Annotated[
+    str,
+    typer.Option("--rule", metavar="RULE", help="Nor does all that this permission rule covers.", show_default=False),
+]
+
+
+def approve(run: Run, question: Question, reason: Reason = "", always: Always = False, rule: Rule = "") -> Answer:
+    """Allow what an agent asks."""
+    return _said("allowed", run.open().approve(question, reason=reason, always=always, rule=rule))
+
+
+def deny(run: Run, question: Question, reason: Reason = "", always: Always = False, rule: Rule = "") -> Answer:
+    """Refuse what an agent asks; it is told the reason and goes on without."""
+    return _said("denied", run.open().deny(question, reason=reason, always=always, rule=rule))
+
+
+def _said(word: str, one: Approval) -> Answer:
+    question = one.question
+
+    def show(output: Output) -> None:
+        style = "good" if word == "allowed" else "bad"
+        output.out(f"{word} {question.agent}@{question.session}: {plain(question.summary)}", style)
+
+    return Answer({"approvals": [approval_data(one)]}, show)

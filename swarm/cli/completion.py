@@ -1,0 +1,210 @@
+"""Names for the shell's Tab key, from swarm's files only: no git, nothing written, no error shown."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from swarm.cli.output import write
+from swarm.cli.places import find_root
+from swarm.cli.verb import ROOT, Run
+
+if TYPE_CHECKING:
+    from swarm.domain.layout import Layout
+    from swarm.domain.model import Session
+
+_LIMIT = 1 << 24
+_SALVAGE = "refs/swarm/salvage/"
+#: What bash takes for the end of a word although our names contain it.
+_BREAKS = ("@", ":", "=")
+
+
+def _quiet(names: Callable[[Path, str], Iterator[str]]) -> Callable[..., list[str]]:
+    """Make a completion of a function ``(root, incomplete)``: it never fails, and never prints."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        with contextlib.suppress(Exception):
+            root = find_root(_directory(ctx))
+            if root is not None:
+                return [name for name in names(root, incomplete) if name.startswith(incomplete)]
+        return []
+
+    return complete
+
+
+def _directory(ctx: typer.Context) -> Path:
+    """Return where the command would work, with every ``-C`` on the line so far."""
+    levels = []
+    level: Any = ctx
+    while level is not None:
+        levels.append(level.params.get("directories") or ())
+        level = level.parent
+    return Path.cwd().joinpath(*(one for several in reversed(levels) for one in several)).absolute()
+
+
+def _layout(root: Path) -> Layout:
+    from swarm.domain.layout import Layout
+
+    return Layout(root)
+
+
+def _sessions(root: Path) -> list[Session]:
+    from swarm.store.sessions import Sessions
+
+    store = Sessions(_layout(root))
+    found = []
+    for name in store.names():
+        with contextlib.suppress(Exception):  # a broken record hides no other
+            found.append(store.get(name))
+    return [session for session in found if session is not None]
+
+
+@_quiet
+def sessions(root: Path, _incomplete: str) -> Iterator[str]:
+    """Complete session names."""
+    from swarm.store.sessions import Sessions
+
+    yield from Sessions(_layout(root)).names()
+
+
+@_quiet
+def agents(root: Path, _incomplete: str) -> Iterator[str]:
+    """Complete ``agent@session``."""
+    for session in _sessions(root):
+        for agent in session.agents:
+            yield f"{agent.name}@{session.name}"
+
+
+@_quiet
+def recipients(root: Path, incomplete: str) -> Iterator[str]:
+    """Complete the last name of a list of those who can be written to."""
+    before, comma, _ = incomplete.rpartition(",")
+    found = ["user", "parent", "all"]
+    for session in _sessions(root):
+        found += [f"{agent.name}@{session.name}" for agent in session.agents]
+        found += sorted({f"role:{agent.role}" for agent in session.agents})
+    yield from (f"{before}{comma}{name}" for name in dict.fromkeys(found))
+
+
+@_quiet
+def targets(root: Path, _incomplete: str) -> Iterator[str]:
+    """Complete ``session`` or ``session/agent``."""
+    for session in _sessions(root):
+        yield session.name
+        yield from (f"{session.name}/{agent.name}" for agent in session.agents)
+
+
+def _role_names(root: Path) -> Sequence[str]:
+    from swarm import dirs
+    from swarm.store.roles import RolePlaces, role_names
+
+    return role_names(RolePlaces.standard(root, dirs.find_dir(cwd=root)))
+
+
+@_quiet
+def roles(root: Path, _incomplete: str) -> Iterator[str]:
+    """Complete role names."""
+    yield from _role_names(root)
+
+
+@_quiet
+def role_lists(root: Path, incomplete: str) -> Iterator[str]:
+    """Complete the last role of ``a,b,c``."""
+    before, comma, _ = incomplete.rpartition(",")
+    taken = before.split(",") if comma else []
+    for name in _role_names(root):
+        if name not in taken:
+            yield f"{before}{comma}{name}"
+
+
+@_quiet
+def queues(root: Path, _incomplete: str) -> Iterator[str]:
+    """Complete the names of task queues."""
+    folder = _layout(root).state / "messages" / "queue"
+    yield from sorted(path.name for path in folder.iterdir() if (path / "reader.lock").exists())
+
+
+def _salvaged(root: Path) -> list[tuple[str, str, str]]:
+    """Return (session, agent, id) of what was saved: loose refs are folders, packed ones lines of a file."""
+    git = root / ".git"
+    found = {
+        (path.parent.parent.name, path.parent.name, path.name)
+        for path in (git / _SALVAGE).glob("*/*/*")
+        if path.is_dir() and any(path.iterdir())
+    }
+    with contextlib.suppress(OSError), (git / "packed-refs").open("rb") as file:
+        for line in os.fsdecode(file.read(_LIMIT)).splitlines():
+            _, _, ref = line.partition(" ")
+            parts = ref.removeprefix(_SALVAGE).split("/")
+            if ref.startswith(_SALVAGE) and len(parts) > 3:  # session, agent, id, part
+                found.add((parts[0], parts[1], parts[2]))
+    return sorted(found, reverse=True)
+
+
+@_quiet
+def salvaged(root: Path, incomplete: str) -> Iterator[str]:
+    """Complete ``session``, ``session/agent`` or ``session/agent@id``."""
+    found = _salvaged(root)
+    if "@" in incomplete:
+        yield from (f"{session}/{agent}@{id_}" for session, agent, id_ in found)
+        return
+    yield from sorted({session for session, _, _ in found})
+    yield from sorted({f"{session}/{agent}" for session, agent, _ in found})
+
+
+@_quiet
+def settings(_root: Path, _incomplete: str) -> Iterator[str]:
+    """Complete the keys of the configuration."""
+    from swarm.domain.settings import describe
+
+    for setting in describe():
+        yield setting.key
+
+
+# --- answering the shell -------------------------------------------------------------------------
+
+
+def answer(command: Any, run: Run) -> int:  # a class of typer's copy of click
+    """Do what the shell's completion function asks for."""
+    before = _mend_bash_words(os.environ)
+    said = io.StringIO()
+    code = 0
+    with contextlib.redirect_stdout(said):
+        try:
+            command.main(args=[], prog_name=ROOT, standalone_mode=False, obj=run)
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+    lines = [line.removeprefix(before) for line in said.getvalue().splitlines() if line]
+    write(sys.stdout, "".join(f"{line}\n" for line in lines))
+    return code
+
+
+def _mend_bash_words(environ: MutableMapping[str, str]) -> str:
+    """Join what bash took apart at ``@``, ``:`` and ``=``; return what it has of the word already."""
+    if environ.get(f"_{ROOT.upper()}_COMPLETE") != "complete_bash":
+        return ""
+    words = environ.get("COMP_WORDS", "").split("\n" if "\n" in environ.get("COMP_WORDS", "") else " ")
+    index = int(environ.get("COMP_CWORD", "0") or 0)
+    if index >= len(words):
+        words += [""] * (index - len(words) + 1)
+    last = words[index]
+    joined: list[str] = []
+    for word in words[: index + 1]:
+        glue = joined and len(joined) > 1 and (word[:1] in _BREAKS or joined[-1][-1:] in _BREAKS)
+        if glue:
+            joined[-1] += word
+        else:
+            joined.append(word)
+    if last in _BREAKS:  # the break itself is the word under the cursor
+        last = ""
+    environ["COMP_WORDS"] = " ".join(joined)
+    environ["COMP_CWORD"] = str(len(joined) - 1)
+    before = joined[-1].removesuffix(last) if last else joined[-1] if joined[-1][-1:] in _BREAKS else ""
+    return before.removesuffix("@")  # which readline takes for a part of the word, unlike the others

@@ -1,0 +1,118 @@
+"""Errors in words: what could not be done, why, what to do about it, and the code last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from swarm import fsio
+from swarm.cli.output import Output
+from swarm.cli.text import count, lines_of, place, plain
+from swarm.cli.verb import command_of
+from swarm.domain.errors import EXIT_FAILED, SAYS_ATTEMPT, Interrupted, Refused, SwarmError, UsageProblem, WorkAtRisk
+
+_MOST_ITEMS = 10
+_MOST_LINES = 20
+
+
+def explain(error: BaseException, command: str, attempt: str) -> SwarmError | None:
+    """Return *error* as one of ours, begun with what was attempted; None if it is a bug."""
+    if isinstance(error, KeyboardInterrupt):
+        error = Interrupted("interrupted by SIGINT", signum=2)
+    elif isinstance(error, OSError):
+        error = fsio.translate(error, attempt or "cannot do this")
+    if not isinstance(error, SwarmError):
+        return None
+    if attempt and not isinstance(error, Refused) and not error.message.startswith(SAYS_ATTEMPT):
+        error.preface(attempt)
+    if error.code == UsageProblem.code and not error.hint:
+        error.hint = f"swarm {command} --help"
+    return error
+
+
+def exit_code_of(error: SwarmError) -> int:
+    """Return the exit status for an error."""
+    if isinstance(error, Interrupted):
+        return 128 + int(error.facts.get("signum", 2))
+    return error.exit_code or EXIT_FAILED
+
+
+def from_usage(error: Any, command: str) -> tuple[str, UsageProblem]:
+    """Return (command, error) for what typer says about a command line; *command* is what was read of it."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        command = command_of(context)
+    message = error.format_message().strip().rstrip(".")
+    whole = f"swarm {command}".strip()
+    if context is not None and "Missing command" in message:
+        message = f"`{whole}` needs a command: {', '.join(context.command.list_commands(context))}"
+    return command, UsageProblem(message[:1].lower() + message[1:], hint=f"{whole} --help")
+
+
+def show(output: Output, command: str, error: SwarmError, code: int) -> None:
+    """Print an error in the form the user asked for."""
+    if output.json:
+        output.envelope(command, "error", code, {}, [one.as_dict() for one in _parts(error)])
+        return
+    problems = error.problems if isinstance(error, Refused) else ()
+    if len(problems) > 1:
+        attempt = _attempt_of(error).removesuffix(" has several problems")
+        output.label("error", f"{attempt}: {count(len(problems), 'problem')}", "bad")
+        for problem in problems:
+            output.item("  - ", f"{problem.message} ({problem.code})", err=True)
+    else:
+        output.label("error", error.message, "bad")
+    if isinstance(error, WorkAtRisk):
+        _show_risks(output, error.facts.get("agents", ()))
+    _show_details(output, error)
+    _show_failed(output, error.facts.get("failed", ()))
+    output.err()
+    _show_hints(output, error, problems)
+    output.label("code", error.code, "dim")
+
+
+def _parts(error: SwarmError) -> Sequence[SwarmError]:
+    return error.problems if isinstance(error, Refused) else (error,)
+
+
+def _attempt_of(error: SwarmError) -> str:
+    """Return what a ``Refused`` says before it lists its problems."""
+    listed = "; ".join(problem.message for problem in _parts(error))
+    return error.message.removesuffix(listed).rstrip(": ") or "cannot do this"
+
+
+def _show_hints(output: Output, error: SwarmError, problems: Sequence[SwarmError]) -> None:
+    hints = list(dict.fromkeys(problem.hint for problem in problems or (error,) if problem.hint))
+    if "rollback" in error.facts:
+        hints.append(f"the rollback is {error.facts['rollback']}; `swarm recover` finishes it")
+    for position, hint in enumerate(hints):
+        output.item("      " if position else "hint: ", hint, "hint", err=True, command_last=True)
+
+
+def _show_details(output: Output, error: SwarmError) -> None:
+    lines = lines_of(error.details) if error.details else []
+    if not lines or (len(lines) == 1 and lines[0].partition(": ")[2] in plain(error.message)):
+        return  # the message has said it
+    output.err()
+    _show_list(output, lines, "  ", _MOST_LINES)
+
+
+def _show_failed(output: Output, failed: Iterable[object]) -> None:
+    for one in failed:
+        name, reason = getattr(one, "name", one), getattr(one, "reason", "")
+        output.item("  - ", f"{name}" + (f": {reason}" if reason else ""), err=True)
+
+
+def _show_risks(output: Output, agents: Iterable[Any]) -> None:
+    for agent in agents:
+        output.err(f"  {plain(agent.agent)}@{plain(agent.session)}  {place(agent.path)}")
+        for risk in agent.risks:
+            output.item("    - ", risk.text, err=True)
+            _show_list(output, [plain(item) for item in risk.items], "        ", _MOST_ITEMS)
+
+
+def _show_list(output: Output, lines: Sequence[str], indent: str, most: int) -> None:
+    for line in lines[:most]:
+        output.err(f"{indent}{line}".rstrip())
+    if len(lines) > most:
+        output.err(f"{indent}… and {len(lines) - most} more")

@@ -1,0 +1,84 @@
+"""The entry of the program: what needs no library is answered here, everything else in ``app``."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # the module `typing` costs as much as everything else here
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_VERSION_WORDS = frozenset({"version", "--version"})
+#: Commands that an agent runs all the time; mostly they need no library.
+_QUICK = frozenset({"send", "inbox"})
+_HARMLESS = frozenset({"--json", "--no-color", "--quiet"})
+_ASKS_HELP: tuple[list[str], ...] = ([], ["-h"], ["--help"])
+#: Widths of the terminal for which the first page of help lies ready; from the last one on it gets no wider.
+HELP_WIDTHS = (80, 100)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    code = at_once(args)
+    if code is not None:
+        return code
+    if args and args[0] in _QUICK and "_SWARM_COMPLETE" not in os.environ:
+        from swarm.cli import quick
+
+        code = quick.run(args)
+        if code is not None:
+            return code
+    from swarm.cli.app import run
+
+    return run(args)
+
+
+def at_once(args: list[str]) -> int | None:
+    """Answer what asks for the version or the first page of help; None: it is something else."""
+    if _asks_version(args):
+        return _version(as_json="--json" in args)
+    if args in _ASKS_HELP and "_SWARM_COMPLETE" not in os.environ and (text := _help()):
+        return _print(text)
+    return None
+
+
+def _asks_version(args: list[str]) -> bool:
+    asked = [word for word in args if word in _VERSION_WORDS]
+    return len(asked) == 1 and all(word in _HARMLESS or word in _VERSION_WORDS for word in args)
+
+
+def _version(*, as_json: bool) -> int:
+    from swarm.version import __version__
+
+    text = f"swarm {__version__}\n"
+    if as_json:
+        head = '{"schema": 1, "command": "version", "status": "ok", "exit_code": 0, '
+        text = f'{head}"data": {{"version": "{__version__}"}}, "errors": []}}\n'
+    return _print(text)
+
+
+def _help() -> str:
+    """Return the first page of help if it lies ready for the width of this terminal; a test keeps it up to date."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or 0)
+        if columns <= 0:
+            columns = os.get_terminal_size(1).columns if os.isatty(1) else HELP_WIDTHS[0]
+        columns = min(columns, HELP_WIDTHS[-1])
+        path = os.path.join(os.path.dirname(__file__), f"help-{columns}.txt")
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return ""
+
+
+def _print(text: str) -> int:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except (OSError, AttributeError):
+        from swarm.cli.output import lost_output
+
+        return lost_output()
+    return 0

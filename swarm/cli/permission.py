@@ -1,0 +1,102 @@
+"""``swarm permission-request``: an agent program's hook asks here whether a tool may be used.
+
+It prints the program's own form of an answer, or nothing, and then the program asks in its pane. Whatever
+goes wrong is nothing: a hook must neither break the agent nor allow something by accident.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm.cli.output import Answer, Output
+from swarm.cli.verb import Run, verb
+
+if TYPE_CHECKING:
+    from swarm.domain.approvals import Answer as Verdict
+
+_LARGEST = 4 << 20
+#: How long a hook may take in all; the program is told the same in its settings.
+PATIENCE = 86_000.0
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the command to the tree."""
+    verb(
+        root,
+        "permission-request",
+        attempt="cannot ask for permission",
+        examples="swarm permission-request --agent developer < request.json",
+    )(permission_request)
+
+
+def permission_request(
+    run: Run,
+    agent: Annotated[
+        str, typer.Option("--agent", metavar="AGENT[@SESSION]", help="Who asks.", show_default=False)
+    ] = "",
+    wait: Annotated[
+        str, typer.Option("--wait", metavar="SECONDS", help="How long to wait for an answer.", show_default=False)
+    ] = "",
+) -> Answer:
+    """Answer a program's permission question, given on stdin as its hook gets it: rules, reviewer, a person."""
+    printed: dict[str, Any] = {}
+    try:
+        found = _decide(run, agent, float(wait or PATIENCE))
+        printed = _hook_answer(found) if found is not None else {}
+    except Exception as error:  # noqa: BLE001  # nothing may reach the program but an answer
+        _note(error)
+
+    def show(output: Output) -> None:
+        if printed:
+            output.raw(json.dumps(printed) + "\n")
+
+    return Answer({"answer": printed}, show)
+
+
+def _decide(run: Run, agent: str, wait: float) -> Verdict | None:
+    from swarm.domain.approvals import Question
+
+    asked = json.loads(sys.stdin.buffer.read(_LARGEST))
+    tool, given = asked.get("tool_name"), asked.get("tool_input")
+    if not isinstance(tool, str) or not isinstance(given, dict):
+        raise ValueError("the request names no tool")  # noqa: TRY004  # what was written there is the matter
+    name, _, session = (agent or os.environ.get("SWARM_ACTOR", "")).partition("@")
+    session = session or os.environ.get("SWARM_SESSION", "")
+    if not name or not session:
+        raise ValueError("nobody asks: give --agent, or run it as an agent")
+    question = Question("", session, name, tool, given)
+    cwd = asked.get("cwd")
+    return run.open().ask_permission(
+        question,
+        run_dir=os.environ.get("SWARM_RUN_DIR", ""),
+        cwd=cwd if isinstance(cwd, str) else "",
+        timeout=wait,
+    )
+
+
+def _hook_answer(found: Verdict) -> dict[str, Any]:
+    from swarm.domain.approvals import Verdict as Kind
+
+    if found.verdict is Kind.WITHDRAWN:
+        return {}
+    decision: dict[str, Any] = {"behavior": "allow"}
+    if found.verdict is Kind.DENY:
+        decision = {"behavior": "deny", "message": found.reason or f"denied by {found.by}"}
+    return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
+
+
+def _note(error: Exception) -> None:
+    """Leave a word where `swarm why` and a person can find it."""
+    folder = os.environ.get("SWARM_RUN_DIR", "")
+    try:
+        with (Path(folder) / "hooks.log").open("a", encoding="utf-8") as file:
+            file.write(f"{int(time.time())} permission-request: {type(error).__name__}: {error}\n")
+    except OSError:
+        return

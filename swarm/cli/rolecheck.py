@@ -1,0 +1,54 @@
+"""Checking roles: which ones, and what is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from swarm.domain.errors import Refused, SwarmError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from swarm.domain.role import Role
+    from swarm.domain.role_effects import Note
+    from swarm.store.roles import RolePlaces
+
+
+class Checked(NamedTuple):
+    """What was found about one role.
+
+    Attributes:
+        source: its file; None when it was not found by its name.
+        problems: why it cannot be used.
+        notes: what of it has no effect.
+    """
+
+    name: str
+    source: Path | None
+    problems: tuple[SwarmError, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def check_all(which: Sequence[str], places: RolePlaces, directory: Path) -> tuple[Checked, ...]:
+    """Check the named roles and files, or every role there is."""
+    from swarm.store.roles import role_names
+
+    return tuple(_check(one, places, directory) for one in which or role_names(places))
+
+
+def _check(what: str, places: RolePlaces, directory: Path) -> Checked:
+    from swarm.domain import role_effects
+    from swarm.store.roles import check_file, find_role
+
+    is_file = "/" in what or "." in what
+    source = directory / what if is_file else None
+    try:
+        role: Role = check_file(source) if source is not None else find_role(what, places)
+    except SwarmError as problem:
+        return Checked(what, source, tuple(_single(problem)))
+    return Checked(role.name, role.source, notes=role_effects.notes(role.options))
+
+
+def _single(problem: SwarmError) -> Iterator[SwarmError]:
+    yield from problem.problems if isinstance(problem, Refused) else (problem,)

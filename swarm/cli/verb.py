@@ -1,0 +1,211 @@
+"""What every command has in common: the global options, the repository, the answer."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from swarm.cli.help import Command, Group, epilog, first_line
+from swarm.cli.output import Answer, Output
+from swarm.domain.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from swarm.api import Swarm
+
+ROOT = "swarm"
+
+
+#: Of commands that make worktrees, and of those that remove them.
+NoSetup = Annotated[
+    bool,
+    typer.Option("--no-setup", help="Copy nothing into the worktrees and run no commands in them.", show_default=False),
+]
+NoTeardown = Annotated[
+    bool, typer.Option("--no-teardown", help="Run no commands before worktrees go.", show_default=False)
+]
+
+
+class Run:
+    """One invocation of the program.
+
+    Attributes:
+        output: where the words go.
+        command: the words of the command, such as ``worktree create``.
+        attempt: what the command could not do if it fails, such as ``cannot create session bugs``.
+    """
+
+    def __init__(self) -> None:
+        self.output = Output()
+        self.command = ""
+        self.attempt = ""
+        self._directory: Path | None = None
+
+    def take(self, options: Mapping[str, Any]) -> None:
+        """Take global options; ``-C`` counts from the one before."""
+        for directory in options.get("directories") or ():
+            self._directory = Path(self._directory or "", directory)
+        self.output.json |= bool(options.get("as_json"))
+        self.output.quiet |= bool(options.get("quiet"))
+        self.output.color &= not options.get("no_color")
+
+    @property
+    def directory(self) -> Path:
+        """Where the command works; the process's own directory never changes.
+
+        Raises:
+            UsageProblem: ``-C`` names no folder.
+        """
+        if self._directory is None:
+            return Path.cwd()
+        whole = Path(os.path.abspath(self._directory))  # noqa: PTH100  # links stay as they are
+        if not whole.is_dir():
+            raise UsageProblem(f"-C {self._directory}: there is no such folder", hint="check the path after -C")
+        return whole
+
+    @property
+    def named_directory(self) -> str | None:
+        """The folder after ``-C``; None when there is no ``-C``."""
+        return None if self._directory is None else str(self.directory)
+
+    def open(self) -> Swarm:
+        """Open the repository."""
+        from swarm.api import Swarm
+
+        return Swarm.open(self.directory, progress=self.output.progress)
+
+
+def _global_options(*, hidden: bool) -> dict[str, tuple[Any, Any]]:
+    """Return name → (annotation, default) of the options that every command takes."""
+
+    def option(*names: str, help: str, metavar: str | None = None) -> object:
+        return typer.Option(*names, help=help, hidden=hidden, show_default=False, metavar=metavar)
+
+    return {
+        "directories": (
+            Annotated[
+                list[str] | None,
+                option("-C", help="Work in DIR; repeated, each counts from the one before.", metavar="DIR"),
+            ],
+            None,
+        ),
+        "as_json": (Annotated[bool, option("--json", help="Print one JSON object.")], False),
+        "no_color": (Annotated[bool, option("--no-color", help="Print without colour.")], False),
+        "quiet": (Annotated[bool, option("--quiet", help="Print no progress and no suggestions.")], False),
+    }
+
+
+def signature(parameters: list[inspect.Parameter], *, hidden: bool) -> inspect.Signature:
+    """Return a command's signature for typer: its own parameters and the global options."""
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+        for name, (annotation, default) in _global_options(hidden=hidden).items()
+    ]
+    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    return inspect.Signature([context, *parameters, *shared])
+
+
+def set_signature(function: Callable[..., Any], whole: inspect.Signature) -> None:
+    """Give a function the parameters that typer shall see."""
+    function.__signature__ = whole  # type: ignore[attr-defined]  # what typer reads
+    function.__annotations__ = {name: one.annotation for name, one in whole.parameters.items()}
+
+
+def verb(
+    app: typer.Typer, name: str, *, attempt: str, examples: str, hidden: bool = False
+) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+    """Register a function ``(run, **options) -> Answer`` as the command *name* of *app*.
+
+    Args:
+        app: the group, or the whole tree.
+        name: the word the user types.
+        attempt: what failed if it fails; may name parameters, as in ``cannot lock {agent}``.
+        examples: a command a line, for the help.
+        hidden: for swarm's own use, not in the list of commands.
+    """
+
+    def register(function: Callable[..., Answer]) -> Callable[..., Answer]:
+        hints = get_type_hints(function, include_extras=True)
+        own = [
+            one.replace(annotation=hints[one.name], kind=inspect.Parameter.KEYWORD_ONLY)
+            for one in inspect.signature(function).parameters.values()
+            if one.name != "run"
+        ]
+
+        @functools.wraps(function)
+        def call(ctx: typer.Context, **given: Any) -> int:
+            run: Run = ctx.obj
+            shared = {key: given.pop(key) for key in _global_options(hidden=False)}
+            run.take(shared)
+            run.command = command_of(ctx)
+            run.attempt = attempt.format_map(given)
+            answer = function(run, **given)
+            run.output.clear_progress()
+            return run.output.answer(run.command, answer)
+
+        del call.__wrapped__  # or typer would see the parameters of both
+        set_signature(call, signature(own, hidden=False))
+        app.command(name, cls=Command, epilog=epilog(examples), short_help=first_line(function), hidden=hidden)(call)
+        return function
+
+    return register
+
+
+def group(name: str, about: str, example: str) -> typer.Typer:
+    """Return a new group of commands, which takes the global options before the command too."""
+    app = typer.Typer(
+        name=name,
+        cls=Group,
+        help=about,
+        short_help=about.rstrip("."),
+        epilog=epilog(example),
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+    )
+
+    def options(ctx: typer.Context, **given: Any) -> None:
+        run: Run = ctx.obj
+        run.take(given)
+        run.command = command_of(ctx)
+
+    set_signature(options, signature([], hidden=True))
+    app.callback()(options)
+    return app
+
+
+def command_of(ctx: typer.Context) -> str:
+    """Return the words of the command without the program's name."""
+    return ctx.command_path.removeprefix(ROOT).strip()
+
+
+def split_agent(text: str) -> tuple[str, str | None]:
+    """Read ``AGENT`` or ``AGENT@SESSION``; what is no name the library refuses."""
+    agent, at, session = text.partition("@")
+    if at and not session:
+        raise UsageProblem(f"cannot read {text!r}: there is no session after the @", hint=f"write {agent}@SESSION")
+    return agent, session if at else None
+
+
+def milliseconds(option: str, text: str | None) -> int | None:
+    """Read a duration with a unit.
+
+    Raises:
+        UsageProblem: it is none; a number without a unit would be too easy to get wrong.
+    """
+    from swarm.domain.scalars import milliseconds_from
+
+    if text is None:
+        return None
+    hint = "for example: 90s, 30m, 24h, 7d"
+    if text.replace(".", "").isdigit():
+        raise UsageProblem(f"{option} {text}: the unit is missing", hint=hint)
+    try:
+        return milliseconds_from(text)
+    except ValueError:
+        raise UsageProblem(f"{option} {text}: is not a duration", hint=hint) from None

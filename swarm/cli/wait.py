@@ -1,0 +1,63 @@
+"""``swarm wait``: until agents are idle, done or stopped, or a message comes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from swarm.cli import completion
+from swarm.cli.inbox import seconds_of
+from swarm.cli.output import Answer
+from swarm.cli.text import plain
+from swarm.cli.verb import Run, verb
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the command to the tree."""
+    verb(
+        root,
+        "wait",
+        attempt="cannot wait",
+        examples="""
+        swarm wait developer@feature-x
+        swarm wait developer reviewer --until done --timeout 30m
+        swarm wait --until message --timeout 60
+        """,
+    )(wait)
+
+
+def wait(
+    run: Run,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[AGENT[@SESSION]…]",
+            help="For whom; for messages the default is your own inbox.",
+            autocompletion=completion.agents,
+            show_default=False,
+        ),
+    ] = None,
+    until: Annotated[
+        str,
+        typer.Option(
+            "--until", metavar="STATE", help="idle, done, stopped or message; default: idle.", show_default=False
+        ),
+    ] = "",
+    timeout: Annotated[
+        str | None,
+        typer.Option(
+            "--timeout", metavar="SECONDS", help="Give up after this time, such as 90 or 30m.", show_default=False
+        ),
+    ] = None,
+    any_of: Annotated[bool, typer.Option("--any", help="Until the first of them is.", show_default=False)] = False,
+) -> Answer:
+    """Wait until all these agents are idle, done or stopped, or a message waits for them.
+
+    The exit status is 0 when it is so, 75 when the time was over, 1 when it can no longer happen.
+    """
+    wanted = until or ("idle" if agents else "message")
+    reached = run.open().wait_for(agents or (), wanted, timeout=seconds_of("--timeout", timeout), any_of=any_of)
+    data = [{"agent": one.address, "state": one.state, "detail": one.detail} for one in reached]
+    lines = [f"{one.address}: {one.state}" + (f" ({plain(one.detail)})" if one.detail else "") for one in reached]
+    return Answer({"until": wanted, "reached": data}, lambda output: output.out("\n".join(lines)))

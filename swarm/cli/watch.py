@@ -1,0 +1,28 @@
+"""What goes on until Ctrl-C: that is how one ends it, and no error."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+
+from swarm.cli.output import Answer
+from swarm.cli.verb import Run
+from swarm.domain.errors import Interrupted
+
+
+def again(run: Run, look: Callable[[], None], pause: float) -> Answer:
+    """Look again and again. People end it in silence; for machines the last line says what ended it.
+
+    Raises:
+        Interrupted: by another signal than Ctrl-C, or what is printed is for machines.
+    """
+    try:
+        while True:
+            look()
+            time.sleep(pause)
+    except Interrupted as end:
+        if run.output.json or end.facts.get("signum") != signal.SIGINT:
+            raise
+        run.output.err()  # below the ^C of the terminal
+        return Answer({}, lambda _output: None, exit_code=128 + signal.SIGINT)

@@ -1,0 +1,1 @@
+"""The parts of the demo agent; ``swarm/demo_agent.py`` is the program."""

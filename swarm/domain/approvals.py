@@ -1,0 +1,188 @@
+"""A question of an agent's program that a person answers: may it use this tool, now?
+
+The question and its answer are two files that are each written once.  Nothing answers by silence: a
+question whose asker is gone is over, and the tool was not used because of swarm.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from swarm.domain import permissions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from swarm.domain.pathrules import Place
+
+SCHEMA = 1
+#: Who answers is a person, a rule that a person made, or the reviewer of the role.
+USER, RULE, REVIEWER, PROGRAM = "user", "rule", "reviewer", "program"
+_SUMMARY = 200
+#: What of a tool's input says most to a person, first come first served.
+_TELLING = ("command", "file_path", "path", "url", "pattern", "query", "prompt", "description")
+
+
+class Verdict(StrEnum):
+    """How a question ended."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    #: It was answered in the pane, or the program does not wait for it any more.
+    WITHDRAWN = "withdrawn"
+
+
+class Standing(StrEnum):
+    """Where a question stands."""
+
+    OPEN = "open"
+    ALLOWED = "allowed"
+    DENIED = "denied"
+    WITHDRAWN = "withdrawn"
+    #: Whoever asked is gone without a word.
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a question.
+
+    Attributes:
+        by: ``user``, ``rule``, ``reviewer`` or ``program``; with a name after a colon where one is known.
+        always: it holds for every such question of the agent from now on, too.
+        rule: which those are, as a permission rule; empty: the same tool with the same input.
+    """
+
+    verdict: Verdict
+    by: str
+    reason: str = ""
+    always: bool = False
+    rule: str = ""
+    at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a program asks.
+
+    Attributes:
+        id: short enough to type.
+        tool, given: the tool, and what it would be given.
+        pid, pid_start, boot: the process that waits for the answer.
+        generation: which run of its name the agent is; what was allowed to another holds no more.
+    """
+
+    id: str
+    session: str
+    agent: str
+    tool: str
+    given: dict[str, Any]
+    asked_ms: int = 0
+    pid: int = 0
+    pid_start: int = 0
+    boot: str = ""
+    generation: str = ""
+
+    @property
+    def summary(self) -> str:
+        """The tool with what it is about, on one line."""
+        return summary_of(self.tool, self.given)
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A question as it stands now."""
+
+    question: Question
+    answer: Answer | None
+    waits: bool
+
+    @property
+    def standing(self) -> Standing:
+        """Where it stands."""
+        if self.answer is not None:
+            kinds = {Verdict.ALLOW: Standing.ALLOWED, Verdict.DENY: Standing.DENIED}
+            return kinds.get(self.answer.verdict, Standing.WITHDRAWN)
+        return Standing.OPEN if self.waits else Standing.GONE
+
+
+def standing_answer(past: Iterable[Approval], question: Question, place: Place | None = None) -> Answer | None:
+    """Return what was once answered for always to such a question of this agent; a denial wins."""
+    mine = (
+        one for one in past if _asker(one.question) == _asker(question) and one.answer is not None and one.answer.always
+    )
+    fitting = [one for one in mine if _fits(one, question, place)]
+    answers = [one.answer for one in fitting if one.answer is not None]
+    found = next((a for a in answers if a.verdict is Verdict.DENY), answers[0] if answers else None)
+    if found is None:
+        return None
+    return Answer(found.verdict, f"{RULE}:{found.by}", found.reason)
+
+
+def _asker(question: Question) -> tuple[str, str, str]:
+    return question.session, question.agent, question.generation
+
+
+def _fits(one: Approval, question: Question, place: Place | None) -> bool:
+    answer = one.answer
+    if answer is None or not answer.rule:
+        return (one.question.tool, one.question.given) == (question.tool, question.given)
+    if answer.verdict is Verdict.DENY:
+        decision = permissions.decide(permissions.Rules.parse(deny=[answer.rule]), question.tool, question.given, place)
+        return decision.behavior is permissions.Behavior.DENY
+    decision = permissions.decide(permissions.Rules.parse(allow=[answer.rule]), question.tool, question.given, place)
+    return decision.behavior is permissions.Behavior.ALLOW
+
+
+def summary_of(tool: str, given: dict[str, Any]) -> str:
+    """Return what a person needs to see of a tool's use; not yet made safe for a terminal."""
+    telling = next((given[key] for key in _TELLING if isinstance(given.get(key), str) and given[key]), "")
+    text = telling or (json.dumps(given, ensure_ascii=False, sort_keys=True) if given else "")
+    whole = f"{tool}({text})" if text else tool
+    return whole if len(whole) <= _SUMMARY else whole[: _SUMMARY - 1] + "…"
+
+
+# --- as records -----------------------------------------------------------------------------------
+
+
+def question_to_record(question: Question) -> dict[str, Any]:
+    """Return the JSON of a question."""
+    return {"schema": SCHEMA, **{name: getattr(question, name) for name in Question.__slots__}}
+
+
+def question_from_record(record: Any) -> Question:
+    """Read a question.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return Question(**_fields(record, Question, {"given": dict, "asked_ms": int, "pid": int, "pid_start": int}))
+
+
+def answer_to_record(answer: Answer) -> dict[str, Any]:
+    """Return the JSON of an answer."""
+    return {"schema": SCHEMA, **{name: getattr(answer, name) for name in Answer.__slots__}}
+
+
+def answer_from_record(record: Any) -> Answer:
+    """Read an answer.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = _fields(record, Answer, {"always": bool, "at_ms": int})
+    return Answer(**{**found, "verdict": Verdict(found["verdict"])})
+
+
+def _fields(record: Any, kind: type, kinds: dict[str, type]) -> dict[str, Any]:
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        raise ValueError("it is of another kind or a newer version")
+    names: tuple[str, ...] = kind.__slots__  # type: ignore[attr-defined]  # a dataclass with slots
+    found = {name: record.get(name) for name in names}
+    wrong = [name for name, value in found.items() if type(value) is not kinds.get(name, str)]
+    if wrong:
+        raise ValueError(f"{wrong[0]} is missing or of the wrong kind")
+    return found

@@ -1,0 +1,126 @@
+"""What deny rules forbid.  They see through more than allow rules do, and what cannot be told is asked about.
+
+A command is forbidden under every name it could run by: behind ``sudo`` and ``sh -c``, in quotes, in ``$(…)``.
+A file is forbidden under every name it has: by links, by ``..``, and as a word of a command.
+"""
+
+from __future__ import annotations
+
+from swarm.domain import pathrules
+from swarm.domain.permission_match import (
+    command_matches,
+    host_of,
+    is_for,
+    is_host,
+    is_named,
+    path_of,
+    script_of,
+    text_of,
+)
+from swarm.domain.permission_rules import EDITORS, NAMED, READERS, Behavior, Decision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from swarm.domain.pathrules import Place
+    from swarm.domain.permission_rules import Rule
+    from swarm.domain.shellparts import Part, Script
+
+_AGENTS = frozenset({"Agent", "Task"})
+
+
+def tools_of(rule: Rule) -> frozenset[str]:
+    """Return the tools that a deny rule can be about; for MCP tools the beginning of their names."""
+    if rule.tool.startswith("mcp__"):
+        return frozenset({"mcp__"})
+    for family in (EDITORS, READERS):
+        if rule.tool in family:
+            return family | ({"Bash"} if rule.pattern is not None else set())
+    return _AGENTS if rule.tool in _AGENTS else frozenset({rule.tool})
+
+
+def forbid(deny: Sequence[Rule], tool: str, given: object, place: Place) -> Decision | None:
+    """Say what deny rules say of a tool call: denied, to be asked about, or nothing.
+
+    Never raises: input of any form is judged, and asked about where it makes no sense.
+    """
+    mine = [rule for rule in deny if tool in tools_of(rule) or (tool.startswith("mcp__") and is_for(rule, tool))]
+    if not mine:
+        return None
+    script = script_of(tool, given)
+    if script is not None:
+        return _forbid_script(mine, script, place)
+    met = next((rule for rule in mine if _denies(rule, tool, given, place)), None)
+    if met is not None:
+        return _denied(met)
+    if tool == "WebFetch" and host_of(given) is None:
+        return Decision(Behavior.ASK, "its address cannot be understood, and there are rules about addresses")
+    return None
+
+
+def _denied(rule: Rule) -> Decision:
+    return Decision(Behavior.DENY, f"denied by the rule {rule.text}", rule.text)
+
+
+def _denies(rule: Rule, tool: str, given: object, place: Place) -> bool:
+    if rule.pattern is None:
+        same = (rule.tool in EDITORS and tool in EDITORS) or (rule.tool == "Read" and tool in READERS)
+        return same or is_for(rule, tool) or {rule.tool, tool} <= _AGENTS
+    if tool in EDITORS | READERS:
+        return any(pathrules.forbids(rule.pattern, path, place) for path in _paths_of(tool, given))
+    if tool == "WebFetch":
+        host = host_of(given)
+        return host is not None and is_host(rule.pattern, host, below=True)
+    return rule.tool in NAMED and is_named(rule, given)
+
+
+def _paths_of(tool: str, given: object) -> Iterator[str]:
+    path = path_of(given)
+    if path is not None:
+        yield path
+    wanted = text_of(given, "pattern" if tool == "Glob" else "glob") if tool in ("Glob", "Grep") else None
+    if wanted is not None:  # where it looks, by a pattern
+        yield wanted if path is None or wanted.startswith("/") else f"{path}/{wanted}"
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+def _forbid_script(rules: Sequence[Rule], script: Script, place: Place) -> Decision | None:
+    commands = [rule for rule in rules if rule.tool == "Bash"]
+    files = [rule for rule in rules if rule.tool != "Bash"]
+    suspects = frozenset(script.suspects()) if commands else frozenset()
+    for rule in commands:
+        if rule.pattern is None or any(command_matches(rule.pattern, text) for text in suspects):
+            return _denied(rule)
+    unclear = None
+    if files:
+        from swarm.domain import permission_files
+
+        met, unclear = permission_files.judge(files, script, place)
+        if met is not None:
+            return _denied(met)
+    if not script.understood:
+        return Decision(Behavior.ASK, "the command cannot be understood, and there are rules about commands")
+    for part in (*script.parts, *script.hidden):
+        if any(could_be(rule.pattern or "", part) for rule in commands):
+            return Decision(Behavior.ASK, f"what {shown(part.text)} does is only known when it runs")
+    return unclear
+
+
+def could_be(pattern: str, part: Part) -> bool:
+    """Whether a command that is not known in full could turn out to be what a deny rule is about."""
+    return (part.dynamic or part.globs) and (part.wraps or _overlap(pattern, part.known))
+
+
+def _overlap(pattern: str, known: str) -> bool:
+    """Whether a text that begins with *known* can be of the pattern's form."""
+    fixed = pattern.removesuffix(":*").split("*", 1)[0].rstrip()
+    return fixed.startswith(known) or known.startswith(fixed)
+
+
+def shown(text: str) -> str:
+    """Return a command fit for one line of output."""
+    line = "".join(c if c.isprintable() else " " for c in text)
+    return line if len(line) <= 60 else line[:59] + "…"

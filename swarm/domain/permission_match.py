@@ -1,0 +1,95 @@
+"""What rules and tool calls have in common, whether it is to be allowed or forbidden."""
+
+from __future__ import annotations
+
+from swarm.domain.permission_rules import NAMED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from swarm.domain.permission_rules import Rule
+    from swarm.domain.shellparts import Script
+
+
+def is_for(rule: Rule, tool: str) -> bool:
+    """Whether a rule names a tool."""
+    if not rule.tool.startswith("mcp__"):
+        return rule.tool == tool
+    if "*" in rule.tool:
+        return wild(rule.tool, tool)
+    return rule.tool == tool or (rule.tool.count("__") == 1 and tool.startswith(rule.tool + "__"))
+
+
+def wild(pattern: str, text: str) -> bool:
+    """Whether *text* is of the pattern's form, where ``*`` stands for anything; in linear time."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return text == pattern
+    last = rest.pop()
+    if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for piece in rest:
+        found = text.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
+
+
+def command_matches(pattern: str, text: str) -> bool:
+    """Whether a command is of a rule's form; ``git *`` and the older ``git:*`` are ``git`` alone as well."""
+    if pattern.endswith(":*"):
+        pattern = pattern.removesuffix(":*") + " *"
+    if pattern.endswith(" *") and wild(pattern.removesuffix(" *"), text):
+        return True
+    return wild(pattern, text)
+
+
+def text_of(given: object, *keys: str) -> str | None:
+    """Return the first of these fields; None when there is none that is text."""
+    if not isinstance(given, dict):
+        return None
+    found = (given.get(key) for key in keys)
+    return next((one for one in found if isinstance(one, str) and one), None)
+
+
+def path_of(given: object) -> str | None:
+    """Return the file that a tool is given."""
+    return text_of(given, "file_path", "notebook_path", "path")
+
+
+def host_of(given: object) -> str | None:
+    """Return the host of a tool's address in small letters; None when it is not known for sure."""
+    from urllib.parse import urlsplit
+
+    url = text_of(given, "url")
+    if url is None or not url.isprintable() or "\\" in url or " " in url:
+        return None
+    try:
+        return (urlsplit(url).hostname or "").rstrip(".").casefold()
+    except ValueError:
+        return None
+
+
+def is_host(pattern: str, host: str, *, below: bool) -> bool:
+    """Whether a host is the rule's; with *below* also one below it."""
+    wanted = pattern.removeprefix("domain:").casefold()
+    if wanted.startswith("*."):
+        return host.endswith(wanted[1:])
+    return host == wanted or (below and host.endswith("." + wanted))
+
+
+def is_named(rule: Rule, given: object) -> bool:
+    """Whether the agent or skill that is used is the rule's."""
+    name = text_of(given, NAMED.get(rule.tool, ""))
+    return name is not None and wild(rule.pattern or "", name)
+
+
+def script_of(tool: str, given: object) -> Script | None:
+    """Return the commands of a shell tool; None for any other tool."""
+    if tool != "Bash":
+        return None
+    from swarm.domain import shellparts
+
+    command = text_of(given, "command")
+    return shellparts.Script((), understood=False) if command is None else shellparts.split(command)

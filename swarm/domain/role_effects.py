@@ -1,0 +1,109 @@
+"""What of a role has no effect: nothing that a role file says may be left out in silence.
+
+Some keys swarm itself obeys whatever the program is; some only a program can obey, and not each does; some
+are read and checked, and not acted on yet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from swarm.domain import permissions
+from swarm.domain.role_fields import PermissionMode, RoleOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_RULES = frozenset({"permissions.allow", "permissions.deny"})
+#: Limits on what is counted from the record of a program; minutes and agents hold for all of them.
+_COUNTED = frozenset({"limits.tokens", "limits.cost"})
+#: What each agent program obeys; a name that is not here, obeys nothing.
+#: A heartbeat needs a program that can be seen idle: it says so in a file, its screen is known, or it is a shell.
+OBEYED: dict[str, frozenset[str]] = {
+    "claude": _RULES
+    | {"permissions.agent", "model", "permission_mode", "system_prompt", "hooks", "settings", "claude_config_dir"}
+    | {"telemetry", "heartbeat"}
+    | _COUNTED,
+    "codex": frozenset({"model", "permission_mode", "heartbeat"}) | _COUNTED,
+    "gemini": frozenset({"model", "permission_mode", "telemetry", "heartbeat"}) | _COUNTED,
+    "opencode": frozenset({"model", "permission_mode", "heartbeat"}) | _COUNTED,
+    "shell": frozenset({"heartbeat"}),
+    "demo": frozenset({"heartbeat"}),
+}
+#: What any command of the user's is given; it may make something of it.
+_ANY_COMMAND = {"command": frozenset({"telemetry"})}
+#: What is not acted on yet, and what to do meanwhile.
+NOT_YET = {
+    "worktree.enabled": "every agent works in a worktree of its own",
+    "worktree.branch_from": "give the starting point of all with `swarm start … --base`",
+    "worktree.use_detached_head": "every agent works on a branch of its own",
+}
+
+
+class Note(NamedTuple):
+    """A key without effect.
+
+    Attributes:
+        key: as in the file.
+        text: in words.
+        programs: with which agent programs; empty is all.
+    """
+
+    key: str
+    text: str
+    programs: tuple[str, ...] = ()
+
+
+def given(options: RoleOptions) -> tuple[str, ...]:
+    """Return the keys that the role's file gives, of those that could be without effect."""
+    plain = RoleOptions()
+    found = [
+        key
+        for key in ("model", "system_prompt", "hooks", "settings", "claude_config_dir", "heartbeat")
+        if getattr(options, key) != getattr(plain, key)
+    ]
+    if options.permission_mode is not PermissionMode.DEFAULT:
+        found.append("permission_mode")
+    found += [f"permissions.{key}" for key in ("allow", "deny") if getattr(options.permissions, key)]
+    if options.permissions.reviewer.enabled:
+        found.append("permissions.agent")
+    found += [f"limits.{key}" for key in ("tokens", "cost") if getattr(options.limits, key)]
+    found += ["telemetry"] if options.telemetry else []
+    wish = options.worktree
+    found += ["worktree.enabled"] if wish.enabled is False else []
+    found += ["worktree.branch_from"] if wish.branch_from else []
+    found += ["worktree.use_detached_head"] if wish.use_detached_head else []
+    return tuple(found)
+
+
+def notes(options: RoleOptions, programs: Sequence[str] = ()) -> tuple[Note, ...]:
+    """Return what has no effect with these programs.
+
+    Args:
+        programs: default: the one that the role names, or else every known one.
+    """
+    if not programs:
+        own = "command" if options.command else options.agent_type
+        programs = (own,) if own else tuple(OBEYED)
+    return (*_without_effect(options, programs), *_unknown_tools(options))
+
+
+def _without_effect(options: RoleOptions, programs: Sequence[str]) -> Iterator[Note]:
+    for key in given(options):
+        if key in NOT_YET:
+            yield Note(key, f"has no effect yet; {NOT_YET[key]}")
+            continue
+        deaf = tuple(name for name in programs if key not in {**_ANY_COMMAND, **OBEYED}.get(name, frozenset()))
+        if deaf:
+            verb = "is not enforced by" if key in _RULES or key == "permission_mode" else "has no effect with"
+            yield Note(key, f"{verb} {', '.join(deaf)}", deaf)
+
+
+def _unknown_tools(options: RoleOptions) -> Iterator[Note]:
+    for key in ("allow", "deny"):
+        for text in getattr(options.permissions, key):
+            rule = permissions.parse_rule(text)
+            if not permissions.is_known(rule):
+                yield Note(
+                    f"permissions.{key}", f"{rule.tool} is no tool that swarm knows, so the rule may never count"
+                )

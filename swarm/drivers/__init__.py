@@ -1,0 +1,1 @@
+"""The outside programs: each is known to exactly one module in here."""

@@ -1,0 +1,148 @@
+"""An agent's program as a process: what its supervisor wrote down, and how all of it is ended.
+
+Implements ``ports.Processes``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm.domain.status import OwnWords, ProgramFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from swarm.pane.facts import Process
+
+#: For how long it is no wonder that a started program has said nothing.
+_STARTING_MS = 60_000
+#: For how long it may be on its way to its first turn.
+_FIRST_TURN_MS = 120_000
+
+
+class AgentProcesses:
+    """Reads run folders and the process table."""
+
+    def facts(self, run_dir: Path) -> ProgramFacts:
+        """Return what is known of the program of a run folder. Never raises for files that are not there."""
+        from swarm.pane import facts as notes
+        from swarm.pane import proc
+
+        process = notes.read_process(run_dir)
+        ended = notes.read_exit(run_dir)
+        said = notes.read_state(run_dir)
+        stopped = _time_of(run_dir / "stop.json")
+        pending = _time_of(run_dir / "launch.json")
+        if pending:  # at its gate: what is written down is of an earlier start
+            return ProgramFacts(launched=True, stopped_ms=stopped if stopped >= pending else 0)
+        if process is None:
+            return ProgramFacts(launched=(run_dir / "role.md").exists(), stopped_ms=stopped)
+        if ended is not None and not ended.is_of(process):
+            ended = None  # of an earlier start
+        alive = ended is None and notes.alive(process)
+        return ProgramFacts(
+            launched=True,
+            pid=process.pid,
+            supervisor=process.supervisor_pid,
+            alive=alive,
+            supervised=ended is None and notes.supervised(process),
+            started_ms=process.started_ms,
+            same_boot=process.boot_id == proc.boot_id(),
+            exit_code=ended.code if ended else None,
+            exit_signal=ended.signal if ended else None,
+            exit_cause=ended.cause if ended else "",
+            ended_ms=ended.ended_ms if ended else 0,
+            said_state=said.state if said else "",
+            said_detail=said.detail if said else "",
+            said_ms=said.at_ms if said else 0,
+            said_prompt=said.prompt if said else "",
+            foreground=_holds_terminal(process.pid) if alive else None,
+            stopped_ms=stopped if stopped >= process.started_ms else 0,
+            own=own_words(run_dir, process) if alive else None,
+            asked=alive and was_asked(run_dir, process),
+            budget=_budget(run_dir, process),
+            ran_ms=process.ran_ms,
+        )
+
+    def run_aside(self, argv: Sequence[str], environ: Mapping[str, str]) -> None:
+        """Run a command of the user's that nobody waits for; one that cannot be run is no reason to fail."""
+        nothing = subprocess.DEVNULL
+        with contextlib.suppress(OSError, ValueError):
+            started = subprocess.Popen(
+                list(argv), env=dict(environ), stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+            )
+            threading.Thread(target=started.wait, daemon=True).start()  # or it would stay in the process table
+
+    def end_agent(self, run_dir: Path, stamp: str, grace: float) -> tuple[str, ...]:
+        """End the program and everything it started; return what survived."""
+        from swarm.drivers.processes import end_agent
+
+        return tuple(str(one) for one in end_agent(run_dir, stamp, grace))
+
+
+def own_words(run_dir: Path, process: Process) -> OwnWords | None:
+    """Return what a living program says in its own way; None when it has none that swarm knows."""
+    from swarm.drivers.agents import notes
+
+    told = notes.read(run_dir)
+    if told.get("program") != "claude":
+        return None
+    from swarm.drivers.agents.claude import state
+
+    said = state.read(Path(told.get("config", "")), process.pid, process.pid_start)
+    if said is not None and said.state == "waiting" and said.detail == state.FOR_PERMISSION:
+        from swarm.drivers import reviewer
+
+        if reviewer.decides(run_dir):
+            said = replace(said, state="working", detail="its reviewer decides about a tool")
+    if said is not None and said.state == "idle" and (need := state.stopped_by(run_dir)):
+        said = replace(said, state="waiting", detail=need)
+    if said is not None:
+        return replace(said, since_ms=max(said.since_ms, process.started_ms))
+    if time.time_ns() // 1_000_000 - process.started_ms > _STARTING_MS:
+        return None  # silence is no statement
+    return OwnWords(state.SOURCE, "starting", "it has not reported yet", process.started_ms)
+
+
+def was_asked(run_dir: Path, process: Process) -> bool:
+    """Whether a program was started a moment ago with a first prompt, and may not have come to it yet."""
+    from swarm.drivers.agents import notes
+
+    fresh = time.time_ns() // 1_000_000 - process.started_ms < _FIRST_TURN_MS
+    return fresh and notes.read(run_dir).get("asked") == "yes"
+
+
+def _budget(run_dir: Path, process: Process) -> str:
+    """Return in words how a program stands with its limits; empty when there is nothing to say."""
+    from swarm.pane import files
+    from swarm.pane.facts import one_line
+
+    record = files.read(str(run_dir), files.BUDGET) or {}
+    at_ms, notes = record.get("at_ms"), record.get("notes")
+    if not isinstance(at_ms, int) or at_ms < process.started_ms or not isinstance(notes, list):
+        return ""
+    over = [note for note in notes if isinstance(note, dict) and note.get("level") == "over"]
+    return one_line("; ".join(str(note.get("words")) for note in over or notes if isinstance(note, dict)))
+
+
+def _time_of(path: Path) -> int:
+    try:
+        return int(path.stat().st_mtime_ns // 1_000_000)
+    except OSError:
+        return 0
+
+
+def _holds_terminal(pid: int) -> bool | None:
+    """Whether a process is itself what its terminal runs in the foreground; None when it cannot be told."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    group, foreground = int(fields[2]), int(fields[5])
+    return None if foreground <= 0 else group == foreground

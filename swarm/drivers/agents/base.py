@@ -1,0 +1,43 @@
+"""What holds for a program of which nothing better is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from swarm.domain.errors import SwarmError
+    from swarm.domain.role_fields import RoleOptions
+    from swarm.domain.screens import Rules
+    from swarm.domain.settings import Telemetry
+
+
+class Program:
+    """The answers that most programs share; see ``ports.AgentProgram``."""
+
+    def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+        """Say what of a role the program would refuse: nothing."""
+        return iter(())
+
+    def home(self, options: RoleOptions, environ: Mapping[str, str]) -> str:
+        """Return the file that must know a folder before the program is started there: none."""
+        return ""
+
+    def introduce(self, home: str, main: Path, trees: Sequence[Path], environ: Mapping[str, str]) -> None:
+        """Answer beforehand what the program asks at its first start in a folder."""
+
+    def withdraw(self, home: str, trees: Sequence[Path]) -> None:
+        """Take that back for folders that are gone."""
+
+    def forget(self, run_dir: Path, tree: Path) -> None:
+        """The same for one agent, from what was written down at its start."""
+
+    def screens(self) -> Rules | None:
+        """Return the rules by which its state is read from its pane: none."""
+        return None
+
+    def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
+        """Return what it must be told beside OpenTelemetry's own variables to send measurements: nothing."""
+        return {}

@@ -1,0 +1,100 @@
+"""Claude Code: started without a dialog, told its role and its task, and believed in what it says of itself."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm.domain.errors import UsageProblem
+from swarm.domain.role_fields import PermissionMode
+from swarm.drivers.agents.base import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from swarm.domain.errors import SwarmError
+    from swarm.domain.panes import Launch, LaunchSpec
+    from swarm.domain.role_fields import RoleOptions
+    from swarm.domain.screens import Rules
+    from swarm.domain.settings import Telemetry
+
+
+class Claude(Program):
+    """``claude`` in interactive mode.
+
+    Args:
+        swarm_dir: the swarm directory in use; ``claude-config/default`` in it is used when it holds a login.
+    """
+
+    name = "claude"
+
+    def __init__(self, swarm_dir: Path | None = None) -> None:
+        self._swarm_dir = swarm_dir
+
+    def executable(self, environ: Mapping[str, str]) -> str:
+        """Return the program's name."""
+        return environ.get("CLAUDE_BIN") or "claude"
+
+    def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+        """Say what of a role the program would refuse, or silently ignore."""
+        from swarm.drivers.agents.claude import rules, settings
+
+        for text, why in rules.problems(options):
+            yield UsageProblem(f"cannot hold the deny rule {text[:60]!a}: it {why}")
+            return
+        for problem in settings.problems(settings.make(options, hooks=self.hooks(Path(), Path(), options), servers={})):
+            yield UsageProblem(f"Claude Code would not accept this role's {problem}")
+        if options.permission_mode is PermissionMode.BYPASS and os.geteuid() == 0 and not environ.get("IS_SANDBOX"):
+            yield UsageProblem(
+                "Claude Code refuses permission_mode bypassPermissions for root",
+                hint="start swarm as another user, or set IS_SANDBOX=1 inside a sandbox",
+            )
+
+    def launch(self, launch: Launch) -> LaunchSpec:
+        """Start a conversation under the id chosen beforehand, or take it up again."""
+        from swarm.drivers.agents.claude.launch import spec
+
+        return spec(launch, self._swarm_dir, self.hooks(launch.run_dir, launch.main, launch.options))
+
+    def hooks(self, run_dir: Path, main: Path, options: RoleOptions) -> dict[str, Sequence[Any]]:
+        """Return swarm's own hooks, in the program's form: event → list of ``{matcher, hooks}``."""
+        from swarm.drivers.agents.claude import hooks, rules
+
+        return hooks.standard(run_dir, main, guarded=bool(rules.denied(options)))
+
+    def home(self, options: RoleOptions, environ: Mapping[str, str]) -> str:
+        """Return the file that must know a folder before the program is started there."""
+        from swarm.drivers.agents.claude.launch import config_file, config_folder
+
+        return str(config_file(config_folder(options.claude_config_dir, environ, self._swarm_dir), environ))
+
+    def introduce(self, home: str, main: Path, trees: Sequence[Path], environ: Mapping[str, str]) -> None:
+        """Answer beforehand what it asks at its first start in a folder."""
+        from swarm.drivers.agents.claude import first_run
+
+        first_run.introduce(Path(home), main, trees, environ)
+
+    def withdraw(self, home: str, trees: Sequence[Path]) -> None:
+        """Take that back for folders that are gone."""
+        from swarm.drivers.agents.claude import first_run
+
+        first_run.withdraw(Path(home), trees)
+
+    def forget(self, run_dir: Path, tree: Path) -> None:
+        """The same for one agent, from what was written down at its start."""
+        from swarm.drivers.agents import notes
+
+        home = notes.read(run_dir).get("home")
+        if home:
+            self.withdraw(home, [tree])
+
+    def screens(self) -> Rules | None:
+        """Return the rules for the dialogs that come before it says anything itself."""
+        from swarm.drivers.agents.screens import load
+
+        return load(self.name)
+
+    def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
+        """Return what switches its measurements on; it sends prompts only when told to."""
+        return {"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_LOG_USER_PROMPTS": "1" if wish.prompts else "0"}

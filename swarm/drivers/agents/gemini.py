@@ -1,0 +1,78 @@
+"""Gemini CLI: started in its terminal interface under a conversation id chosen beforehand.
+
+Nothing is written into the user's ``~/.gemini`` or the worktree.  The program has no option for instructions and
+takes settings only from folders that nobody else may write to, so the role's text opens the first prompt.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm.domain.panes import LaunchSpec
+from swarm.domain.role_fields import PermissionMode
+from swarm.drivers.agents import told
+from swarm.drivers.agents.base import Program
+from swarm.drivers.agents.notes import note
+from swarm.drivers.agents.screens import load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from swarm.domain.panes import Launch
+    from swarm.domain.screens import Rules
+    from swarm.domain.settings import Telemetry
+
+_MODES = {
+    PermissionMode.DEFAULT: "default",
+    PermissionMode.ACCEPT_EDITS: "auto_edit",
+    PermissionMode.AUTO: "auto_edit",
+    PermissionMode.PLAN: "plan",
+    PermissionMode.DONT_ASK: "default",
+    PermissionMode.BYPASS: "yolo",
+}
+
+
+class Gemini(Program):
+    """``gemini``."""
+
+    name = "gemini"
+
+    def executable(self, environ: Mapping[str, str]) -> str:
+        """Return the program's name."""
+        return self.name
+
+    def launch(self, launch: Launch) -> LaunchSpec:
+        """Start a conversation under the id chosen beforehand, or take it up again."""
+        resume = launch.resume and _has_conversation(launch)
+        argv = [launch.executable, "--resume" if resume else "--session-id", launch.conversation]
+        argv += ["--skip-trust", "--approval-mode", _MODES[launch.options.permission_mode]]
+        if launch.options.model:
+            argv += ["--model", launch.options.model]
+        asked = not resume
+        if asked:
+            argv.append(f"--prompt-interactive={_first(launch)}")
+        return LaunchSpec(tuple(argv), {}, note(self.name, asked="yes" if asked else "no"))
+
+    def screens(self) -> Rules | None:
+        """Its state is read from its title, and from the questions on its screen."""
+        return load(self.name)
+
+    def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
+        """Return its own variables; the address it takes from OpenTelemetry's. By itself it would send prompts."""
+        return {
+            "GEMINI_TELEMETRY_ENABLED": "true",
+            "GEMINI_TELEMETRY_TARGET": "local",
+            "GEMINI_TELEMETRY_OTLP_PROTOCOL": wish.protocol.partition("/")[0],
+            "GEMINI_TELEMETRY_LOG_PROMPTS": str(wish.prompts).lower(),
+        }
+
+
+def _has_conversation(launch: Launch) -> bool:
+    home = Path(launch.environ.get("HOME") or "~").expanduser()
+    return any(home.glob(f".gemini/tmp/*/chats/session-*-{launch.conversation[:8]}.json*"))
+
+
+def _first(launch: Launch) -> str:
+    task = told.prompt(launch) if launch.task else "There is no task yet. Answer only that you are ready."
+    return f"{told.role(launch).strip()}\n\nThat is who you are in all of this conversation. Your task:\n\n{task}"

@@ -1,0 +1,24 @@
+"""What swarm writes into an agent's run folder about its program, to know later where to look for its words."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from swarm.pane import files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE = "program.json"
+
+
+def note(program: str, **facts: str) -> dict[str, str]:
+    """Return the note as a file for ``LaunchSpec.files``."""
+    return {FILE: json.dumps({"schema": files.SCHEMA, "program": program, **facts})}
+
+
+def read(run_dir: Path) -> dict[str, str]:
+    """Return the note of a run folder; empty when there is none."""
+    found = files.read(str(run_dir), FILE) or {}
+    return {key: value for key, value in found.items() if isinstance(value, str)}

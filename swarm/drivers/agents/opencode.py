@@ -1,0 +1,93 @@
+"""opencode: started in its terminal interface; our part of its configuration travels in its environment."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm.domain.panes import LaunchSpec
+from swarm.domain.role_fields import PermissionMode
+from swarm.drivers.agents import told
+from swarm.drivers.agents.base import Program
+from swarm.drivers.agents.notes import note
+from swarm.drivers.agents.screens import load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from swarm.domain.panes import Launch
+    from swarm.domain.screens import Rules
+
+_CONFIG = "OPENCODE_CONFIG_CONTENT"
+#: What is asked about in each mode; without such a word the program asks about nothing at all.
+_ASK = {"edit": "ask", "bash": "ask", "webfetch": "ask"}
+_MODES: dict[PermissionMode, dict[str, str]] = {
+    PermissionMode.DEFAULT: _ASK,
+    PermissionMode.ACCEPT_EDITS: {**_ASK, "edit": "allow"},
+    PermissionMode.AUTO: {**_ASK, "edit": "allow"},
+    PermissionMode.PLAN: {**_ASK, "edit": "deny"},
+    PermissionMode.DONT_ASK: dict.fromkeys(_ASK, "deny"),
+    PermissionMode.BYPASS: dict.fromkeys(_ASK, "allow"),
+}
+
+
+class Opencode(Program):
+    """``opencode``."""
+
+    name = "opencode"
+
+    def executable(self, environ: Mapping[str, str]) -> str:
+        """Return the program's name."""
+        return self.name
+
+    def launch(self, launch: Launch) -> LaunchSpec:
+        """Start it with its first prompt, or take up the newest conversation of its worktree."""
+        session = _conversation(launch) if launch.resume else ""
+        argv = [launch.executable]
+        if session:
+            argv += ["--session", session]
+        if launch.options.model:
+            argv += ["--model", launch.options.model]
+        asked = bool(launch.task and not session)
+        if asked:
+            argv.append(f"--prompt={told.prompt(launch)}")
+        env = {_CONFIG: json.dumps(_config(launch)), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+        return LaunchSpec(tuple(argv), env, note(self.name, asked="yes" if asked else "no"))
+
+    def screens(self) -> Rules | None:
+        """Its state is read from its screen."""
+        return load(self.name)
+
+
+def _config(launch: Launch) -> dict[str, Any]:
+    """Return what the user gave in the same way, and ours."""
+    try:
+        found = json.loads(launch.environ.get(_CONFIG) or "{}")
+    except ValueError:
+        found = {}
+    made = dict(found) if isinstance(found, dict) else {}
+    said = made.get("instructions")
+    made["instructions"] = [*(said if isinstance(said, list) else ()), str(launch.role_file)]
+    made.setdefault("permission", _MODES[launch.options.permission_mode])
+    made["autoupdate"] = False
+    return made
+
+
+def _conversation(launch: Launch) -> str:
+    """Return the id of the newest conversation of this worktree; empty when there is none.
+
+    ``--continue`` would take the newest one of the whole repository, which may be another agent's.
+    """
+    import sqlite3
+
+    environ = launch.environ
+    data = Path(environ.get("XDG_DATA_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".local" / "share")
+    query = "select id from session where directory = ? and parent_id is null order by time_updated desc limit 1"
+    try:
+        with closing(sqlite3.connect(f"{(data / 'opencode' / 'opencode.db').as_uri()}?mode=ro", uri=True)) as db:
+            row = db.execute(query, (str(launch.worktree),)).fetchone()
+    except sqlite3.Error:
+        return ""
+    return str(row[0]) if row else ""

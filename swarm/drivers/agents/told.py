@@ -1,0 +1,29 @@
+"""What an agent is told, where a program takes it on its command line: the kernel limits an argument to 128 KiB."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from swarm.domain.panes import Launch
+
+_LONGEST = 100_000
+
+
+def prompt(launch: Launch) -> str:
+    """Return the first prompt: the task, or where it is."""
+    if _fits(launch.task):
+        return launch.task
+    return f"Your task is in the file {launch.task_file}. Read all of it, then begin."
+
+
+def role(launch: Launch) -> str:
+    """Return the role's text, or where it is."""
+    text = launch.role_file.read_text(encoding="utf-8", errors="surrogateescape")
+    if _fits(text):
+        return text
+    return f"Your instructions are in the file {launch.role_file}. Read all of it first, and follow it."
+
+
+def _fits(text: str) -> bool:
+    return len(text.encode("utf-8", "surrogateescape")) <= _LONGEST

@@ -1,0 +1,104 @@
+"""What commits mean: which there are, and whether their content is somewhere else already.
+
+The only user of GitPython. It cannot read repositories with SHA-256 names; for those git itself is asked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from swarm.domain.model import Commit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swarm.drivers.gitrun import GitRunner
+
+_MOST = 50
+_FORMAT = "%H%x00%an%x00%ct%x00%s"
+
+
+class Asks(Protocol):
+    """Whoever runs git to look something up."""
+
+    def ask(self, *args: str, stdin: bytes = b"") -> bytes:
+        """Return what git prints."""
+
+    def attempt(self, *args: str, stdin: bytes = b"") -> tuple[int, bytes, bytes]:
+        """Return exit code, output and error text."""
+
+
+def commits(runner: GitRunner, root: Path, tip: str, base: str) -> tuple[Commit, ...]:
+    """Return what *tip* has and *base* has not, newest first, at most fifty."""
+    if len(tip) == 40:
+        return _by_library(root, tip, base)
+    out = runner.ask("log", f"--max-count={_MOST}", f"--format={_FORMAT}", tip, f"^{base}")
+    rows = (line.split("\0") for line in out.decode("utf-8", "replace").splitlines())
+    return tuple(Commit(oid, author, int(when), subject) for oid, author, when, subject in rows)
+
+
+def _by_library(root: Path, tip: str, base: str) -> tuple[Commit, ...]:
+    import git
+
+    with git.Repo(root) as repository:
+        found = repository.iter_commits(f"{base}..{tip}", max_count=_MOST)
+        return tuple(
+            Commit(c.hexsha, c.author.name or "", c.committed_date, str(c.summary).partition("\n")[0]) for c in found
+        )
+
+
+def landed(runner: Asks, tip: str, base: str, target: str) -> str:
+    """Say how the work of *tip* since *base* is in *target*.
+
+    Decided by content, so that squashed and rebased branches are recognised, and a fresh branch is
+    not mistaken for a merged one.
+
+    Returns:
+        ``fresh``: nothing was committed, or nothing of it is left. ``merged``: *target* has the very
+        commits. ``rebased``: it has each change as a commit of its own. ``squashed``: merging would
+        change nothing any more, or one commit of *target* is all the changes together. Empty: it is
+        not in there.
+    """
+    if tip == base:
+        return "fresh"
+    if not target:
+        return ""
+    if runner.attempt("merge-base", "--is-ancestor", tip, target)[0] == 0:
+        return "merged" if runner.attempt("merge-base", "--is-ancestor", base, tip)[0] == 0 else "fresh"
+    if _is_empty(runner, tip, target):
+        return "fresh"
+    code, out, _ = runner.attempt("cherry", target, tip)
+    if code == 0 and out and all(line.startswith(b"-") for line in out.splitlines()):
+        return "rebased"
+    return "squashed" if _adds_nothing(runner, tip, target) or _is_one_commit(runner, tip, target) else ""
+
+
+def _is_empty(runner: Asks, tip: str, target: str) -> bool:
+    """Whether all commits of the branch together change nothing: empty ones, or taken back again."""
+    code, out, _ = runner.attempt("merge-base", tip, target)
+    return code == 0 and runner.attempt("diff-tree", "--quiet", out.decode("ascii").split()[0], tip)[0] == 0
+
+
+def _adds_nothing(runner: Asks, tip: str, target: str) -> bool:
+    code, out, _ = runner.attempt("merge-tree", "--write-tree", target, tip)
+    if code != 0:
+        return False  # conflicts, or a git before 2.38
+    tree = runner.attempt("rev-parse", "--verify", "--quiet", f"{target}^{{tree}}")[1]
+    return out.strip() == tree.strip()
+
+
+def _is_one_commit(runner: Asks, tip: str, target: str) -> bool:
+    """Whether some commit of *target* is the whole change of the branch; it may have been changed again since."""
+    code, out, _ = runner.attempt("merge-base", tip, target)
+    if code != 0:
+        return False
+    fork = out.decode("ascii").split()[0]
+    diff = runner.ask("diff-tree", "-r", "-p", "--full-index", fork, tip)
+    whole = runner.ask("patch-id", "--stable", stdin=diff).split()
+    if not whole:
+        return False
+    log = runner.ask(
+        "log", "--max-count=500", "-p", "--no-merges", "--full-index", "--format=commit %H", f"{fork}..{target}"
+    )
+    ids = {line.split()[0] for line in runner.ask("patch-id", "--stable", stdin=log).splitlines()}
+    return whole[0] in ids

@@ -1,0 +1,1 @@
+"""Look at the world, change it in steps that a later process can undo."""

@@ -1,0 +1,134 @@
+"""All agents at a glance, and bringing back those that do not run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from swarm.domain import codec
+from swarm.domain import layout as places
+from swarm.domain.errors import SwarmError, WorktreeNotFound, raise_all
+from swarm.domain.model import AgentStatus, SessionStatus
+from swarm.domain.status import State
+from swarm.engine import launch, listing, post_boxes, running, steps, transaction
+from swarm.engine.post import Post
+from swarm.engine.world import new_operation_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from swarm.domain.model import Agent, Session
+    from swarm.domain.role import Role
+    from swarm.engine.world import World
+
+
+# --- what they are doing ------------------------------------------------------------------------
+
+
+def status(world: World, sessions: Sequence[Session], *, look: bool) -> tuple[SessionStatus, ...]:
+    """Return the state of every agent, from one look at tmux, one at git, and their own notes.
+
+    Args:
+        look: also ask git about uncommitted changes and commits, once per agent.
+    """
+    view = running.View(world)
+    # States first: an agent that is idle has committed by then, and is not shown without its last commit.
+    states = {(s.name, a.name): view.status(s, a) for s in sessions for a in s.agents}
+    trees = {info.path: info for info in listing.worktrees(world, None, (), look=look)} if sessions else {}
+    unread = Post(world.layout.state, environ=world.environ).unread(
+        f"{a.name}@{s.name}" for s in sessions for a in s.agents
+    )
+    found = []
+    for session in sessions:
+        agents = []
+        for agent in session.agents:
+            info = trees.get(world.layout.root / agent.worktree)
+            concluded = states[session.name, agent.name]
+            pane = view.pane(session, agent)
+            agents.append(
+                AgentStatus(
+                    agent=agent,
+                    status=concluded,
+                    pane=pane.id if pane else "",
+                    pid=view.pid(session, agent),
+                    worktree=world.layout.root / agent.worktree,
+                    head=info.head if info else "",
+                    ahead=info.ahead if info else None,
+                    dirty=info.dirty if info else None,
+                    missing=info.missing if info else True,
+                    unread=unread[f"{agent.name}@{session.name}"],
+                )
+            )
+        found.append(SessionStatus(session, overall([a.status.state for a in agents]), tuple(agents)))
+    return tuple(found)
+
+
+def overall(states: Sequence[State]) -> State:
+    """Return what a session as a whole is: what most needs a look wins."""
+    order = (
+        *(State.WAITING, State.FAILED, State.UNKNOWN, State.STARTING),
+        *(State.WORKING, State.IDLE, State.DONE, State.STOPPED),
+    )
+    return next((state for state in order if state in states), State.STOPPED)
+
+
+# --- bring back -----------------------------------------------------------------------------------
+
+
+def resume(world: World, session: Session, agents: Sequence[Agent], role: Callable[[str], Role]) -> tuple[str, ...]:
+    """Start again the programs that do not run, in the same worktrees; all of them or none.
+
+    Returns:
+        The names of the agents that were started.
+    """
+    view = running.View(world)
+    wanted = [a for a in agents if a.program and not view.status(session, a).runs]
+    problems: list[SwarmError] = [
+        WorktreeNotFound(
+            f"the worktree of {agent.name} is gone: {world.layout.root / agent.worktree}",
+            hint=f"remove what is left of it with `swarm worktree remove {agent.name}@{session.name} --force`",
+        )
+        for agent in wanted
+        if not (world.layout.root / agent.worktree).is_dir()
+    ]
+    for agent in {(a.program, a.command): a for a in wanted}.values():
+        wish = launch.Wish(agent.program, agent.command)
+        problems += [p for p in launch.problems(world, wish) if str(p) not in map(str, problems)]
+    raise_all(f"cannot resume session {session.name}", problems)
+    if not wanted:
+        return ()
+    operation = new_operation_id()
+    told = [(agent, role(agent.role)) for agent in wanted]
+    refused = [p for a, r in told for p in launch.refusals(world, launch.Wish(a.program, a.command), r)]
+    raise_all(f"cannot resume session {session.name}", refused)
+    record = replace(session, operations=(*session.operations, operation))
+    todo = (
+        *launch.start_steps(world, operation, session.name, told, session.task, resume=True, beside=session.beside),
+        steps.WriteRecord(operation, codec.session_to_bytes(record).decode("ascii")),
+    )
+    started, boot = world.host.now_ns(), world.host.boot_id()
+    refs = (places.op_ref(operation),)
+    transaction.run(world, transaction.Operation(operation, "resume", session.name, started, boot, todo, refs))
+    post_boxes.declare(world, session.name, [agent.name for agent in wanted])
+    return tuple(agent.name for agent in wanted)
+
+
+def label(world: World, found: Sequence[SessionStatus]) -> None:
+    """Show the states in the pane borders and the status line of tmux."""
+    panes = {a.pane: _words(a) for s in found for a in s.agents if a.pane}
+    if not panes:
+        return
+    waiting = [a.agent.name for s in found for a in s.agents if a.status.state is State.WAITING]
+    count: dict[str, int] = {}
+    for s in found:
+        for a in s.agents:
+            count[a.status.state] = count.get(a.status.state, 0) + 1
+    summary = ", ".join(f"{n} {state}" for state, n in sorted(count.items()))
+    if waiting:
+        summary = f"waiting for you: {', '.join(waiting)} · {summary}"
+    world.terminal.label(panes, summary)
+
+
+def _words(item: AgentStatus) -> str:
+    detail = "".join(c if c.isprintable() and c != "#" else " " for c in item.status.detail)[:60]
+    return item.status.state + (f": {detail}" if detail and item.status.state is State.WAITING else "")

@@ -1,0 +1,71 @@
+"""Call the user when an agent comes into a state that they should know of: a bell, and a command of their own.
+
+Whoever labels the panes looks for such agents.  What was seen last is noted beside the agent's other
+notes before anybody is called: rather one call too few after a crash than one at every look.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swarm.domain.setup import words_of
+from swarm.pane import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from swarm.domain.model import AgentStatus, SessionStatus
+    from swarm.engine.world import World
+
+
+def call(world: World, found: Sequence[SessionStatus]) -> int:
+    """Tell the user of every agent that is newly in one of the states of ``notify.states``; return of how many."""
+    news = list(_news(world, found))
+    for session, item in news:
+        _run(world, session, item)
+    if news and world.settings.notify.bell:
+        world.terminal.ring(_line(*news[0]) + (f", and {len(news) - 1} more" if len(news) > 1 else ""))
+    return len(news)
+
+
+def _news(world: World, found: Sequence[SessionStatus]) -> Iterable[tuple[str, AgentStatus]]:
+    for one in found:
+        for item in one.agents:
+            if item.agent.program and _is_new(world, one.session.name, item):
+                yield one.session.name, item
+
+
+def _is_new(world: World, session: str, item: AgentStatus) -> bool:
+    """Whether the agent is in another state than at the last look, in one that matters; it is noted as seen."""
+    run = world.layout.run_folder(session, item.agent.name)
+    status = item.status
+    now: dict[str, object] = {"state": str(status.state), "detail": status.detail, "since_ms": status.since_ms}
+    seen = files.read(str(run), files.CALLED) or {}
+    if not run.is_dir() or {key: seen.get(key) for key in now} == now:
+        return False
+    try:
+        files.write(str(run), files.CALLED, now)
+    except OSError:  # cleaned up meanwhile, or no room: it would be told again and again
+        return False
+    return status.state in world.settings.notify.states
+
+
+def _line(session: str, item: AgentStatus) -> str:
+    """Say it in one line without anything that a terminal, or tmux, would obey."""
+    said = f"{item.agent.name}@{session} is {item.status.state}"
+    detail = "".join(c if c.isprintable() else " " for c in item.status.detail)[:200]
+    return f"{said}: {detail}" if detail else said
+
+
+def _run(world: World, session: str, item: AgentStatus) -> None:
+    command = world.settings.notify.command
+    if not command:
+        return
+    told = {
+        "SWARM_AGENT": item.agent.name,
+        "SWARM_SESSION": session,
+        "SWARM_STATE": str(item.status.state),
+        "SWARM_DETAIL": item.status.detail.replace("\0", " "),
+        "SWARM_REPOSITORY": str(world.layout.root),
+    }
+    world.processes.run_aside([*words_of(command), _line(session, item)], {**world.environ, **told})

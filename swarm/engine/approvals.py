@@ -1,0 +1,133 @@
+"""Permission questions of agents: put, waited for, answered.
+
+    the program asks ─► a standing answer? ─► the reviewer? ─► a person, from any terminal ─► the program
+
+Everything that goes wrong ends without an answer, and then the program asks in its own pane.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from swarm.domain.approvals import USER, Answer, Approval, Question, Verdict, standing_answer
+from swarm.domain.errors import AlreadyAnswered, SwarmError
+from swarm.pane import proc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swarm.domain.pathrules import Place
+    from swarm.store.approvals import Approvals
+
+_LOOK_EVERY = 0.1
+
+
+def look(store: Approvals) -> tuple[Approval, ...]:
+    """Return every question as it stands, oldest first."""
+    boot = proc.boot_id()
+    return tuple(_standing(question, answer, boot) for question, answer in store.all())
+
+
+def _standing(question: Question, answer: Answer | None, boot: str) -> Approval:
+    waits = answer is None and question.boot == boot and proc.is_alive(question.pid, question.pid_start)
+    return Approval(question, answer, waits)
+
+
+def answer(store: Approvals, question_id: str, given: Answer) -> Approval:
+    """Answer a question that waits.
+
+    Raises:
+        ApprovalNotFound, Ambiguous, AlreadyAnswered: also when nobody waits for it any more.
+    """
+    question, before = store.get(question_id)
+    if before is not None:
+        raise AlreadyAnswered(f"cannot answer {question.id}: {_how(before)}")
+    if not _standing(question, None, proc.boot_id()).waits:
+        raise AlreadyAnswered(f"cannot answer {question.id}: {question.agent} does not wait for it any more")
+    stamped = replace(given, at_ms=_now_ms())
+    store.answer(question.id, stamped)
+    return Approval(question, stamped, waits=False)
+
+
+def _how(answer: Answer) -> str:
+    done = {Verdict.ALLOW: "it was allowed", Verdict.DENY: "it was denied"}.get(answer.verdict, "it is over")
+    return f"{done} by {answer.by}"
+
+
+def decide(
+    store: Approvals,
+    question: Question,
+    *,
+    review: Callable[[Question], Answer | None] | None,
+    goes_on: Callable[[], bool],
+    timeout: float,
+    place: Place | None = None,
+) -> Answer | None:
+    """Put a question and wait for its answer; None when nobody gave one.
+
+    Args:
+        review: the reviewer of the role; None when it has none, or when it leaves it to a person.
+        goes_on: whether the program still waits.
+        timeout: seconds.
+    """
+    asked = replace(question, asked_ms=_now_ms(), **_me())
+    known = standing_answer(look(store), asked, place)
+    if known is not None:
+        return _settle(store, store.ask(asked), known)
+    put = store.ask(asked)  # before the reviewer: who looks meanwhile sees that it is being decided
+    try:
+        given = review(put) if review is not None else None
+        if given is not None:
+            return _settle(store, put, given)
+        return _wait(store, put, goes_on, time.monotonic() + timeout)
+    except BaseException:
+        _withdraw(store, put, "swarm was interrupted")
+        raise
+
+
+def _settle(store: Approvals, put: Question, given: Answer) -> Answer | None:
+    """Write an answer down; a person who was faster is right."""
+    try:
+        store.answer(put.id, replace(given, at_ms=_now_ms()))
+    except AlreadyAnswered:
+        return store.answer_of(put.id)
+    return given
+
+
+def _wait(store: Approvals, put: Question, goes_on: Callable[[], bool], deadline: float) -> Answer | None:
+    while (found := store.answer_of(put.id)) is None:
+        left = deadline - time.monotonic()
+        if left <= 0 or not goes_on():
+            reason = "answered in the pane, or the turn ended" if left > 0 else "nobody answered in time"
+            return _withdraw(store, put, reason)
+        time.sleep(min(_LOOK_EVERY, left))
+    return found
+
+
+def _withdraw(store: Approvals, put: Question, reason: str) -> Answer | None:
+    """Close a question; when somebody answered at the last moment, that counts."""
+    try:
+        store.answer(put.id, Answer(Verdict.WITHDRAWN, "program", reason, at_ms=_now_ms()))
+    except AlreadyAnswered:
+        return store.answer_of(put.id)
+    except (SwarmError, OSError):
+        return None
+    return None
+
+
+def by_user(name: str) -> str:
+    """Return how a person is written down who answers."""
+    return f"{USER}:{name}" if name else USER
+
+
+def _me() -> dict[str, Any]:
+    import os
+
+    pid = os.getpid()
+    return {"pid": pid, "pid_start": proc.start_of(pid) or 0, "boot": proc.boot_id()}
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

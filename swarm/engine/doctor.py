@@ -1,0 +1,179 @@
+"""What is wrong here, and the command that mends it. Only looks."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from swarm import fsio
+from swarm.domain.errors import SwarmError
+from swarm.domain.model import Check
+from swarm.domain.status import State
+from swarm.domain.words import count
+from swarm.engine import agents, launch
+from swarm.engine.cleanup import leftover_branches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from swarm.engine.world import World
+
+
+def checks(world: World) -> tuple[Check, ...]:
+    """Look at everything; one look that fails does not stop the others."""
+    found: list[Check] = []
+    looks = (_git, _tmux, _programs, _state_folder, _operations, _records, _agents, _lost_panes, _panes, _branches)
+    for look in (*looks, _trash):
+        found += _safely(world, look)
+    return tuple(found)
+
+
+def _safely(world: World, look: Callable[[World], Iterator[Check]]) -> list[Check]:
+    try:
+        return list(look(world))
+    except SwarmError as problem:
+        return [Check(look.__name__.strip("_"), "bad", problem.message, problem.hint)]
+    except OSError as error:
+        return [Check(look.__name__.strip("_"), "bad", str(fsio.translate(error, "cannot look")), "")]
+
+
+def _git(world: World) -> Iterator[Check]:
+    version = ".".join(map(str, world.git.version()))
+    if world.git.version()[:2] < (2, 38):
+        yield Check("git", "warn", f"git {version}: merging and conflict forecasts need 2.38", "install a newer git")
+    else:
+        yield Check("git", "ok", f"git {version}", "")
+
+
+def _tmux(world: World) -> Iterator[Check]:
+    try:
+        world.terminal.check()
+    except SwarmError as problem:
+        yield Check("tmux", "bad", problem.message, problem.hint)
+    else:
+        name = world.settings.tmux.session
+        yield Check("tmux", "ok", f"{world.terminal.version()}, and no foreign session is called {name}", "")
+
+
+def _programs(world: World) -> Iterator[Check]:
+    installed = world.programs.installed(world.environ)
+    chosen = world.settings.agents.program
+    if chosen in installed:
+        yield Check("agent programs", "ok", f"{chosen} is the default; installed: {', '.join(installed)}", "")
+    else:
+        there = ", ".join(installed)
+        yield Check(
+            "agent programs",
+            "warn",
+            f"the default {chosen} is not installed; installed: {there}",
+            "swarm start … --agent demo",
+        )
+
+
+def _state_folder(world: World) -> Iterator[Check]:
+    state = world.layout.state
+    if not fsio.exists(state):
+        yield Check("state", "ok", "no .swarm folder yet; the first command that needs it makes it", "")
+        return
+    fsio.check_private_dir(state)
+    opened = [
+        os.path.relpath(os.path.join(where, name), world.layout.root)
+        for where, _, names in os.walk(state)
+        for name in names
+        if name.endswith(".json") and os.lstat(os.path.join(where, name)).st_mode & 0o077
+    ]
+    if opened:
+        yield Check("state", "warn", f"others can read {opened[0]}", "chmod -R go= .swarm")
+    else:
+        yield Check("state", "ok", f"{state} is private", "")
+
+
+def _operations(world: World) -> Iterator[Check]:
+    unfinished = world.journal.unfinished()
+    if unfinished:
+        yield Check("operations", "bad", count(len(unfinished), "interrupted operation"), "swarm recover")
+    else:
+        yield Check("operations", "ok", "no interrupted operation", "")
+
+
+def _records(world: World) -> Iterator[Check]:
+    for session in world.sessions.all():
+        for agent in session.agents:
+            tree = world.layout.root / agent.worktree
+            name = f"{agent.name}@{session.name}"
+            if not tree.is_dir():
+                yield Check("worktrees", "bad", f"the worktree of {name} is gone", "swarm worktree prune")
+            elif world.git.admin_of(tree) is None:
+                yield Check(
+                    "worktrees", "bad", f"git does not know the worktree of {name}", f"swarm worktree show {name}"
+                )
+    number = sum(len(session.agents) for session in world.sessions.all())
+    yield Check("sessions", "ok", f"{count(len(world.sessions.names()), 'session')}, {count(number, 'agent')}", "")
+
+
+def _agents(world: World) -> Iterator[Check]:
+    for found in agents.status(world, world.sessions.all(), look=False):
+        for one in found.agents:
+            name = f"{one.agent.name}@{found.session.name}"
+            if one.status.state is State.FAILED:
+                yield Check("agents", "warn", f"{name} failed: {one.status.detail}", f"swarm restart {name}")
+            if one.status.state is State.WAITING:
+                yield Check("agents", "warn", f"{name} waits for you: {one.status.detail}", f"swarm attach {name}")
+            if one.status.state is State.STOPPED and one.agent.program and _is_locked_by_us(world, one.worktree):
+                yield Check(
+                    "agents", "warn", f"{name} does not run, its worktree is still locked", f"swarm stop {name}"
+                )
+
+
+def _lost_panes(world: World) -> Iterator[Check]:
+    """Find agents that run where nobody can look: their tmux server lost its socket."""
+    for found in agents.status(world, world.sessions.all(), look=False):
+        for one in found.agents:
+            if not one.status.runs or one.pane:
+                continue
+            name = f"{one.agent.name}@{found.session.name}"
+            facts = world.processes.facts(world.layout.run_folder(found.session.name, one.agent.name))
+            server, taken = world.terminal.lost_server(facts.supervisor if facts.supervised else 0)
+            if server:
+                mend = f"swarm restart {name}" if taken else f"kill -USR1 {server}"
+                yield Check("panes", "bad", f"{name} runs in tmux server {server}, whose socket is gone", mend)
+            else:
+                yield Check("panes", "warn", f"{name} runs without a pane", f"swarm restart {name}")
+
+
+def _is_locked_by_us(world: World, tree: os.PathLike[str]) -> bool:
+    from pathlib import Path
+
+    admin = world.git.admin_of(Path(tree))
+    return admin is not None and launch.is_running_reason(admin.locked)
+
+
+def _panes(world: World) -> Iterator[Check]:
+    mark = launch.repository_mark(world.layout.root)
+    known = {(s.name, a.name) for s in world.sessions.all() for a in s.agents}
+    stray = [p for p in world.terminal.panes() if p.repository == mark and (p.session, p.agent) not in known]
+    for pane in stray:
+        mend = world.terminal.say("kill-pane", "-t", pane.id)
+        yield Check("panes", "warn", f"pane {pane.id} belongs to no session any more", mend)
+    if not stray:
+        yield Check("panes", "ok", "every pane of ours belongs to a session", "")
+
+
+def _branches(world: World) -> Iterator[Check]:
+    left = leftover_branches(world)
+    if left:
+        names = ", ".join(sorted(left)[:3])
+        yield Check(
+            "branches",
+            "warn",
+            f"{count(len(left), 'branch', 'branches')} of swarm's without a worktree: {names}",
+            "swarm cleanup --all",
+        )
+    else:
+        yield Check("branches", "ok", "no branch of swarm's is left over", "")
+
+
+def _trash(world: World) -> Iterator[Check]:
+    left = len(os.listdir(world.layout.trash)) if world.layout.trash.is_dir() else 0
+    if left:
+        yield Check("trash", "warn", f"{count(left, 'folder')} to be deleted", "swarm recover")

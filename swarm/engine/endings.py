@@ -1,0 +1,100 @@
+"""An agent's end, with its cause, reaches the user's inbox: once for each run, whoever notices it.
+
+Mostly that is the process that labels the panes, which the agent's supervisor starts when it has written
+down how the program ended.  Was the supervisor killed, too, the next command that changes something tells it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from swarm.domain.errors import InboxNotFound, SwarmError
+from swarm.domain.message import POSTMASTER, Message
+from swarm.domain.status import PaneFacts, conclude
+from swarm.engine import overdue
+from swarm.engine.inboxes import bus_of
+from swarm.pane import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from swarm.domain.model import Agent, Session
+    from swarm.domain.status import ProgramFacts, Status
+    from swarm.engine.world import World
+
+ENDED = "agent-ended"
+
+
+def tell(world: World, sessions: Iterable[Session] | None = None) -> int:
+    """Tell of every end that was not told yet; return of how many. What cannot be told now is told another time.
+
+    Whoever does this for all tells as well whose answers are overdue.
+    """
+    if sessions is None:
+        with suppress(SwarmError, OSError):
+            overdue.tell_all(world)
+    if not any(world.layout.sessions.glob(f"*/run/*/{files.PROCESS}")):
+        return 0
+    count = 0
+    with suppress(SwarmError, OSError):
+        for session in world.sessions.all() if sessions is None else sessions:
+            for agent in session.agents:
+                count += bool(agent.program) and _tell_of(world, session, agent)
+    return count
+
+
+def _tell_of(world: World, session: Session, agent: Agent) -> bool:
+    run = world.layout.run_folder(session.name, agent.name)
+    if not (run / files.PROCESS).exists():
+        return False
+    facts = world.processes.facts(run)
+    name = _name(session, agent, facts)
+    if not facts.pid or facts.alive or facts.supervised or _is_told(run, name):
+        return False
+    status = conclude(agent.program, facts, PaneFacts())
+    _send(world, _message(session, agent, status, name))
+    files.write(str(run), files.TOLD, {"id": name})
+    return True
+
+
+def _name(session: Session, agent: Agent, facts: ProgramFacts) -> str:
+    """Return the id of the notice of one run: sent twice it is one message."""
+    run = f"{session.name}/{agent.name}/{session.created_ms}/{facts.started_ms}/{facts.pid}"
+    return f"ended.{sha256(run.encode()).hexdigest()[:16]}"
+
+
+def _is_told(run: Path, name: str) -> bool:
+    return (files.read(str(run), files.TOLD) or {}).get("id") == name
+
+
+def _message(session: Session, agent: Agent, status: Status, name: str) -> Message:
+    who = f"{agent.name}@{session.name}"
+    return Message(
+        to="user",
+        sender=POSTMASTER,
+        type=ENDED,
+        id=name,
+        subject=f"{who} is {status.state}: {status.detail}",
+        body=f"Why: `swarm why {who}`. Its last words: `swarm peek {who}`. To start it again: `swarm restart {who}`.",
+        metadata={
+            "agent": agent.name,
+            "session": session.name,
+            "state": str(status.state),
+            "detail": status.detail,
+            "ended_ms": status.since_ms,
+        },
+    )
+
+
+def _send(world: World, message: Message) -> None:
+    bus = bus_of(world)
+    try:
+        bus.send(message)
+    except InboxNotFound:
+        bus.declare(message.to)
+        bus.send(message)
+    finally:
+        bus.close()

@@ -1,0 +1,276 @@
+"""What stands against removing a worktree: whose is it, and what is in it that exists nowhere else."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from swarm import fsio
+from swarm.domain.model import Risk, RiskKind
+from swarm.domain.words import count
+from swarm.engine import setup_notes
+from swarm.engine.launch import is_running_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+    from swarm.domain.model import AdminDir, Agent, Session
+    from swarm.domain.trees import TreeState
+    from swarm.engine.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One agent's worktree, looked at.
+
+    Attributes:
+        kind: ``worktree``: as it should be. ``missing``: git knows it, the folder is gone.
+            ``gone``: neither is there. ``folder``: a folder that git does not know as this worktree.
+        unsafe: why it must not be touched even with force; empty when it may.
+        admin: git's folder for it.
+        state: what is in it.
+        keep, aside: files that are saved as git objects, or moved into the salvage.
+        dropped: what can be made again and is not saved.
+        untouched: files as swarm placed them; saved along, but nobody's work.
+    """
+
+    session: Session
+    agent: Agent
+    tree: Path
+    kind: str
+    admin: AdminDir | None = None
+    state: TreeState | None = None
+    unsafe: str = ""
+    keep: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    untouched: tuple[str, ...] = ()
+    risks: tuple[Risk, ...] = ()
+
+
+def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[Target, ...]:
+    """Look at several worktrees; the processes of the machine are looked at once."""
+    trees = [world.layout.root / agent.worktree for _, agent in agents]
+    living = world.host.processes_in([tree for tree in trees if tree.is_dir()])
+    return tuple(
+        _examine(world, session, agent, tree, living.get(tree, ()))
+        for (session, agent), tree in zip(agents, trees, strict=True)
+    )
+
+
+def _examine(world: World, session: Session, agent: Agent, tree: Path, living: tuple[str, ...]) -> Target:
+    admin = _own_admin(world, agent, tree)
+    unsafe = _why_unsafe(world, tree)
+    if unsafe:
+        return Target(session, agent, tree, "folder", admin, unsafe=unsafe)
+    if not fsio.exists(tree):
+        return _absent(world, session, agent, tree, admin)
+    if admin is None or not tree.is_dir():
+        return _stray(session, agent, tree, admin, living)
+    # git's folder for it says that it is ours; what its own .git file says may have been spoiled.
+    state = world.trees.look(tree, admin.path)
+    given = setup_notes.untouched(world, session.name, agent.name, tree) if agent.prepared else frozenset()
+    sorted_out = _sort_files(world, agent, tree, state, given)
+    risks = (
+        *_pointer_risk(world, tree, admin),
+        *_lock_risk(admin),
+        *_process_risk(living),
+        *_state_risks(state, sorted_out),
+    )
+    return Target(
+        *(session, agent, tree, "worktree", admin, state),
+        keep=sorted_out.keep,
+        aside=sorted_out.aside,
+        dropped=sorted_out.dropped,
+        untouched=sorted_out.untouched,
+        risks=risks,
+    )
+
+
+def _own_admin(world: World, agent: Agent, tree: Path) -> AdminDir | None:
+    """Return git's folder for the tree if it is the one the record names."""
+    admin = world.git.admin_of(tree)
+    return admin if admin is not None and (not agent.admin or admin.name == agent.admin) else None
+
+
+def _why_unsafe(world: World, tree: Path) -> str:
+    """Say why a path must not be removed at all: what is checked here is the path that is removed."""
+    base = world.layout.root.resolve()
+    if tree.is_symlink():
+        return "it is a symbolic link, not the folder swarm made"
+    if not tree.parent.resolve().is_relative_to(base):
+        return "its folder leads out of the repository"
+    if tree in (world.layout.root, *world.layout.root.parents):
+        return "it is the main checkout"
+    if (tree / ".git").is_dir():
+        return "it is a repository of its own now"
+    return ""
+
+
+def _absent(world: World, session: Session, agent: Agent, tree: Path, admin: AdminDir | None) -> Target:
+    """Nothing is at the path: it was deleted by hand, or git moved it elsewhere."""
+    if admin is not None:
+        state = world.trees.recall(admin.path)
+        return Target(session, agent, tree, "missing", admin, state, risks=tuple(_lock_risk(admin)))
+    moved = next((one for one in world.git.admin_dirs() if agent.admin and one.name == agent.admin), None)
+    risks: tuple[Risk, ...] = ()
+    if moved is not None and moved.gitdir:
+        place = moved.gitdir.removesuffix("/.git")
+        risks = (Risk(RiskKind.IDENTITY, "it was moved, and stays where it is now", (place,)),)
+    return Target(session, agent, tree, "gone", risks=risks)
+
+
+def _pointer_risk(world: World, tree: Path, admin: AdminDir) -> Iterator[Risk]:
+    if world.git.pointer_of(tree) != admin.path:
+        yield Risk(RiskKind.IDENTITY, "its .git file is not the one that git wrote", (str(tree / ".git"),))
+
+
+def _stray(session: Session, agent: Agent, tree: Path, admin: AdminDir | None, living: tuple[str, ...]) -> Target:
+    """A folder at the right place that git does not know as this worktree (any more)."""
+    risks = list(_process_risk(living))
+    if _has_content(tree):
+        risks.append(Risk(RiskKind.IDENTITY, "git does not know this folder as the agent's worktree", (str(tree),)))
+    return Target(session, agent, tree, "folder", admin, risks=tuple(risks))
+
+
+def _has_content(tree: Path) -> bool:
+    try:
+        return not tree.is_dir() or bool(os.listdir(tree))
+    except OSError:
+        return True
+
+
+def _lock_risk(admin: AdminDir | None) -> Iterator[Risk]:
+    if admin is not None and admin.locked is not None and not is_running_reason(admin.locked):
+        yield Risk(RiskKind.LOCKED, "it is locked" + (f": {admin.locked}" if admin.locked else ""))
+
+
+def _process_risk(living: tuple[str, ...]) -> Iterator[Risk]:
+    if living:
+        what = "1 process lives" if len(living) == 1 else f"{len(living)} processes live"
+        yield Risk(RiskKind.PROCESS, f"{what} in it", living)
+
+
+# --- which files are work, and how they are kept ------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SortedFiles:
+    """The files of a worktree that are not in a commit, by what becomes of them."""
+
+    keep: tuple[str, ...]
+    aside: tuple[str, ...]
+    dropped: tuple[str, ...]
+    precious: tuple[str, ...]
+    untracked: tuple[str, ...]
+    untouched: tuple[str, ...]
+
+
+def _sort_files(world: World, agent: Agent, tree: Path, state: TreeState, given: AbstractSet[str]) -> SortedFiles:
+    """Sort them.
+
+    Args:
+        given: files that are as the setup of the worktree left them.
+    """
+    rules = world.settings.cleanup
+    untouched = {p.path for p in agent.placed if _digest(tree / p.path) == p.sha256}
+    edited = {p.path for p in agent.placed} - untouched
+    untouched |= _worth_saving(world, tree, given)
+    ignored = [path for path in state.ignored if path not in untouched and path not in given]
+    bulk = {path for path in ignored if path not in edited and _is_bulk(path, rules.bulk)}
+    wanted_ignored = [path for path in ignored if path not in bulk]
+    untracked = [path for path in state.untracked if path not in untouched and path not in given]
+    sizes = world.trees.sizes(tree, [*wanted_ignored, *untracked])
+    big = {
+        *(path for path in wanted_ignored if sizes.get(path, 0) > rules.ignored_file_limit),
+        *(path for path in untracked if sizes.get(path, 0) > rules.large_file),
+        *(path for path in (*wanted_ignored, *untracked) if not _git_can_name(path)),
+        *(path for path in state.unreadable if path not in bulk),  # to be moved it need not be read
+    }
+    precious = [path for path in wanted_ignored if path in edited or _matches(path, rules.precious)]
+    return SortedFiles(
+        keep=tuple(path for path in (*untracked, *wanted_ignored, *sorted(untouched)) if path not in big),
+        aside=(*sorted(big), *state.nested),
+        dropped=_roots(bulk, rules.bulk),
+        precious=tuple(precious),
+        untracked=tuple(untracked),
+        untouched=tuple(sorted(untouched)),
+    )
+
+
+def _worth_saving(world: World, tree: Path, given: AbstractSet[str]) -> set[str]:
+    """Return those files of a setup that are saved along, so that a restored worktree has them again."""
+    rules = world.settings.cleanup
+    sizes = world.trees.sizes(tree, given)
+    small = {path for path, size in sizes.items() if size <= rules.ignored_file_limit and _git_can_name(path)}
+    return {path for path in small if not _is_bulk(path, rules.bulk)}
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(fsio.read_small(path, 1 << 20)).hexdigest() if not path.is_symlink() else ""
+    except (OSError, Exception):  # noqa: BLE001  # whatever it is now, it is not what swarm put there
+        return ""
+
+
+def _matches(path: str, patterns: Sequence[str]) -> bool:
+    name = path.rpartition("/")[2]
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _is_bulk(path: str, patterns: Sequence[str]) -> bool:
+    return any(_matches(part, patterns) for part in path.split("/"))
+
+
+def _roots(paths: Iterable[str], patterns: Sequence[str]) -> tuple[str, ...]:
+    """Name what is dropped by its topmost folder, not file by file."""
+    roots = set()
+    for path in paths:
+        parts = path.split("/")
+        depth = next(n for n, part in enumerate(parts) if _matches(part, patterns))
+        roots.add("/".join(parts[: depth + 1]) + ("/" if depth + 1 < len(parts) else ""))
+    return tuple(sorted(roots))
+
+
+def _git_can_name(path: str) -> bool:
+    """Whether git takes this name into a tree; it refuses what could pass for ``.git`` somewhere."""
+    for part in path.split("/"):
+        plain = part.split(":")[0].rstrip(" .").casefold()
+        if plain in {"", ".git", "git~1"} or (not part.isascii() and ".git" in _without_ignorable(part)):
+            return False
+    return True
+
+
+def _without_ignorable(part: str) -> str:
+    return "".join(c for c in part if c.isascii()).casefold()
+
+
+def _state_risks(state: TreeState, files: SortedFiles) -> Iterator[Risk]:
+    hidden = {*state.hidden, *state.unmerged}
+    modified = tuple(path for path in state.modified if path not in hidden)
+    nested = tuple(path for path in state.nested if path not in state.submodules)
+    found = (
+        (RiskKind.MODIFIED, modified, f"{_files(modified)} changed and not committed"),
+        (RiskKind.STAGED, state.staged, f"{_files(state.staged)} staged and not committed"),
+        (RiskKind.UNTRACKED, files.untracked, f"{_files(files.untracked)} not known to git"),
+        (RiskKind.PRECIOUS, files.precious, f"{_files(files.precious)} ignored by git but precious"),
+        (RiskKind.HIDDEN, state.hidden, f"{_files(state.hidden)} changed behind git's back"),
+        (RiskKind.OPERATION, state.operations, f"a {' and a '.join(state.operations)} is in progress"),
+        (RiskKind.NESTED, nested, f"{count(len(nested), 'repository', 'repositories')} inside"),
+        *((RiskKind.SUBMODULE, (path,), f"submodule {path}: {why}") for path, why in state.submodule_risks),
+        (RiskKind.BUSY, state.locks, "a git command is at work in it"),
+        (RiskKind.UNREADABLE, state.unreadable, f"{count(len(state.unreadable), 'thing')} that may not be read"),
+        (RiskKind.UNREADABLE, state.special, f"{count(len(state.special), 'thing')} that cannot be saved"),
+    )
+    for kind, items, text in found:
+        if items:
+            yield Risk(kind, text, items)
+
+
+def _files(paths: Sequence[str]) -> str:
+    return "1 file" if len(paths) == 1 else f"{len(paths)} files"

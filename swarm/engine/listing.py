@@ -1,0 +1,155 @@
+"""What is there: worktrees with their state. Only reads; a worktree that vanishes meanwhile is gone, not an error."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from swarm.domain import names
+from swarm.domain.errors import Ambiguous, GitFailed, SessionNotFound, WorktreeNotFound
+from swarm.domain.model import WorktreeDetails, WorktreeInfo
+from swarm.engine import examine
+from swarm.engine.cleanup import landing_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from swarm.domain.model import Agent, Session, WorktreeEntry
+    from swarm.engine.world import World
+
+
+#: How many worktrees are looked at together.
+_AT_ONCE = 8
+#: How many names a hint holds.
+_MOST_NAMED = 10
+
+
+def worktrees(
+    world: World, session: str | None, known_roles: tuple[str, ...], *, look: bool
+) -> tuple[WorktreeInfo, ...]:
+    """Return every worktree of swarm's: the recorded ones, then strays below the base folder."""
+    listed = {entry.path: entry for entry in world.git.worktrees()}
+    sessions = world.sessions.all()
+    if session is not None:
+        wanted = names.check_session(session).casefold()
+        sessions = tuple(one for one in sessions if one.name.casefold() == wanted)
+        if not sessions:
+            raise SessionNotFound(f"there is no session {session}")
+    pairs = [(one, agent) for one in sessions for agent in one.agents]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # each look waits for a git of its own
+        found = list(pool.map(lambda pair: _recorded(world, pair[0], pair[1], listed, look=look), pairs))
+    if session is None:
+        recorded = {info.path for info in found}
+        found += _strays(world, listed, recorded, known_roles)
+    return tuple(found)
+
+
+def _recorded(
+    world: World, session: Session, agent: Agent, listed: dict[Path, WorktreeEntry], *, look: bool
+) -> WorktreeInfo:
+    path = world.layout.root / agent.worktree
+    entry = listed.get(path)
+    there = entry is not None and path.is_dir()
+    dirty, ahead = _look(world, path, entry, agent.base) if look and entry and there else (None, None)
+    return WorktreeInfo(
+        path=path,
+        branch=entry.branch if entry else agent.branch,
+        role=agent.role,
+        head=entry.head if entry else "",
+        is_locked=entry.locked if entry else False,
+        created_at=agent.created_ms,
+        agent=agent.name,
+        session=session.name,
+        lock_reason=entry.lock_reason if entry else "",
+        dirty=dirty,
+        ahead=ahead,
+        missing=not there,
+    )
+
+
+def _look(world: World, path: Path, entry: WorktreeEntry, base: str) -> tuple[bool | None, int | None]:
+    try:
+        dirty = world.git.is_dirty(path)
+        ahead = 0 if entry.head == base else world.git.count(entry.head, base)
+    except GitFailed:
+        return None, None
+    return dirty, ahead
+
+
+def _strays(
+    world: World, listed: dict[Path, WorktreeEntry], recorded: set[Path], known_roles: tuple[str, ...]
+) -> Iterator[WorktreeInfo]:
+    for path, entry in listed.items():
+        if path in recorded or path.parent != world.layout.base or not path.is_dir():
+            continue
+        guess = names.split_tail(path.name, known_roles)
+        if guess is None:
+            continue
+        yield WorktreeInfo(
+            path=path,
+            branch=entry.branch,
+            role=guess[0],
+            head=entry.head,
+            is_locked=entry.locked,
+            created_at=names.parse_created_at(entry.branch),
+            agent=guess[0],
+            lock_reason=entry.lock_reason,
+        )
+
+
+def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, Agent]:
+    """Return the one agent of this name.
+
+    Raises:
+        WorktreeNotFound, SessionNotFound: there is none.
+        Ambiguous: several sessions have it, and none was named.
+    """
+    if session is not None:
+        one = world.sessions.get(names.check_session(session))
+        if one is None:
+            raise SessionNotFound(f"there is no session {session}")
+        found = one.agent(agent)
+        if found is None:
+            raise WorktreeNotFound(f"session {one.name} has no agent {agent}", hint=_who(one.agents))
+        return one, found
+    hits = [(one, found) for one in world.sessions.all() if (found := one.agent(agent)) is not None]
+    own = world.environ.get("SWARM_SESSION", "").casefold()  # an agent that asks means its own session
+    hits = [hit for hit in hits if hit[0].name.casefold() == own] or hits
+    if not hits:
+        hits = [(one, a) for one in world.sessions.all() for a in one.agents if a.role.casefold() == agent.casefold()]
+    if not hits:
+        raise WorktreeNotFound(
+            f"there is no agent {agent}", hint=_who([a for s in world.sessions.all() for a in s.agents])
+        )
+    if len(hits) > 1:
+        ways = ", ".join(f"{a.name}@{s.name}" for s, a in hits)
+        raise Ambiguous(
+            f"{agent} could be {ways}", hint=f"write one of them, such as {hits[0][1].name}@{hits[0][0].name}"
+        )
+    return hits[0]
+
+
+def _who(agents: Sequence[Agent]) -> str | None:
+    """Say which agents there are; None when there is none."""
+    known = list(dict.fromkeys(agent.name for agent in agents))
+    more = f" and {len(known) - _MOST_NAMED} more; `swarm list` shows them" if len(known) > _MOST_NAMED else ""
+    return f"there are: {', '.join(known[:_MOST_NAMED])}{more}" if known else None
+
+
+def details(world: World, session: Session, agent: Agent) -> WorktreeDetails:
+    """Look at one worktree closely."""
+    listed = {entry.path: entry for entry in world.git.worktrees()}
+    info = _recorded(world, session, agent, listed, look=True)
+    target = examine.examine_all(world, [(session, agent)])[0]
+    head = info.head
+    known = bool(head) and world.git.resolve_commit(agent.base) is not None
+    return WorktreeDetails(
+        info=info,
+        base=agent.base,
+        commits=world.trees.commits(head, agent.base) if known else (),
+        changes=() if info.missing else world.trees.status_lines(info.path),
+        risks=target.risks,
+        landed=world.trees.landed(head, agent.base, landing_place(world, session)) if known else "",
+        placed=tuple(placed.path for placed in agent.placed),
+    )

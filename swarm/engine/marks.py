@@ -1,0 +1,115 @@
+"""Small changes to one worktree: its lock, and the instructions in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from swarm import fsio
+from swarm.domain.errors import SymlinkInTheWay, UsageProblem, WorkAtRisk, WorktreeNotFound
+from swarm.domain.model import Placed
+from swarm.engine import hiding, listing, steps, transaction
+from swarm.engine.world import new_operation_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swarm.domain.model import AdminDir, Agent, Session, WorktreeInfo
+    from swarm.domain.role import Role
+    from swarm.engine.world import World
+
+
+def lock(world: World, session: Session, agent: Agent, reason: str) -> WorktreeInfo:
+    """Lock the worktree in git's own way, so that git respects it too."""
+    if "\n" in reason or "\0" in reason:
+        raise UsageProblem("a lock reason is one line of text")
+    world.git.lock(_admin(world, agent), reason)
+    return _info(world, session, agent)
+
+
+def unlock(world: World, session: Session, agent: Agent) -> WorktreeInfo:
+    """Take the lock away; without one nothing happens."""
+    world.git.unlock(_admin(world, agent))
+    return _info(world, session, agent)
+
+
+def _admin(world: World, agent: Agent) -> AdminDir:
+    tree = world.layout.root / agent.worktree
+    admin = world.git.admin_of(tree)
+    if admin is None:
+        raise WorktreeNotFound(f"worktree {tree.name} does not exist any more: {tree}")
+    return admin
+
+
+def _info(world: World, session: Session, agent: Agent) -> WorktreeInfo:
+    found = listing.worktrees(world, session.name, (), look=False)
+    return next(info for info in found if info.agent == agent.name)
+
+
+def update_role(world: World, session: Session, agent: Agent, role: Role, *, force: bool) -> WorktreeInfo:
+    """Write the role's present text over the one swarm put in; an edited file only with *force*."""
+    tree = world.layout.root / agent.worktree
+    if not tree.is_dir():
+        raise WorktreeNotFound(f"worktree {tree.name} does not exist any more: {tree}")
+    file = agent.placed[0].path if agent.placed else world.settings.worktrees.instructions_file
+    path = tree / file
+    _refuse_foreign(world, agent, path, force=force)
+    hiding.hide_now(world, file, tree)
+    record: dict[str, Any] = {
+        "kind": "role",
+        "operation": new_operation_id(),
+        "verb": "role update",
+        "session": session.name,
+        "started_ns": world.host.now_ns(),
+        "boot": world.host.boot_id(),
+        "pid": os.getpid(),
+        "agent": agent.name,
+        "file": file,
+        "was": _digest(path),
+        "text": role.instructions,
+        "locks": [],
+    }
+    world.journal.write(record["operation"], record)
+    _put(world, record)
+    return _info(world, session, agent)
+
+
+def _put(world: World, record: dict[str, Any]) -> str:
+    """Write the text, then the record that knows its checksum; a crash between the two must not set them apart."""
+    session = world.sessions.get(record["session"])
+    agent = session.agent(record["agent"]) if session is not None else None
+    if session is not None and agent is not None:
+        new = steps.digest(record["text"])
+        path = world.layout.root / agent.worktree / record["file"]
+        if path.parent.is_dir() and _digest(path) == record["was"]:  # else edited since: that stays
+            fsio.write_atomic(path, record["text"].encode("utf-8", "surrogateescape"), 0o644)
+        placed = (Placed(record["file"], new),)
+        agents = tuple(replace(one, placed=placed) if one.name == agent.name else one for one in session.agents)
+        world.sessions.write(replace(session, agents=agents))
+    transaction.close(world, record, "done")
+    return "done"
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(fsio.read_small(path)).hexdigest()
+    except FileNotFoundError:
+        return ""
+
+
+def _refuse_foreign(world: World, agent: Agent, path: Path, *, force: bool) -> None:
+    if path.is_symlink():
+        raise SymlinkInTheWay(f"cannot write {path}: it is a symbolic link")
+    if world.git.tracked("HEAD", (path.name,)) or (path.exists() and not agent.placed):
+        raise WorkAtRisk(
+            f"{path.name} is the project's own file and stays as it is", hint="the role's text was not put in"
+        )
+    if not path.exists() or force:
+        return
+    if hashlib.sha256(fsio.read_small(path)).hexdigest() != agent.placed[0].sha256:
+        raise WorkAtRisk(f"{path.name} was edited in {path.parent.name}", hint="add --force to overwrite it")
+
+
+transaction.recovers("role", _put)

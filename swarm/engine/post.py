@@ -1,0 +1,568 @@
+"""Messages of a repository's agents and its user: sending, taking, settling, looking. Needs no git and no tmux.
+
+Paths are text here: ``pathlib`` costs more to load than a message to send.
+
+Who sends is not an argument: it is what the machine says of the process (``pane/whoami.py``).  The state of a
+message is what happened to it, each with its evidence; nothing here types into a pane.
+"""
+
+from __future__ import annotations
+
+import os
+from time import monotonic
+
+from swarm.domain import addressing
+from swarm.domain.addressing import USER, Member
+from swarm.domain.bus import Holder
+from swarm.domain.errors import (
+    AgentNotFound,
+    AttachmentProblem,
+    ClaimLost,
+    InboxNotFound,
+    MessageNotFound,
+    NotForAgents,
+    SessionNotFound,
+)
+from swarm.domain.message import Message, box_of, encode, new_id
+from swarm.domain.tuples import NamedTuple
+from swarm.engine import post_office
+from swarm.engine.post_rules import open_bus
+from swarm.pane.whoami import whoami
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from swarm.domain.bus import Claim, Depth, Pruned, Receipt, Stored, Trace
+    from swarm.domain.errors import SwarmError
+    from swarm.domain.settings import Settings
+    from swarm.engine.overdue import Reply
+    from swarm.pane.whoami import Who
+
+#: How long a reader may take over what it has taken, unless it says otherwise.
+LEASE = 600.0
+_NOT_NOW = 5.0
+
+
+class Sender(NamedTuple):
+    """Who this process is.
+
+    Attributes:
+        address: ``agent@session``, or ``user`` for a person and whatever no agent of this repository started.
+        member: the agent; None for the user.
+        who: what the machine says of it; None for the user.
+    """
+
+    address: str
+    member: Member | None = None
+    who: Who | None = None
+
+
+class Sent(NamedTuple):
+    """One message to one recipient.
+
+    Attributes:
+        note: why the recipient does not read it now, such as "it does not run"; empty when it can.
+    """
+
+    id: str
+    to: str
+    note: str
+    receipt: Receipt
+
+
+class Taken(NamedTuple):
+    """What is in a reader's hands.
+
+    Attributes:
+        again: it had them already, and has not acknowledged them.
+    """
+
+    claim: Claim
+    again: bool = False
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages, in order."""
+        return self.claim.messages
+
+
+class Post:
+    """The messages below one ``.swarm`` folder."""
+
+    def __init__(
+        self,
+        state: str | Path,
+        *,
+        environ: Mapping[str, str] | None = None,
+        lease: float = LEASE,
+        settings: Callable[[], Settings] | None = None,
+    ) -> None:
+        self._state = os.fspath(state)
+        self._environ = os.environ if environ is None else environ
+        self._settings = settings
+        self._lease = lease
+        self._me: Sender | None = None
+        self._all: tuple[Member, ...] | None = None
+        self._messages = f"{self._state}/{post_office.MESSAGES}"
+        self.bus = open_bus(self._messages, self.settings)
+
+    @classmethod
+    def find(cls, start: str | None = None, *, environ: Mapping[str, str] | None = None) -> Post | None:
+        """Open the messages of the repository that this process works for; None where only git could tell.
+
+        Args:
+            start: a folder that somebody named; without it an agent's own repository comes first.
+        """
+        env = os.environ if environ is None else environ
+        who = whoami(env) if start is None else None
+        state = post_office.find_state(os.getcwd() if start is None else start, env)
+        if who is not None and os.path.isdir(f"{who.state}/sessions"):
+            state = who.state
+        return None if state is None else cls(state, environ=env)
+
+    @property
+    def state(self) -> str:
+        """The ``.swarm`` folder."""
+        return self._state
+
+    def settings(self) -> Settings:
+        """Return the settings of the repository; read when somebody asks, for most acts need none."""
+        if self._settings is not None:
+            return self._settings()
+        from swarm.engine.post_rules import settings_of
+
+        return settings_of(self._state, self._environ)
+
+    # --- who ------------------------------------------------------------------------------------
+
+    def me(self) -> Sender:
+        """Return who this process is in this repository."""
+        if self._me is None:
+            who = whoami(self._environ)
+            if who is None or not _same_folder(who.state, self._state):
+                self._me = Sender(USER)
+            else:
+                self._me = Sender(who.address, self._member_of(who), who)
+        return self._me
+
+    def _member_of(self, who: Who) -> Member:
+        mine = (m for m in post_office.members(self._state, (who.session,)) if m.agent == who.agent)
+        return next(mine, Member(who.agent, who.session, "", who.generation, "?"))
+
+    def members(self) -> tuple[Member, ...]:
+        """Return every agent that can be written to."""
+        if self._all is None:
+            self._all = post_office.members(self._state)
+        return self._all
+
+    def address(self, name: str | None = None) -> str:
+        """Return the address of one box: of an agent by its name, or one's own.
+
+        Raises:
+            AgentNotFound, SessionNotFound, Ambiguous: there is none, or several.
+        """
+        if name is None:
+            return self.me().address
+        member = addressing.one(name, self.members(), self.me().member)
+        return USER if member is None else member.address
+
+    # --- send -----------------------------------------------------------------------------------
+
+    def send(  # noqa: PLR0913  # what a message is made of
+        self,
+        to: str | Iterable[str],
+        body: str,
+        *,
+        subject: str = "",
+        type: str = "message",  # noqa: A002  # the word of the message
+        priority: str = "normal",
+        id: str = "",  # noqa: A002
+        reply_to: str = "",
+        expects_reply: bool = False,
+        deadline_ms: int = 0,
+        ttl_ms: int = 0,
+        attach: Sequence[str | Path] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> tuple[Sent, ...]:
+        """Send one message to everybody who is meant; when this returns it is on the disk in every inbox.
+
+        Args:
+            to: names as in ``domain/addressing.py``; with *reply_to* it may be empty: whoever sent that.
+            id: sent again under the same id it is the same message.
+            reply_to: id of the message that this one answers.
+            attach: files; each is copied.
+
+        Raises:
+            Refused, AgentNotFound, Ambiguous: somebody is not known; nothing was sent to anybody.
+            MessageProblem: it is no message; nothing was sent.
+            QuotaReached, NoSpace: an inbox or the disk is full; sent again under the same id nobody gets it twice.
+        """
+        me = self.me()
+        answered = self._answered(reply_to) if reply_to else None
+        words = addressing.split(to) if to or answered is None else (self._sender_of(answered),)
+        recipients = addressing.resolve(words, self._in_question(words, me), me.member)
+        kept = dict(metadata or {})
+        if me.who is None and (outside := whoami(self._environ)) is not None:
+            kept["outside"] = f"{outside.address} of another repository"
+        message = Message(
+            to=USER,
+            sender=me.address,
+            body=body,
+            subject=subject,
+            type=type,
+            priority=priority,
+            # The bus makes one for a single recipient, and then need not look whether it knows it.
+            id=id or (new_id() if len(recipients) > 1 or deadline_ms else ""),
+            artifacts=self._attached(attach) if attach else (),
+            metadata=kept,
+            thread_id=(answered.thread_id or answered.id) if answered else "",
+            in_reply_to=answered.id if answered else "",
+            requires_response=expects_reply,
+            deadline_ms=deadline_ms,
+            ttl_ms=ttl_ms,
+            sender_generation=me.member.generation if me.member else "",
+        )
+        send = self._send_awaited if expects_reply and deadline_ms else self._send_all
+        sent = send(message, recipients)
+        if answered is not None:
+            self._note_answer(answered, sent[0].id)
+        return sent
+
+    def _send_all(self, message: Message, recipients: Sequence[Member | None]) -> tuple[Sent, ...]:
+        return tuple(self._send(message, member) for member in recipients)
+
+    def _send_awaited(self, message: Message, recipients: Sequence[Member | None]) -> tuple[Sent, ...]:
+        """Send a message whose answer is overdue at some time, when its sender is to be told."""
+        from swarm.engine import overdue
+
+        encode(message)  # is it a message?
+        addresses = [member.address if member else USER for member in recipients]
+        for address, member in zip(addresses, recipients, strict=True):
+            if not os.path.isdir(self.folder(address)):  # one that is not there later was cleaned up
+                self.declare(member)
+        overdue.note(self._messages, message, addresses)
+        try:
+            return self._send_all(message, recipients)
+        except BaseException:
+            if not self.bus.find(message.id):
+                overdue.forget(self._messages, message.id)
+            raise
+
+    def _attached(self, files: Sequence[str | Path]) -> tuple[dict[str, Any], ...]:
+        """Keep copies of files; none when one of them is missing."""
+        from pathlib import Path
+
+        paths = [Path(one) for one in files]
+        for path in paths:
+            if not path.is_file():
+                raise AttachmentProblem(f"cannot attach {path}: there is no such file", hint="check the path")
+        folder = Path(self._state, post_office.MESSAGES)
+        folder.mkdir(0o700, exist_ok=True)
+        return tuple(self.bus.attach(path) for path in paths)
+
+    def _in_question(self, words: Sequence[str], me: Sender) -> tuple[Member, ...]:
+        """Return the agents that the words may mean; an agent that writes to its own session needs no other record."""
+        if all(word in (USER, addressing.PARENT) for word in words):
+            return ()
+        if me.member is None or any("@" in word for word in words):
+            return self.members()
+        own = post_office.members(self._state, (me.member.session,))
+        known = {m.agent.casefold() for m in own}
+        plain = all(addressing.is_group(word) or word.casefold() in known for word in words)
+        return own if plain else self.members()
+
+    def _send(self, message: Message, member: Member | None) -> Sent:
+        if member is None:
+            to, note = USER, ""
+            message = message._replace(to=to)
+        else:
+            to, note = member.address, post_office.whereabouts(self._state, member)
+            message = message._replace(to=to, generation=member.generation)
+        try:
+            receipt = self.bus.send(message)
+        except InboxNotFound:
+            self.declare(member)
+            receipt = self.bus.send(message)
+        return Sent(receipt.id, to, note, receipt)
+
+    def declare(self, member: Member | None) -> None:
+        """Make sure that an agent, or the user, has an inbox."""
+        if not os.path.isdir(self._state):
+            raise SessionNotFound(
+                "there are no messages yet: no session was ever made here", hint="start one with `swarm start`"
+            )
+        if member is None:
+            self.bus.declare(USER)
+        else:
+            self.bus.declare(member.address, generation=member.generation)
+
+    def _answered(self, message_id: str) -> Message:
+        """Return the message that is answered; first looked for in one's own inbox."""
+        for trace in self.bus.find(message_id):
+            return trace.stored.message
+        raise self._not_found(message_id)
+
+    def _sender_of(self, message: Message) -> str:
+        known = {USER, *(m.address for m in self.members())}
+        if message.sender not in known:
+            raise AgentNotFound(
+                f"cannot answer {message.id}: its sender {message.sender} has no inbox",
+                hint="name the recipient: swarm send TO TEXT",
+            )
+        return message.sender
+
+    def _note_answer(self, message: Message, answer: str) -> None:
+        """Write down that a message of one's own was read: it was answered."""
+        if message.to == self.me().address:
+            try:
+                self.bus.record_event(message.to, message.id, "seen", f"answered by {answer}")
+            except (MessageNotFound, InboxNotFound):
+                return
+
+    # --- take and settle ------------------------------------------------------------------------
+
+    def take(
+        self, name: str | None = None, *, wait: float = 0.0, limit: int = 100, lease: float | None = None
+    ) -> Taken | None:
+        """Take the next messages of an inbox, one's own by default; they are the taker's until *lease* is over.
+
+        What was taken before and not yet acknowledged is given again.
+
+        Args:
+            wait: for how many seconds to wait for the first.
+            lease: seconds after which what is not acknowledged goes back.
+
+        Raises:
+            NotForAgents: an agent may only take from its own inbox.
+        """
+        address = self._mine(name, "take from")
+        time = self._lease if lease is None else lease
+        try:
+            held = self.bus.claims(address)
+            if held:
+                return Taken(held[0], again=True)
+            return self._receive(address, wait, limit, time)
+        except InboxNotFound:
+            self._declare(address)
+            return self._receive(address, wait, limit, time)
+
+    def _receive(self, address: str, wait: float, limit: int, lease: float) -> Taken | None:
+        me = self.me()
+        holder = self.holder()
+        until = monotonic() + wait
+        while True:
+            left, due = until - monotonic(), self._tell_overdue(address)
+            pause = max(0.0, left if due is None else min(left, due))
+            claim = self.bus.receive(address, wait=pause, limit=limit, lease=lease, holder=holder, who=me.address)
+            if claim is not None:
+                return Taken(claim)
+            if monotonic() >= until:
+                return None
+
+    def _tell_overdue(self, address: str) -> float | None:
+        """Tell whose answers are overdue; return in how many seconds the next one to an address is."""
+        from swarm.pane.awaited import FOLDER
+
+        if not os.path.isdir(f"{self._messages}/{FOLDER}"):
+            return None
+        from swarm.engine import overdue
+
+        overdue.tell(self.bus, self._messages)
+        left = overdue.left_ms(self._messages, address)
+        if left is None:
+            return None
+        return max(0.05, left / 1000) if left > 0 else _NOT_NOW  # one that could not be told just now
+
+    def holder(self) -> Holder:
+        """Return on whose life a claim of this process depends: an agent's program, nobody's for a person."""
+        from swarm.pane import proc
+
+        who = self.me().who
+        if who is None:
+            return Holder(proc.boot_id(), 0, 0)
+        return Holder(who.boot, who.program_pid, who.program_start)
+
+    def seen(self, taken: Taken, evidence: str) -> None:
+        """Write down that what was taken has entered its reader's turn, and how one knows."""
+        for message in taken.messages:
+            self.bus.record_event(taken.claim.address, message.id, "seen", evidence)
+
+    def done(self, taken: Taken) -> None:
+        """Acknowledge what was taken; it never comes again."""
+        self.bus.ack(taken.claim)
+
+    def ack(self, ids: Sequence[str] = (), name: str | None = None) -> tuple[str, ...]:
+        """Acknowledge messages, or all that are in hand; they never come again. Return their ids.
+
+        Raises:
+            ClaimLost: they are not in hand (any more).
+        """
+        claim, chosen = self._in_hand(ids, name, "acknowledge")
+        self.bus.ack(claim, chosen)
+        return chosen
+
+    def nack(
+        self, ids: Sequence[str] = (), name: str | None = None, *, delay: float = 0.0, reason: str = ""
+    ) -> tuple[str, ...]:
+        """Give messages back, or all that are in hand, to come again; return their ids."""
+        claim, chosen = self._in_hand(ids, name, "give back")
+        self.bus.nack(claim, chosen, delay=delay, reason=reason)
+        return chosen
+
+    def extend(self, lease: float | None = None, name: str | None = None) -> tuple[str, ...]:
+        """Keep what is in hand for so many more seconds from now; return the ids."""
+        claim, chosen = self._in_hand((), name, "extend")
+        self.bus.extend(claim, self._lease if lease is None else lease)
+        return chosen
+
+    def requeue(self, message_id: str, name: str | None = None) -> None:
+        """Let a dead letter wait again."""
+        self.bus.requeue(self._mine(name, "requeue in"), message_id)
+
+    def _in_hand(self, ids: Sequence[str], name: str | None, what: str) -> tuple[Claim, tuple[str, ...]]:
+        address = self._mine(name, f"{what} messages of")
+        try:
+            claims = self.bus.claims(address)
+        except InboxNotFound:
+            claims = ()
+        for claim in claims:
+            own = tuple(message.id for message in claim.messages)
+            if not ids or set(ids) <= set(own):
+                return claim, tuple(i for i in own if not ids or i in ids)
+        if not claims:
+            raise ClaimLost(f"cannot {what}: nothing of {address} is in hand")
+        there = {message.id for claim in claims for message in claim.messages}
+        missing = ", ".join(i[:60] for i in ids if i not in there)
+        raise ClaimLost(f"cannot {what} {missing!a}: not in hand", hint="in hand: " + ", ".join(sorted(there)[:5]))
+
+    def _mine(self, name: str | None, what: str) -> str:
+        """Return the address of a box that this process may change."""
+        me = self.me()
+        address = self.address(name)
+        if me.who is not None and address != me.address:
+            raise NotForAgents(
+                f"cannot {what} the inbox of {address}: you are {me.address}",
+                hint="an agent changes only its own inbox; to look: swarm inbox " + address,
+            )
+        return address
+
+    def _declare(self, address: str) -> None:
+        member = next((m for m in self.members() if m.address == address), None)
+        if address != USER and member is None:
+            raise AgentNotFound(f"there is no agent {address}")
+        self.declare(member)
+
+    # --- look -----------------------------------------------------------------------------------
+
+    def inbox(self, name: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
+        """Return what is not settled in an inbox, most urgent first; changes nothing."""
+        return self._look(self.bus.peek, name, limit)
+
+    def history(self, name: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
+        """Return the last messages of an inbox, whatever became of them."""
+        return self._look(self.bus.history, name, limit)
+
+    def dead(self, name: str | None = None) -> tuple[Stored, ...]:
+        """Return the dead letters of an inbox, each with the reason."""
+        return self._look(self.bus.dead, name)
+
+    def depth(self, name: str | None = None) -> Depth:
+        """Count what is in an inbox."""
+        from swarm.domain.bus import Depth
+
+        try:
+            return self.bus.depth(self.address(name))
+        except InboxNotFound:
+            return Depth(0, 0, 0, 0)
+
+    def _look(self, look: Any, name: str | None, *how: int) -> tuple[Stored, ...]:
+        try:
+            found: tuple[Stored, ...] = look(self.address(name), *how)
+        except InboxNotFound:
+            return ()
+        return found
+
+    def message(self, message_id: str) -> tuple[Trace, ...]:
+        """Return all that is known of a message, once for each of its recipients.
+
+        Raises:
+            MessageNotFound
+        """
+        found = self.bus.find(message_id)
+        if not found:
+            raise self._not_found(message_id)
+        return found
+
+    def _not_found(self, message_id: str) -> SwarmError:
+        from swarm.engine.post_kept import not_found
+
+        return not_found(self.bus, message_id)
+
+    def reply(self, trace: Trace) -> Reply | None:
+        """Return what became of the answer that a message asks for; None when it asks for none."""
+        from swarm.engine.overdue import reply_to
+
+        return reply_to(self.bus, trace.stored.message)
+
+    def removed(self, name: str | None = None) -> int:
+        """Return how many messages of an inbox are not kept any longer."""
+        try:
+            return self.bus.removed(self.address(name))
+        except InboxNotFound:
+            return 0
+
+    def prune(
+        self, name: str | None = None, *, older_than_ms: int | None = None, dry_run: bool = False
+    ) -> tuple[Pruned, ...]:
+        """Remove messages that are settled and old, of one inbox; without a name an agent's own, or everybody's.
+
+        Args:
+            older_than_ms: how old; default: what the settings say.
+
+        Raises:
+            NotForAgents: an agent may only change its own inbox.
+        """
+        from swarm.engine import post_kept
+
+        keep = post_kept.rule(self.settings, older_than_ms)
+        if name is not None or self.me().who is not None:
+            boxes: tuple[str, ...] = (self._mine(name, "remove messages of"),)
+        else:
+            boxes = self.bus.addresses()
+        return post_kept.prune(self.bus, boxes, keep, dry_run=dry_run)
+
+    def thread(self, message_id: str) -> tuple[Stored, ...]:
+        """Return the messages that belong together with one of them, oldest first, one for each recipient."""
+        from swarm.engine.post_threads import thread
+
+        return thread(self.bus, message_id)
+
+    def folder(self, address: str) -> str:
+        """Return the folder of a box."""
+        kind, _, box = box_of(address).partition(".")
+        return f"{self._messages}/{kind}/{box}"
+
+    def unread(self, addresses: Iterable[str]) -> dict[str, int]:
+        """Return how many messages wait in each of some boxes; a box to which nothing was ever sent costs a look."""
+        from swarm.pane.inbox import Inbox, dropped
+
+        found = {}
+        for address in addresses:
+            folder = self.folder(address)
+            found[address] = 0
+            if not Inbox(folder).is_fresh():
+                try:
+                    found[address] = self.bus.depth(address).waiting + len(dropped(folder))
+                except InboxNotFound:
+                    continue
+        return found
+
+
+def _same_folder(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False

@@ -1,0 +1,112 @@
+"""The inboxes of agents that come and go: made with them, saved with them, brought back with them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm import fsio
+from swarm.domain.errors import SwarmError
+from swarm.engine.inboxes import bus_of, inbox_folder
+from swarm.engine.steps import Registry, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from swarm.domain.model import Agent, Session
+    from swarm.engine.world import World
+
+#: The name of an inbox in a salvage folder.
+SAVED = "inbox"
+_AT_ONCE = 16
+
+
+def declare(world: World, session_name: str, agents: Iterable[str] | None = None) -> None:
+    """Make the inboxes of a session's agents, or of some; what is in them stays.
+
+    Where that fails the first message makes it: a session that has started is no failure.
+    """
+    session = world.sessions.get(session_name)
+    if session is None:
+        return
+    wanted = None if agents is None else set(agents)
+    made = [
+        (f"{agent.name}@{session.name}", session.generation_of(agent))
+        for agent in session.agents
+        if wanted is None or agent.name in wanted
+    ]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for the disk; together they wait once
+        list(pool.map(lambda one: _declare(world, *one), made))
+
+
+def _declare(world: World, address: str, generation: str) -> None:
+    bus = bus_of(world)
+    try:
+        with suppress(SwarmError, OSError):
+            bus.declare(address, generation=generation)
+    finally:
+        bus.close()
+
+
+def retire(world: World, session: Session, agent: Agent, salvage: Path, trash: Path, *, discard: bool) -> None:
+    """Take the inbox of an agent that goes away: into its salvage, or, with nothing in it, into the trash.
+
+    Done again after a crash it finds the inbox moved, and does nothing.  One that others write to at this very
+    moment takes what they write along.
+    """
+    folder = inbox_folder(world, session.name, agent.name)
+    if not folder.is_dir():
+        return
+    if discard or _is_bare(folder):
+        fsio.rename_if_there(folder, trash / f"{folder.name}.inbox")
+        return
+    target = salvage / SAVED
+    if fsio.exists(target):  # a message came after an earlier try
+        target = salvage / f"{SAVED}.{world.host.now_ns()}"
+    fsio.make_private_dir(salvage.parent.parent.parent)
+    for part in (salvage.parent.parent, salvage.parent, salvage):
+        fsio.make_private_dir(part)
+    fsio.rename_if_there(folder, target)
+
+
+@dataclass(frozen=True, slots=True)
+class BringInboxBack(Step):
+    """Put the saved inbox of an agent in its place; a new one that is there already stays."""
+
+    saved: str
+    folder: str
+
+    def do(self, world: World) -> None:
+        saved, folder = Path(self.saved), Path(self.folder)
+        if not fsio.exists(folder) and saved.is_dir():
+            fsio.make_private_dir(folder.parent.parent)
+            fsio.make_private_dir(folder.parent)
+            fsio.rename_if_there(saved, folder)
+
+    def undo_files(self, world: World) -> None:
+        # It was saved when this was planned: if it is not there now, what stands in its place is it.
+        if Path(self.saved).parent.is_dir() and not fsio.exists(Path(self.saved)):
+            fsio.rename_if_there(Path(self.folder), Path(self.saved))
+
+    def say(self) -> str:
+        return f"bring back the messages of {Path(self.folder).name}"
+
+
+Registry.known[BringInboxBack.__name__] = BringInboxBack
+
+
+def steps_back(world: World, operation: str, session: str, agent: str, salvage: Path) -> Iterator[Step]:
+    """Give the step that brings an agent's messages back, if some were saved with it."""
+    saved = salvage / SAVED
+    if saved.is_dir():
+        yield BringInboxBack(operation, str(saved), str(inbox_folder(world, session, agent)))
+
+
+def _is_bare(folder: Path) -> bool:
+    """Whether nothing was ever sent there."""
+    from swarm.pane.inbox import Inbox
+
+    return Inbox(str(folder)).is_fresh()

@@ -1,0 +1,55 @@
+"""Messages that are not kept any longer: removing them, and saying so to whoever asks for one."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from swarm.domain.bus import Keep, Pruned, Stored
+    from swarm.domain.errors import SwarmError
+    from swarm.domain.settings import Settings
+    from swarm.store.bus import FileBus
+
+_HOW_LONG = "how long messages stay that are done: swarm config show messages.keep"
+
+
+def not_found(bus: FileBus, message_id: str) -> SwarmError:
+    """Return the error that says that there is no such message, or no longer."""
+    from swarm.domain.errors import MessageNotFound
+
+    shown = f"{message_id[:60]!a}"
+    if bus.was_removed(message_id):
+        return MessageNotFound(f"message {shown} is no longer kept", hint=_HOW_LONG)
+    if bus.removed():
+        return MessageNotFound(f"there is no message {shown}, or it is no longer kept", hint=_HOW_LONG)
+    return MessageNotFound(f"there is no message {shown}")
+
+
+def missing_from(thread: Iterable[Stored]) -> tuple[str, ...]:
+    """Return the ids that messages of a thread answer, and that are not there."""
+    messages = [stored.message for stored in thread]
+    there = {message.id for message in messages}
+    named = (one for message in messages for one in (message.thread_id, message.in_reply_to))
+    return tuple(dict.fromkeys(one for one in named if one and one not in there))
+
+
+def rule(settings: Callable[[], Settings], older_than_ms: int | None) -> Keep:
+    """Return what is to be kept: by the settings, or only what is younger than somebody said."""
+    from swarm.domain.bus import Keep
+    from swarm.engine.post_rules import keep_of
+
+    return keep_of(settings()) if older_than_ms is None else Keep(older_than_ms)
+
+
+def prune(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> tuple[Pruned, ...]:
+    """Remove what is settled and old; a box that is gone meanwhile has nothing to remove."""
+    from swarm.domain.errors import InboxNotFound
+
+    done = []
+    for box in boxes:
+        try:
+            done.append(bus.prune(box, keep, dry_run=dry_run))
+        except InboxNotFound:
+            continue
+    return tuple(done)

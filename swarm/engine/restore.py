@@ -1,0 +1,212 @@
+"""Bring back what a cleanup saved: branch, working tree, index, modes, operations in progress.
+
+A restore is a create whose files come from a salvage entry; the same transaction makes it all or
+nothing.  The entry itself stays until the user drops it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from swarm import fsio
+from swarm.domain import codec
+from swarm.domain import layout as places
+from swarm.domain.errors import BranchExists, RestoreConflict, SwarmError, WorktreeExists, raise_all
+from swarm.domain.model import CreatedAgent, RestoreReport, Session
+from swarm.engine import agent_ports, create, hiding, post_boxes, salvage, setup, steps, transaction
+from swarm.engine.world import new_operation_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from swarm.domain.model import SalvageEntry
+    from swarm.engine.steps import Step
+    from swarm.engine.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One entry to restore, and what is known about how.
+
+    Attributes:
+        refs: part → object id.
+        tree: where the worktree goes.
+        reserve: whether the branch must be made; it is still there after ``--keep-branches``.
+        head_branch: what is checked out; empty means detached at *commit*.
+        commit: what is checked out.
+        note: what cannot be as it was.
+    """
+
+    entry: SalvageEntry
+    refs: dict[str, str]
+    tree: Path
+    reserve: bool
+    head_branch: str
+    commit: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would be done."""
+
+    operation: transaction.Operation
+    report: RestoreReport
+
+
+def restore(world: World, target: str) -> RestoreReport:
+    """Bring back *target*. The caller holds the lock and has recovered."""
+    plan = make_plan(world, target)
+    transaction.run(world, plan.operation)
+    return plan.report
+
+
+def make_plan(world: World, target: str) -> Plan:
+    """Look whether everything can come back; changes nothing.
+
+    Raises:
+        SalvageNotFound, RestoreConflict, Refused, …
+    """
+    entries = salvage.find(world, target)
+    wanted = [_want(world, entry) for entry in entries]
+    problems = [*create.check_folders(world), *(p for one in wanted for p in _conflicts(world, one))]
+    raise_all(f"cannot restore {target}", problems)
+    return _lay_out(world, wanted)
+
+
+def _want(world: World, entry: SalvageEntry) -> Wanted:
+    refs = salvage.refs_of(world, entry)
+    record = entry.record
+    tree = world.layout.root / record.worktree if record.worktree else world.layout.root
+    there = world.git.refs(places.HEADS + record.branch).get(places.HEADS + record.branch)
+    head_branch, commit, note = _checkout(world, entry)
+    return Wanted(entry, refs, tree, there is None and bool(entry.branch_tip), head_branch, commit, note)
+
+
+def _checkout(world: World, entry: SalvageEntry) -> tuple[str, str, str]:
+    """Decide what the restored worktree has checked out: (branch, commit, what is different)."""
+    saved = str(entry.manifest["head_branch"])
+    if saved == entry.record.branch and entry.branch_tip:
+        return saved, entry.branch_tip, ""
+    if not saved or not entry.head:
+        return "", entry.head or entry.branch_tip, ""
+    ref = places.HEADS + saved
+    if world.git.refs(ref).get(ref) == entry.head and not _is_checked_out(world, saved):
+        return saved, entry.head, ""
+    return "", entry.head, f"{entry.agent}: branch {saved} is not free as it was, so HEAD is detached at its commit"
+
+
+def _is_checked_out(world: World, branch: str) -> bool:
+    return any(entry.branch == branch for entry in world.git.worktrees())
+
+
+def _conflicts(world: World, one: Wanted) -> Iterator[SwarmError]:
+    entry, record = one.entry, one.entry.record
+    ref = places.HEADS + record.branch
+    there = world.git.refs(ref).get(ref)
+    if there is not None and there != entry.branch_tip:
+        yield BranchExists(f"branch {record.branch} already exists, at another commit than the one saved")
+    if entry.manifest["kind"] == "branch":
+        if there == entry.branch_tip:
+            yield RestoreConflict(f"branch {record.branch} is there already")
+        return
+    if there is not None and one.head_branch == record.branch and _is_checked_out(world, record.branch):
+        yield RestoreConflict(f"branch {record.branch} is checked out in another worktree")
+    if fsio.exists(one.tree):
+        yield WorktreeExists(f"worktree {one.tree.name} already exists: {one.tree}")
+    elif world.git.admin_of(one.tree) is not None:
+        yield WorktreeExists(f"worktree {one.tree.name} is still registered in git, though its folder is gone")
+    session = world.sessions.get(entry.session)
+    if session is not None and session.agent(entry.agent) is not None:
+        yield RestoreConflict(f"session {entry.session} has an agent {entry.agent} already")
+    if not one.commit:
+        yield RestoreConflict(f"{entry.name} holds no commit to start from")
+    if not os.path.normpath(one.tree).startswith(f"{world.layout.root}{os.sep}"):
+        yield RestoreConflict(f"{entry.name} names a path outside the repository")
+
+
+def _lay_out(world: World, wanted: list[Wanted]) -> Plan:
+    operation = new_operation_id()
+    trees = [one for one in wanted if one.entry.manifest["kind"] != "branch"]
+    todo = (*_branch_steps(operation, wanted), *_tree_steps(world, operation, trees))
+    refs = (places.op_ref(operation), *(places.HEADS + one.entry.record.branch for one in wanted))
+    session = wanted[0].entry.session
+    started = world.host.now_ns()
+    op = transaction.Operation(operation, "restore", session, started, world.host.boot_id(), todo, refs)
+    return Plan(
+        op, RestoreReport(session, tuple(_told(one) for one in wanted), tuple(one.note for one in wanted if one.note))
+    )
+
+
+def _told(one: Wanted) -> CreatedAgent:
+    record = one.entry.record
+    placed = record.placed[0].path if record.placed else ""
+    return CreatedAgent(record.name, record.role, record.branch, one.tree, placed)
+
+
+def _branch_steps(operation: str, wanted: list[Wanted]) -> Iterator[Step]:
+    reserve = [one for one in wanted if one.reserve]
+    yield steps.ReserveBranches(
+        operation,
+        tuple((one.entry.record.branch, one.entry.branch_tip) for one in reserve),
+        tuple((one.entry.session, one.entry.agent) for one in reserve),
+        wanted[0].commit or wanted[0].entry.branch_tip,
+    )
+    for one in reserve:
+        config = tuple((str(k), str(v)) for k, v in one.entry.manifest["branch_config"])
+        yield steps.BranchNotes(operation, one.entry.record.branch, one.refs["manifest"], config)
+
+
+def _tree_steps(world: World, operation: str, wanted: list[Wanted]) -> Iterator[Step]:
+    if not wanted:
+        return
+    base = world.layout.base
+    yield steps.MakeBase(operation, str(base), base.is_dir(), fsio.exists(base / ".gitignore"))
+    placed: dict[str, list[str]] = {}
+    for one in wanted:
+        for item in one.entry.record.placed:
+            placed.setdefault(item.path, []).append(str(one.tree))
+    for file in placed:
+        yield from hiding.steps_before(world, operation, file)
+    taken = tuple(admin.name for admin in world.git.admin_dirs())
+    for one in wanted:
+        yield steps.AddWorktree(operation, str(one.tree), one.head_branch, one.commit, taken, salvaged=True)
+        folder = world.layout.salvage_folder(one.entry.session, one.entry.agent, one.entry.id)
+        yield steps.BringBack(operation, str(one.tree), tuple(sorted(one.refs.items())), str(folder))
+    yield from setup.steps_back(operation, ((one.entry, one.tree) for one in wanted))
+    for file, trees in placed.items():
+        yield from hiding.steps_within(world, operation, file, tuple(trees))
+    yield steps.Verify(operation, tuple((str(one.tree), one.head_branch, one.commit) for one in wanted))
+    for one in wanted:
+        if one.entry.manifest["lock"] is not None:
+            yield steps.LockAgain(operation, str(one.tree), str(one.entry.manifest["lock"]))
+    for one in wanted:
+        folder = world.layout.salvage_folder(one.entry.session, one.entry.agent, one.entry.id)
+        yield from post_boxes.steps_back(world, operation, one.entry.session, one.entry.record.name, folder)
+    yield steps.Settle(operation, str(base.parent))
+    yield steps.WriteRecord(operation, codec.session_to_bytes(_session(world, operation, wanted)).decode("ascii"))
+
+
+def _session(world: World, operation: str, wanted: list[Wanted]) -> Session:
+    from dataclasses import replace
+
+    facts: dict[str, Any] = wanted[0].entry.manifest
+    session = wanted[0].entry.session
+    agents = tuple(agent_ports.again(world, [replace(one.entry.record, admin="") for one in wanted], session))
+    old = world.sessions.get(wanted[0].entry.session)
+    if old is not None:
+        return replace(old, operations=(*old.operations, operation), agents=(*old.agents, *agents))
+    return Session(
+        name=wanted[0].entry.session,
+        operations=(str(facts["generation"]), operation),
+        created_ms=int(facts["session_created_ms"]),
+        base_ref=str(facts["base_ref"]),
+        base=str(facts["base"]),
+        agents=agents,
+        task=str(facts.get("task", "")),
+        workflow=str(facts.get("workflow", "")),
+        beside=str(facts.get("beside", "")),
+    )

@@ -1,0 +1,345 @@
+"""Saved work: write it under refs of its own, list it, find it, drop it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm import fsio
+from swarm.domain import codec, names
+from swarm.domain import layout as places
+from swarm.domain.errors import Ambiguous, SalvageFailed, SalvageNotFound, UsageProblem
+from swarm.domain.model import Agent, SalvageEntry
+from swarm.domain.trees import Capture, TreeState
+from swarm.engine import setup_notes, transaction
+from swarm.engine.launch import is_running_reason
+from swarm.engine.world import new_operation_id
+
+if TYPE_CHECKING:
+    from swarm.engine.examine import Target
+    from swarm.engine.world import World
+
+#: The "session" under which branches without a worktree are saved.
+LEFTOVER = "leftover"
+
+
+def save(world: World, target: Target, operation: str, tip: str) -> tuple[dict[str, str], int]:
+    """Save a target under refs and return them; they are looked at again after they are written.
+
+    Args:
+        operation: its id is the entry's id too.
+        tip: where the agent's branch is; empty when it is gone.
+
+    Raises:
+        SalvageFailed, GitFailed, NoSpace: nothing may be removed.
+    """
+    session, agent = target.session, target.agent
+    facts = _facts(world, target, operation, tip)
+    message = f"swarm salvage of {session.name}/{agent.name}"
+    wish = Capture(
+        state=target.state or TreeState(head=tip, branch=agent.branch),
+        branch=agent.branch,
+        branch_tip=tip,
+        keep=target.keep,
+        aside=target.aside,
+        message=message,
+        manifest=facts,
+    )
+    if target.state is not None and target.state.special:
+        facts["unsaved"] = list(target.state.special)
+    admin = target.admin.path if target.admin is not None else world.layout.state / "nowhere"
+    tree = target.tree if target.kind == "worktree" else world.layout.state / "nowhere"
+    saved = world.trees.capture(tree, admin, wish)
+    refs = {places.salvage_ref(session.name, agent.name, operation, part): oid for part, oid in saved.refs.items()}
+    world.git.change_refs(create=refs, reason=message)
+    world.trees.check_saved(saved.refs.values(), agent.base if world.git.resolve_commit(agent.base) else "")
+    return refs, saved.files
+
+
+def _facts(world: World, target: Target, operation: str, tip: str) -> dict[str, Any]:
+    session, agent, admin = target.session, target.agent, target.admin
+    return {
+        "schema": 1,
+        "kind": target.kind,
+        "session": session.name,
+        "agent": agent.name,
+        "id": operation,
+        "operation": operation,
+        "generation": session.generation,
+        "session_created_ms": session.created_ms,
+        "task": session.task,
+        "workflow": session.workflow,
+        "beside": session.beside,
+        "base_ref": session.base_ref,
+        "base": session.base,
+        "record": codec.agent_to_dict(agent),
+        "position": session.agents.index(agent),
+        "head": _head(world, target) or tip,
+        "head_branch": target.state.branch if target.state else agent.branch,
+        "branch_tip": tip,
+        "lock": admin.locked if admin and not is_running_reason(admin.locked) else None,
+        "branch_config": [list(pair) for pair in world.git.branch_config(agent.branch)],
+        "dropped": list(target.dropped),
+        "setup": setup_notes.plain(world, session.name, agent.name) if agent.prepared else None,
+        "saved_ms": world.host.now_ns() // 1_000_000,
+    }
+
+
+def _head(world: World, target: Target) -> str:
+    """Return the commit to restore at; that of a branch deleted by hand is in the log of HEAD."""
+    if target.state is None:
+        return ""
+    return target.state.head or (world.trees.recall(target.admin.path).head if target.admin else "")
+
+
+def entries(world: World, session: str | None = None) -> tuple[SalvageEntry, ...]:
+    """Return what was saved, newest first."""
+    wanted = names.check_session(session).casefold() if session else ""
+    manifests = {ref: oid for ref, oid in world.git.refs(places.SALVAGE_REFS).items() if ref.endswith("/manifest")}
+    if wanted:  # names are compared without case, refs are not
+        manifests = {ref: oid for ref, oid in manifests.items() if ref.split("/")[3].casefold() == wanted}
+    facts = world.trees.read_manifests(manifests)
+    found = [_entry(record) for record in facts.values()]
+    return tuple(sorted(found, key=lambda entry: entry.id, reverse=True))
+
+
+def _entry(facts: dict[str, Any]) -> SalvageEntry:
+    source = "a salvage manifest"
+    try:
+        return SalvageEntry(
+            session=str(facts["session"]),
+            agent=str(facts["agent"]),
+            id=str(facts["id"]),
+            operation=str(facts["operation"]),
+            generation=str(facts["generation"]),
+            created_ms=int(facts["saved_ms"]),
+            record=codec.agent_from_dict(facts["record"], source),
+            head=str(facts["head"]),
+            branch_tip=str(facts["branch_tip"]),
+            manifest=facts,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise SalvageFailed(f"cannot read {source}: {error!r}") from error
+
+
+def find(world: World, target: str) -> tuple[SalvageEntry, ...]:
+    """Return what ``SESSION``, ``SESSION/AGENT`` or ``SESSION/AGENT@ID`` means.
+
+    A session means each of its agents, as last saved, of the last generation of that name.
+
+    Raises:
+        SalvageNotFound
+    """
+    path, at, salvage_id = target.partition("@")
+    session, slash, agent = path.partition("/")
+    names.check_session(session)
+    if slash:
+        names.check_name("agent", agent)
+    if at and not (slash and salvage_id):
+        raise UsageProblem(f"cannot read {target!r}", hint="write SESSION, SESSION/AGENT or SESSION/AGENT@ID")
+    found = list(entries(world, session))
+    if slash:
+        found = [entry for entry in found if entry.agent.casefold() == agent.casefold()]
+    if at:
+        found = [entry for entry in found if entry.id.startswith(salvage_id)]
+    if not found:
+        raise SalvageNotFound(f"nothing is saved under {target}")
+    if at and len({entry.id for entry in found}) > 1:
+        names_ = ", ".join(entry.name for entry in found)
+        raise Ambiguous(f"{target} could be {names_}", hint="write more of the id")
+    newest = found[0].generation
+    latest: dict[str, SalvageEntry] = {}
+    for entry in found:
+        if entry.generation == newest:
+            latest.setdefault(entry.agent, entry)
+    order = sorted(latest.values(), key=lambda entry: int(entry.manifest.get("position", 0)))
+    return tuple(order)
+
+
+def refs_of(world: World, entry: SalvageEntry) -> dict[str, str]:
+    """Return part → object id of an entry."""
+    prefix = places.salvage_ref(entry.session, entry.agent, entry.id, "")
+    return {ref.removeprefix(prefix): oid for ref, oid in world.git.refs(prefix).items()}
+
+
+def save_branch(world: World, branch: str, tip: str, operation: str) -> str:
+    """Save a branch that has no worktree, then delete it; return the entry's name. May be repeated."""
+    agent = _leftover_agent(branch)
+    head = places.HEADS + branch
+    if world.git.refs(head).get(head) != tip:  # an earlier try has deleted it, or it is in use again
+        if head not in world.git.refs(head):
+            world.git.drop_branch_config(branch)
+        return f"{LEFTOVER}/{agent}@{operation}"
+    # A disk error can leave some refs of an entry without the others; only a whole one counts as saved.
+    forget_refs(world, LEFTOVER, agent, operation)
+    now = world.host.now_ns() // 1_000_000
+    record = Agent(agent, agent, branch, worktree=".", admin="", base=tip, created_ms=now)
+    facts = {
+        "schema": 1,
+        "kind": "branch",
+        "session": LEFTOVER,
+        "agent": agent,
+        "id": operation,
+        "operation": operation,
+        "generation": operation,
+        "session_created_ms": now,
+        "base_ref": "",
+        "base": tip,
+        "record": codec.agent_to_dict(record),
+        "head": tip,
+        "head_branch": branch,
+        "branch_tip": tip,
+        "lock": None,
+        "branch_config": [list(pair) for pair in world.git.branch_config(branch)],
+        "dropped": [],
+        "saved_ms": now,
+    }
+    nowhere = world.layout.state / "nowhere"
+    wish = Capture(TreeState(head=tip, branch=branch), branch, tip, (), (), f"swarm salvage of branch {branch}", facts)
+    saved = world.trees.capture(nowhere, nowhere, wish)
+    refs = {places.salvage_ref(LEFTOVER, agent, operation, part): oid for part, oid in saved.refs.items()}
+    world.git.change_refs(create=refs, reason=wish.message)
+    world.trees.check_saved(saved.refs.values(), tip)
+    world.git.change_refs(delete={places.HEADS + branch: tip}, reason=wish.message)
+    world.git.drop_branch_config(branch)
+    return f"{LEFTOVER}/{agent}@{operation}"
+
+
+def _leftover_agent(branch: str) -> str:
+    """Return the "agent" under which a branch without a worktree is saved: agent and session, as one name."""
+    tail = branch.rpartition("/")[2]
+    if len(tail) <= names.MAX_LENGTH:
+        return tail
+    return f"{tail[: names.MAX_LENGTH - 9]}-{hashlib.sha256(branch.encode()).hexdigest()[:8]}"
+
+
+def drop(
+    world: World, targets: tuple[str, ...], *, everything: bool, older_than_ms: int | None
+) -> tuple[SalvageEntry, ...]:
+    """Delete entries for good; the files go first, so that a crash leaves an entry that can be dropped again."""
+    if not targets and not everything and older_than_ms is None:
+        raise UsageProblem("nothing named to drop", hint="name entries, or use --all or --older-than")
+    chosen = [entry for target in targets for entry in find(world, target)] if targets else list(entries(world))
+    if older_than_ms is not None:
+        limit = world.host.now_ns() // 1_000_000 - older_than_ms
+        chosen = [entry for entry in chosen if entry.created_ms <= limit]
+    if chosen:
+        _drop_all(world, _drop_record(world, chosen))
+    return tuple(chosen)
+
+
+def _drop_record(world: World, chosen: list[SalvageEntry]) -> dict[str, Any]:
+    """Write down what is dropped: a killed git leaves lock files that somebody must know to be ours."""
+    operation = new_operation_id()
+    record = {
+        "kind": "drop",
+        "operation": operation,
+        "verb": "salvage drop",
+        "session": "",
+        "started_ns": world.host.now_ns(),
+        "boot": world.host.boot_id(),
+        "pid": os.getpid(),
+        "entries": [[entry.session, entry.agent, entry.id] for entry in chosen],
+        "locks": [str(lock) for lock in world.git.ref_locks(()) if not fsio.exists(lock)],
+    }
+    world.journal.write(operation, record)
+    return record
+
+
+def _drop_all(world: World, record: dict[str, Any]) -> None:
+    """Drop every entry of a record; what an earlier try has dropped is passed over."""
+    for session, agent, salvage_id in record["entries"]:
+        _drop_one(world, session, agent, salvage_id)
+    transaction.close(world, record, "done")
+
+
+def _drop_one(world: World, session: str, agent: str, salvage_id: str) -> None:
+    folder = world.layout.salvage_folder(session, agent, salvage_id)
+    if folder.is_dir():
+        trash = world.layout.trash / f"salvage-{salvage_id}-{agent}-{time.time_ns()}"
+        trash.parent.mkdir(exist_ok=True, mode=0o700)
+        fsio.rename_if_there(folder, trash)
+        fsio.remove_tree(trash)
+    for parent in (folder.parent, folder.parent.parent, folder.parent.parent.parent, world.layout.trash):
+        if parent.is_dir():
+            fsio.remove_empty(parent)
+    forget_refs(world, session, agent, salvage_id)
+
+
+def _continue_drop(world: World, record: dict[str, Any]) -> str:
+    transaction.clear_locks(world, record)
+    _drop_all(world, record)
+    return "done"
+
+
+def forget_refs(world: World, session: str, agent: str, salvage_id: str) -> None:
+    """Delete the refs of an entry, if there are any."""
+    prefix = places.salvage_ref(session, agent, salvage_id, "")
+    refs = world.git.refs(prefix)
+    # The manifest goes last in name order but first here: without it the entry is not listed any more.
+    ordered = dict(sorted(refs.items(), key=lambda item: not item[0].endswith("/manifest")))
+    if ordered:
+        world.git.change_refs(delete=ordered, reason="swarm: salvage dropped")
+    world.git.prune_empty_ref_folders(world.settings.worktrees.branch_prefix)
+
+
+def move_aside(world: World, tree: Path, admin: Path | None, folder: Path, paths: list[str]) -> None:
+    """Move files out of a tree that is on its way to the trash, into the salvage. May be repeated."""
+    for path in paths:
+        target = folder / "files" / path
+        if fsio.exists(target):
+            continue  # moved by an earlier try
+        if fsio.exists(tree / path):
+            _private_parents(world, target)
+            _open_up(tree / path)
+            fsio.rename_if_there(tree / path, target)
+    if admin is not None and (admin / "modules").is_dir() and not (folder / "modules").exists():
+        _private_parents(world, folder / "modules")
+        fsio.rename_if_there(admin / "modules", folder / "modules")
+
+
+def _open_up(path: Path) -> None:
+    """Let the owner read what was closed even to them: a closed folder cannot be moved, a closed file not restored.
+
+    The bits it had are in the manifest.
+    """
+    _allow(path, 0o700)
+    for where, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            _allow(Path(where) / name, 0o500)
+
+
+def _allow(path: Path, folder_bits: int) -> None:
+    with contextlib.suppress(OSError):  # another user's: it is moved as it is, or the move says why not
+        mode = path.lstat().st_mode
+        wanted = folder_bits if stat.S_ISDIR(mode) else 0o400
+        if not stat.S_ISLNK(mode) and mode & wanted != wanted:
+            path.chmod(stat.S_IMODE(mode) | wanted)
+
+
+def keep_whole(world: World, tree: Path, admin: Path | None, folder: Path) -> None:
+    """Keep a tree as it is, because it is no longer as it was when it was saved; and git's notes about it."""
+    if admin is not None and not fsio.exists(folder / "late-admin"):
+        _private_parents(world, folder / "late-admin")
+        half = folder / "late-admin.half"
+        fsio.remove_tree(half)
+        shutil.copytree(admin, half, symlinks=True)
+        fsio.rename_if_there(half, folder / "late-admin")
+    if fsio.exists(tree) and not fsio.exists(folder / "late"):
+        _private_parents(world, folder / "late")
+        fsio.rename_if_there(tree, folder / "late")
+
+
+def _private_parents(world: World, path: Path) -> None:
+    if not world.layout.salvage.is_dir():
+        os.mkdir(world.layout.salvage, 0o700)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+transaction.recovers("drop", _continue_drop)

@@ -1,0 +1,108 @@
+"""What a setup did in a worktree: in the agent's run folder, beside what its commands printed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from swarm import fsio
+from swarm.domain.errors import Environment
+from swarm.domain.prepared import Ended, Notes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from swarm.engine.world import World
+
+NOTES, LOG = "setup.json", "setup.log"
+#: What the commands of the last failure printed; their run folder may be gone by then.
+FAILED_LOG = "setup-failed.log"
+_LIMIT = 64 << 20
+
+
+def folder_of(world: World, session: str, agent: str) -> Path:
+    """Return an agent's run folder, made where it is not there."""
+    folder = world.layout.run_folder(session, agent)
+    for part in (world.layout.sessions, folder.parent.parent, folder.parent, folder):
+        fsio.make_private_dir(part)
+    return folder
+
+
+def write(world: World, session: str, agent: str, notes: Notes) -> None:
+    """Write down what was done."""
+    give_back(
+        world,
+        session,
+        agent,
+        {
+            "schema": 1,
+            "copied": notes.copied,
+            "linked": notes.linked,
+            "seconds": round(notes.seconds, 3),
+            "commands": [
+                {"line": one.line, "outcome": one.outcome, "seconds": round(one.seconds, 3), "tail": list(one.tail)}
+                for one in notes.commands
+            ],
+            "warnings": list(notes.warnings),
+            "left": dict(notes.left),
+        },
+    )
+
+
+def give_back(world: World, session: str, agent: str, plain: Mapping[str, Any]) -> None:
+    """Write down what `plain` gave."""
+    data = json.dumps(plain, ensure_ascii=True).encode("ascii")
+    fsio.write_atomic(folder_of(world, session, agent) / NOTES, data, durable=False)
+
+
+def plain(world: World, session: str, agent: str) -> dict[str, Any] | None:
+    """Return the notes as they are kept; None where there are none that can be read."""
+    try:
+        data = json.loads(fsio.read_small(world.layout.run_folder(session, agent) / NOTES, _LIMIT))
+    except (OSError, Environment, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def read(world: World, session: str, agent: str) -> Notes | None:
+    """Return what was done; None where there was nothing to do, or nobody knows any more."""
+    data = plain(world, session, agent)
+    log = world.layout.run_folder(session, agent) / LOG
+    if data is None:
+        return None
+    try:
+        return Notes(
+            copied=int(data["copied"]),
+            linked=int(data["linked"]),
+            seconds=float(data["seconds"]),
+            commands=tuple(_ended(one) for one in data["commands"]),
+            warnings=tuple(str(one) for one in data["warnings"]),
+            left={str(path): str(mark) for path, mark in data["left"].items()},
+            log=str(log) if fsio.exists(log) else "",
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None  # the folder is open to the agent: what it wrote there counts for nothing
+
+
+def _ended(data: Any) -> Ended:
+    tail = tuple(str(line) for line in data["tail"])
+    return Ended(str(data["line"]), str(data["outcome"]), float(data["seconds"]), tail)
+
+
+def untouched(world: World, session: str, agent: str, tree: Path) -> frozenset[str]:
+    """Return the files of a worktree that are as its setup left them: they can be made again, and are nobody's work."""
+    notes = read(world, session, agent)
+    if notes is None or not notes.left:
+        return frozenset()
+    now = world.preparing.signatures(tree, tuple(notes.left))
+    return frozenset(path for path, mark in notes.left.items() if mark and now[path] == mark)
+
+
+def forget(world: World, session: str, agent: str) -> None:
+    """Remove the run folder, and the folders around it that are empty then."""
+    folder = world.layout.run_folder(session, agent)
+    fsio.remove_tree(folder)
+    for parent in (folder.parent, folder.parent.parent):
+        if parent.is_dir():
+            fsio.remove_empty(parent)

@@ -1,0 +1,139 @@
+"""Commands that are run in a worktree before it goes: its containers, its servers, its database.
+
+They run when it is decided that the worktree goes and its agent has ended, and before its files are looked at
+and saved, so that nothing they write is lost.  At last what its setup left running is ended, too.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import chain
+from threading import Event
+from typing import TYPE_CHECKING
+
+from swarm import fsio
+from swarm.domain import setup as rules
+from swarm.domain.errors import SwarmError, TeardownFailed
+from swarm.domain.role_fields import Policy, RoleOptions, Teardown
+from swarm.domain.words import count
+from swarm.engine import setup, setup_notes, setup_work, transaction
+from swarm.engine.world import new_operation_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from swarm.domain.model import Agent, Session
+    from swarm.domain.role import Role
+    from swarm.engine.examine import Target
+    from swarm.engine.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """The teardown of one worktree."""
+
+    session: Session
+    agent: Agent
+    tree: Path
+    parts: tuple[Teardown, ...]
+    options: RoleOptions
+
+
+class Teardowns:
+    """What is to be run for some worktrees; roles are read as they are now, and nothing is run without them.
+
+    Attributes:
+        warnings: what went wrong and does not count.
+    """
+
+    def __init__(self, world: World, targets: Iterable[Target], role: Callable[[str], Role] | None) -> None:
+        self._world = world
+        self.warnings: list[str] = []
+        self._jobs = [self._job(one, role) for one in targets if one.agent.prepared]
+
+    def _job(self, target: Target, role: Callable[[str], Role] | None) -> _Job:
+        options = RoleOptions()
+        if role is None or target.kind != "worktree":
+            return _Job(target.session, target.agent, target.tree, (), options)
+        try:
+            options = role(target.agent.role).options
+        except SwarmError as problem:  # a role that is gone must not keep its worktree for ever
+            name = f"{target.agent.name}@{target.session.name}"
+            self.warnings.append(f"teardown of {name}: what its role says was left out: {problem.message}")
+        config = asdict(self._world.settings.teardown)
+        config["policy"] = Policy(config["policy"])
+        parts = tuple(part for part in (options.teardown, Teardown(**config)) if part.run)
+        return _Job(target.session, target.agent, target.tree, parts, options)
+
+    def lines(self, session: str, agent: str) -> tuple[str, ...]:
+        """Return the commands of one worktree."""
+        mine = (one for one in self._jobs if (one.session.name, one.agent.name) == (session, agent))
+        return tuple(line for one in mine for part in one.parts for line in part.run)
+
+    def run(self) -> bool:
+        """Run them, the worktrees side by side; say whether anything was done in them.
+
+        Raises:
+            TeardownFailed: one failed whose policy is *abort*.
+        """
+        busy = [one for one in self._jobs if one.parts]
+        failures: list[str] = []
+        if busy:
+            self._world.progress(f"teardown of {count(len(busy), 'worktree')}")
+            failures = self._run_all(busy)
+        for text in (*self.warnings, *failures):
+            name = ",".join(dict.fromkeys(one.session.name for one in self._jobs))
+            transaction.note(self._world, new_operation_id(), "teardown", name, text)
+        if failures:
+            kept = self._world.layout.state / setup_notes.FAILED_LOG
+            hint = f"all that it printed: {kept}; or leave the teardown out: --no-teardown"
+            raise TeardownFailed(f"nothing was removed: {'; '.join(failures)}", hint=hint)
+        return bool(busy)
+
+    def _run_all(self, busy: Sequence[_Job]) -> list[str]:
+        stop = Event()
+        self._world.layout.trash.mkdir(exist_ok=True, mode=0o700)
+        with ThreadPoolExecutor(min(len(busy), max(2, os.cpu_count() or 1))) as pool:
+            try:
+                found = list(pool.map(lambda one: self._run(one, stop), busy))
+            except BaseException:
+                stop.set()
+                raise
+        fsio.remove_empty(self._world.layout.trash)
+        self.warnings += [text for policy, text in chain.from_iterable(found) if policy is Policy.WARN]
+        return [text for policy, text in chain.from_iterable(found) if policy is Policy.ABORT]
+
+    def _run(self, job: _Job, stop: Event) -> list[tuple[Policy, str]]:
+        """Run the commands of one worktree, all of them; return what failed."""
+        name = f"{job.agent.name}@{job.session.name}"
+        log = self._world.layout.trash / f"teardown-{job.agent.name}-{job.session.name}.log"
+        stamp = rules.hook_stamp(str(self._world.layout.root), "teardown", job.session.name, job.agent.name)
+        self._world.preparing.end(stamp)  # of an earlier try that was killed
+        environ = setup_work.environment(self._world, job.session.name, job.agent, job.options.env, "teardown")
+        failures = []
+        for policy, limit, line in [(part.policy, part.timeout, line) for part in job.parts for line in part.run]:
+            if stop.is_set():
+                break
+            done = self._world.preparing.run(
+                line,
+                cwd=job.tree,
+                environ={**environ, rules.STAMP: stamp},
+                log=log,
+                limit=limit,
+                stopped=stop.is_set,
+            )
+            if done.outcome:
+                setup_work.keep_log(self._world, log)
+                failures.append((policy, f"teardown of {name}: {setup_work.in_words(done)}"))
+        fsio.unlink_if_there(log)
+        return failures
+
+    def end_servers(self) -> None:
+        """End what the setups and teardowns of these worktrees left running."""
+        root = str(self._world.layout.root)
+        for one in self._jobs:
+            self._world.preparing.end(setup.stamp(self._world, one.agent.operation, one.agent.name))
+            self._world.preparing.end(rules.hook_stamp(root, "teardown", one.session.name, one.agent.name))

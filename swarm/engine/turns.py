@@ -1,0 +1,151 @@
+"""Messages into the turns of a program that has hooks: claimed, put before it, found again, acknowledged.
+
+    claim ─► print, exit 2 (the program wakes, or hears it with the next tool result)
+      ─► the next hook event: is it in the prompt, or in the program's own record? ─► seen, acknowledged
+      ─► not within the time: given back, and delivered again
+
+A claim is held by the program's life.  What was put before an earlier life of the program is looked for in its
+record, too, before it is delivered again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm.domain import turns
+from swarm.domain.errors import ClaimLost, MessageNotFound
+from swarm.pane import files, proc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from swarm.domain.bus import Claim
+    from swarm.domain.message import Message
+    from swarm.engine.post import Post
+
+#: What was put before the program and not yet found again.
+GIVEN = "given.json"
+_MOST = 20
+_WAIT = 5.0
+_LOOK_EVERY = 0.2
+#: How long it may take until what was given is in the program's record; a turn may have a long tool call first.
+_PATIENCE = 900.0
+#: The same for a program that ends unless it is given more.
+_SHORT_PATIENCE = 3.0
+_LEASE = 3600.0
+#: How much of the end of a record is read.
+_TAIL = 8 << 20
+
+
+class Turns:
+    """Delivery to the program of the agent that this process belongs to.
+
+    Args:
+        lives: whether the program is still there.
+    """
+
+    def __init__(self, post: Post, run_dir: str, event: Mapping[str, Any], lives: Callable[[], bool]) -> None:
+        self._post = post
+        self._run_dir = run_dir
+        self._event = event
+        self._lives = lives
+        self._record = str(event.get("transcript_path") or "")
+
+    def next(self) -> str:
+        """Wait for messages and return what is to be put before the program; empty when it has ended."""
+        self._settle(time.monotonic() + _PATIENCE)
+        words = ""
+        while not words and self._lives():
+            words = self._take(_WAIT)
+        return words
+
+    def at_once(self) -> str:
+        """Return what is to be put before the program at this moment; empty when nothing waits."""
+        self._settle(time.monotonic() + _SHORT_PATIENCE)
+        return self._take(0.0)
+
+    def _take(self, wait: float) -> str:
+        taken = self._post.take(wait=wait, limit=_MOST, lease=_LEASE)
+        fresh = self._without_known(taken.claim) if taken is not None else []
+        return self._give(taken.claim.address, fresh) if taken is not None and fresh else ""
+
+    def _give(self, address: str, messages: Sequence[Message]) -> str:
+        ids = [message.id for message in messages]
+        files.write(self._run_dir, GIVEN, {"ids": ids, "at_ms": time.time_ns() // 1_000_000})
+        return turns.batch(messages, address)
+
+    # --- what was given before ------------------------------------------------------------------
+
+    def _settle(self, deadline: float) -> None:
+        """Acknowledge what the program was given last, as soon as its record shows it; else give it back."""
+        claim = self._claim()
+        while claim is not None and self._lives():
+            left = [message.id for message in claim.messages if not self._is_known(message.id)]
+            known = [message.id for message in claim.messages if message.id not in left]
+            self._acknowledge(claim, known)
+            if not left:
+                return
+            if time.monotonic() > deadline:
+                self._post.nack(left, reason="it did not appear in the program's turn")
+                return
+            time.sleep(_LOOK_EVERY)
+            claim = self._claim()
+
+    def _claim(self) -> Claim | None:
+        """Return what is in hand because it was given; what the agent took by itself is its own business."""
+        given = files.read(self._run_dir, GIVEN) or {}
+        ids = given.get("ids")
+        mine = set(ids) if isinstance(ids, list) else set()
+        for claim in self._post.bus.claims(self._post.address()):
+            if any(message.id in mine for message in claim.messages):
+                return claim
+        return None
+
+    def _without_known(self, claim: Claim) -> list[Message]:
+        """Acknowledge what an earlier life of the program has in its record; return the rest."""
+        known = [message.id for message in claim.messages if self._was_given(message.id) and self._is_known(message.id)]
+        self._acknowledge(claim, known)
+        return [message for message in claim.messages if message.id not in known]
+
+    def _was_given(self, message_id: str) -> bool:
+        ids = (files.read(self._run_dir, GIVEN) or {}).get("ids")
+        return isinstance(ids, list) and message_id in ids
+
+    def _acknowledge(self, claim: Claim, ids: Sequence[str]) -> None:
+        for one in ids:
+            try:
+                self._post.bus.record_event(claim.address, one, "seen", self._evidence(one))
+            except MessageNotFound:
+                continue
+        if ids:
+            try:
+                self._post.bus.ack(claim, tuple(ids))
+            except ClaimLost:
+                return
+
+    def _evidence(self, message_id: str) -> str:
+        if turns.mark(message_id) in str(self._event.get("prompt") or ""):
+            return "in the prompt of a turn"
+        return "in the program's record of its conversation"
+
+    def _is_known(self, message_id: str) -> bool:
+        mark = turns.mark(message_id)
+        return mark in str(self._event.get("prompt") or "") or mark.encode() in _tail(self._record)
+
+
+def _tail(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - _TAIL))
+            return file.read()
+    except OSError:
+        return b""
+
+
+def program_lives(pid: int, start: int) -> Callable[[], bool]:
+    """Return what tells whether a program is still there."""
+    return lambda: proc.is_alive(pid, start)

@@ -1,0 +1,257 @@
+"""The file system, used carefully: the only ``os.replace`` and ``os.fsync`` of the project.
+
+A write is: private temporary file beside the target, sync, rename, sync of the folder.  A reader
+sees the old content or the new, and after the call has returned a power cut does not undo it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import re
+import secrets
+import shlex
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm.domain.errors import Environment, NoPermission, NoSpace, StateDirProblem, SwarmError, SymlinkInTheWay
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+#: Of Linux: the current folder, and "do not replace".
+_HERE, _MUST_BE_FREE = -100, 1
+_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def translate(error: OSError, what: str) -> SwarmError:
+    """Turn an operating-system error into ours; *what* is the attempt in the user's words."""
+    path = f" {os.fsdecode(error.filename)!r}" if isinstance(error.filename, (str, bytes, os.PathLike)) else ""
+    message = f"{what}: {error.strerror or error}{path}"
+    if error.errno in _FULL:
+        return NoSpace(message)
+    if error.errno in _FORBIDDEN:
+        return NoPermission(message)
+    return Environment(message)
+
+
+@contextlib.contextmanager
+def os_errors(what: str) -> Iterator[None]:
+    """Let no bare ``OSError`` out of this block."""
+    try:
+        yield
+    except OSError as error:
+        raise translate(error, what) from error
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder survive a power cut."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_atomic(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = True) -> None:
+    """Put *data* at *path* in one step: a reader, or a crash, sees all of it or what was there before.
+
+    Raises:
+        OSError: nothing changed; a temporary file may be left only by a kill.
+    """
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(temporary, flags, 0o600)
+    try:
+        try:
+            os.fchmod(fd, mode)
+            write_all(fd, data)
+            if durable:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    if durable:
+        sync_folder(path.parent)
+
+
+def write_new(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Create *path* with *data*; whatever is already there, also a dangling link, stays and is an error."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        write_all(fd, data)
+        os.fchmod(fd, mode)
+    finally:
+        os.close(fd)
+
+
+def write_all(fd: int, data: bytes | bytearray) -> None:
+    """Write every byte: the kernel may take fewer than asked."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Add one line to a log, whole: with one write, below the lock that the caller holds."""
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        write_all(fd, line + b"\n")
+    finally:
+        os.close(fd)
+
+
+def read_small(path: Path, limit: int = 1 << 20) -> bytes:
+    """Return the content of a regular file.
+
+    Raises:
+        OSError: not there, not readable.
+        Environment: it is no regular file (opening never blocks on a pipe), or larger than *limit*.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise Environment(f"cannot read {path}: it is not a regular file")
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise Environment(f"cannot read {path}: it is larger than {limit} bytes")
+    return data
+
+
+def make_private_dir(path: Path) -> None:
+    """Make sure that *path* is a folder of ours that nobody else can write to.
+
+    Raises:
+        SymlinkInTheWay, StateDirProblem: it is something else.
+    """
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        check_private_dir(path)
+    else:
+        os.chmod(path, 0o700)  # a strange umask must not decide this
+
+
+def check_private_dir(path: Path) -> None:
+    """Refuse a state folder that is a link, no folder, someone else's, or writable by others."""
+    info = os.lstat(path)
+    if stat.S_ISLNK(info.st_mode):
+        raise SymlinkInTheWay(f"cannot use {path}: it is a symbolic link")
+    if not stat.S_ISDIR(info.st_mode):
+        raise StateDirProblem(f"cannot use {path}: it is not a folder")
+    if info.st_uid != os.geteuid():
+        raise StateDirProblem(f"cannot use {path}: it belongs to another user (uid {info.st_uid})")
+    if info.st_mode & 0o022:
+        raise StateDirProblem(f"cannot use {path}: others can write to it", hint=f"chmod 700 {shlex.quote(str(path))}")
+
+
+def exists(path: Path) -> bool:
+    """Whether anything, also a dangling link, is at *path*."""
+    return os.path.lexists(path)
+
+
+def remove_empty(path: Path) -> bool:
+    """Remove a folder if it is there and empty; say whether it is gone."""
+    try:
+        os.rmdir(path)
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EBUSY):
+            return False
+        raise
+    return True
+
+
+def unlink_if_there(path: Path) -> None:
+    """Remove a file that may already be gone."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def sweep_temporaries(folder: Path, name: str) -> None:
+    """Remove what a kill in ``write_atomic`` left beside the file *name*."""
+    mine = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{8}}\.tmp")
+    try:
+        found = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in found:
+        if mine.fullmatch(entry):
+            unlink_if_there(folder / entry)
+
+
+def rename_if_there(source: Path, target: Path) -> bool:
+    """Move something aside; False when it is not there (any more)."""
+    try:
+        os.rename(source, target)
+    except FileNotFoundError:
+        if exists(source):
+            raise
+        return False
+    return True
+
+
+def rename_new(source: Path, target: Path) -> None:
+    """Rename to a name that must be free; a plain rename would replace an empty folder.
+
+    Raises:
+        OSError: also where the system cannot do this.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "renameat2"):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), str(target))
+    if libc.renameat2(_HERE, os.fsencode(source), _HERE, os.fsencode(target), _MUST_BE_FREE) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), str(target))
+
+
+def remove_tree(path: Path) -> None:
+    """Delete a folder and all below it, never through a link; folders without write permission are opened up."""
+    try:
+        entries = list(os.scandir(path))
+    except NotADirectoryError:
+        os.unlink(path)
+        return
+    except FileNotFoundError:
+        return
+    except PermissionError:
+        os.chmod(path, 0o700)
+        entries = list(os.scandir(path))
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            remove_tree(Path(entry.path))
+        else:
+            _unlink_forced(Path(entry.path))
+    with contextlib.suppress(FileNotFoundError):
+        os.rmdir(path)
+
+
+def _unlink_forced(path: Path) -> None:
+    try:
+        unlink_if_there(path)
+    except PermissionError:
+        os.chmod(path.parent, 0o700)
+        unlink_if_there(path)
+
+
+def sync_filesystem(path: Path) -> None:
+    """Make everything written below the file system of *path* survive a power cut."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if not hasattr(libc, "syncfs"):
+            os.sync()  # macOS: everything or nothing
+        elif libc.syncfs(fd) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), str(path))
+    finally:
+        os.close(fd)

@@ -1,0 +1,177 @@
+"""Who runs this process: which agent's program it belongs to, if any.
+
+    supervisor (launcher.py RUN/launch.json) ── program ── … ── this process
+
+The answer is read from the machine, by going up from parent to parent until one of them is what an agent's
+``process.json`` names.  What stands in the environment of this process decides nothing: an agent that changes
+it, or starts something without it, is still below its own supervisor (which also takes in what lost its parent).
+
+Without ``/proc`` the environment only says in whose notes to look; the parents still have to be right.
+"""
+
+from __future__ import annotations
+
+import posix as os  # most of `os`, and loaded already; see records.py
+import sys
+
+from swarm.pane import proc, records
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LAUNCHER = b"launcher.py"
+_LAUNCH_FILE = b"launch.json"
+_VARIABLE = b"SWARM_RUN_DIR="
+_FARTHEST = 256
+_RECORD_LIMIT = 16 << 20
+
+
+class Who:
+    """An agent whose program this process belongs to.
+
+    Attributes:
+        program_pid: its program, whose end is the end of everything it holds; 0 when that is not known.
+    """
+
+    __slots__ = (
+        "_generation",
+        "agent",
+        "boot",
+        "program_pid",
+        "program_start",
+        "run_dir",
+        "session",
+        "supervisor_pid",
+    )
+
+    def __init__(self, run_dir: str, process: Mapping[str, object]) -> None:
+        # <root>/.swarm/sessions/<session>/run/<agent>
+        self.run_dir = run_dir
+        self.agent = run_dir.rpartition("/")[2]
+        self.session = _above(run_dir, 2).rpartition("/")[2]
+        self._generation: str | None = None
+        self.supervisor_pid = _number(process, "supervisor_pid")
+        self.program_pid = _number(process, "pid")
+        self.program_start = _number(process, "pid_start")
+        self.boot = str(process.get("boot_id"))
+
+    @property
+    def session_folder(self) -> str:
+        """The folder of the session's record."""
+        return _above(self.run_dir, 2)
+
+    @property
+    def state(self) -> str:
+        """The ``.swarm`` folder of its repository."""
+        return _above(self.run_dir, 4)
+
+    @property
+    def generation(self) -> str:
+        """Which run of its name it is: the operation that made the agent."""
+        if self._generation is None:
+            self._generation = generation_in(read_session(self.session_folder), self.agent)
+        return self._generation
+
+    @property
+    def address(self) -> str:
+        """How messages call it."""
+        return f"{self.agent}@{self.session}"
+
+
+def whoami(environ: Mapping[str, str] | None = None, pid: int | None = None) -> Who | None:
+    """Return the agent to which a process belongs; None: a person, or a program that no agent started.
+
+    Args:
+        environ: where to look first when the machine cannot show the environment of others.
+        pid: of which process; default: this one.
+    """
+    if environ is None:
+        import os as full
+
+        environ = full.environ
+    hint = environ.get("SWARM_RUN_DIR", "")
+    boot = ""
+    one = os.getpid() if pid is None else pid
+    for _ in range(_FARTHEST):
+        seen = proc.look(one)
+        if seen is None or one <= 1:
+            return None
+        for run_dir in _candidates(one, hint):
+            process = records.read(f"{run_dir}/process.json")
+            if process is None or not _is_named(process, one, seen.start):
+                continue
+            boot = boot or proc.boot_id()
+            if process.get("boot_id") == boot:
+                return Who(run_dir, process)
+        one = seen.ppid
+    return None
+
+
+def _candidates(pid: int, hint: str) -> list[str]:
+    """Return the run folders that a process may be of: as launcher by its argument, as program by its environment."""
+    if not proc.HAS_PROC:
+        return [hint] if hint else []
+    found = []
+    words = proc.read(f"/proc/{pid}/cmdline").rstrip(b"\0").split(b"\0")
+    if len(words) > 1 and words[-1].endswith(_LAUNCH_FILE) and words[-2].rpartition(b"/")[2] == _LAUNCHER:
+        found.append(_text(words[-1].rpartition(b"/")[0]))
+    data = proc.read(f"/proc/{pid}/environ")
+    at = data.find(_VARIABLE)
+    while at > 0 and data[at - 1]:  # only the end of another variable's name
+        at = data.find(_VARIABLE, at + 1)
+    if at >= 0:
+        found.append(_text(data[at + len(_VARIABLE) :].partition(b"\0")[0]))
+    return found
+
+
+def _is_named(process: Mapping[str, object], pid: int, start: int) -> bool:
+    return (pid, start) in (
+        (process.get("pid"), process.get("pid_start")),
+        (process.get("supervisor_pid"), process.get("supervisor_start")),
+    )
+
+
+def read_session(folder: str) -> dict[str, object]:
+    """Return the record in a session's folder; empty when there is none that can be read."""
+    return records.read(f"{folder}/session.json", _RECORD_LIMIT) or {}
+
+
+def generation_in(record: Mapping[str, object], agent: str) -> str:
+    """Return which run of its name an agent of a record is: the operation that made it, else its session."""
+    agents = record.get("agents")
+    for one in agents if isinstance(agents, list) else ():
+        if isinstance(one, dict) and one.get("name") == agent and one.get("operation"):
+            return str(one["operation"])
+    operations = record.get("operations")
+    return str(operations[0]) if isinstance(operations, list) and operations else ""
+
+
+def absence(run_dir: str) -> str:
+    """Return why the agent of a run folder does not read its messages now; empty when it runs, or is about to."""
+    try:
+        os.stat(f"{run_dir}/launch.json")
+        return ""
+    except OSError:
+        pass
+    process = records.read(f"{run_dir}/process.json")
+    if process is None:
+        return "it was never started"
+    pid, start = process.get("pid"), process.get("pid_start")
+    if isinstance(pid, int) and proc.start_of(pid) == start and process.get("boot_id") == proc.boot_id():
+        return ""
+    return "it does not run"
+
+
+def _above(path: str, levels: int) -> str:
+    return path.rsplit("/", levels)[0]
+
+
+def _text(name: bytes) -> str:
+    """Return a path as text, as ``os.fsdecode`` does."""
+    return name.decode(sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())
+
+
+def _number(process: Mapping[str, object], name: str) -> int:
+    value = process.get(name)
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,1 @@
+"""Files that swarm owns: records, journal, lock, configuration, roles."""

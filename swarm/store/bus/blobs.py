@@ -1,0 +1,94 @@
+"""Attachments: copies of files, kept once under the sum of their content."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+
+from swarm import fsio
+from swarm.domain.errors import AttachmentProblem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any, BinaryIO
+
+_CHUNK = 1 << 20
+_SUM = re.compile("[0-9a-f]{64}")
+MOST = 1 << 30
+
+
+def keep(folder: Path, source: Path | bytes, name: str, most: int = MOST) -> dict[str, Any]:
+    """Copy a file or bytes; durable when this returns.
+
+    Raises:
+        AttachmentProblem: no regular file, or larger than *most*.
+        OSError: it cannot be read, or not be written.
+    """
+    import io
+
+    if isinstance(source, bytes):
+        return _keep(folder, io.BytesIO(source), name, most)
+    fd = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise AttachmentProblem(f"cannot attach {source}: it is not a regular file")
+        return _keep(folder, file, name or source.name, most)
+
+
+def _keep(folder: Path, file: BinaryIO | Any, name: str, most: int) -> dict[str, Any]:
+    import hashlib
+
+    _make(folder)
+    temporary = folder / f".{os.urandom(8).hex()}.tmp"
+    digest = hashlib.sha256()
+    size = 0
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            while chunk := file.read(_CHUNK):
+                size += len(chunk)
+                if size > most:
+                    raise AttachmentProblem(f"cannot attach {name}: it is larger than {most} bytes")
+                digest.update(chunk)
+                fsio.write_all(fd, chunk)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(temporary, folder / digest.hexdigest())
+    except BaseException:
+        fsio.unlink_if_there(temporary)
+        raise
+    fsio.sync_folder(folder)
+    return {"sha256": digest.hexdigest(), "size": size, "name": name}
+
+
+def get(folder: Path, artifact: dict[str, Any]) -> Path:
+    """Return where the copy is, after reading all of it.
+
+    Raises:
+        AttachmentProblem: there is none, or it is not what was attached.
+    """
+    import hashlib
+
+    wanted = str(artifact.get("sha256", ""))
+    if _SUM.fullmatch(wanted) is None:
+        raise AttachmentProblem(f"no attachment of the bus: {str(artifact)[:80]!a}")
+    path = folder / wanted
+    try:
+        with open(path, "rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise AttachmentProblem(f"the attachment {wanted} is not there (any more)") from None
+    if found != wanted:
+        raise AttachmentProblem(f"the attachment {wanted} is damaged")
+    return path
+
+
+def _make(folder: Path) -> None:
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        return
+    fsio.sync_folder(folder.parent)

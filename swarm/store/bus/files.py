@@ -1,0 +1,161 @@
+"""Locks and writes of the bus: like ``fsio``, without what that loads; a message costs more to import than to send."""
+
+from __future__ import annotations
+
+import fcntl as _fcntl
+import os
+import time
+from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, fcntl, flock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from swarm.domain.errors import SwarmError
+
+    Patience = Callable[[], float] | None
+
+#: How long somebody waits for a lock whom nobody told otherwise.
+PATIENCE = 60.0
+#: Only then whoever may know otherwise is asked: it means reading settings.
+_ASKED_AFTER = 0.5
+_PAUSE = 0.0003
+_HINT = "try again; to wait longer, set messages.lock_timeout"
+_FULL_SYNC: int | None = getattr(_fcntl, "F_FULLFSYNC", None)
+
+
+def lock(fd: int, path: str, patience: Patience = None) -> None:
+    """Lock an open file; the kernel frees it when we die.
+
+    Args:
+        patience: asked for how many seconds to wait, by those who do have to wait.
+
+    Raises:
+        Locked: others held it the whole time.
+    """
+    try:
+        flock(fd, LOCK_EX | LOCK_NB)
+        return
+    except BlockingIOError:
+        pass
+    began = time.monotonic()
+    longest = _ASKED_AFTER
+    asked = False
+    pause = 0.00002
+    while True:
+        time.sleep(pause)
+        try:
+            flock(fd, LOCK_EX | LOCK_NB)
+            return
+        except BlockingIOError:
+            waited = time.monotonic() - began
+            if waited > longest and not asked:
+                asked, longest = True, PATIENCE if patience is None else patience()
+            if waited > longest:
+                from swarm.domain.errors import Locked
+
+                raise Locked(f"cannot lock {path} within {longest:g} s: {_holder(fd)}", hint=_HINT) from None
+        pause = min(pause * 1.3, _PAUSE)
+
+
+def lock_in_turn(fd: int, turn: int, path: str, patience: Patience = None) -> None:
+    """Lock a file that is held most of the time.
+
+    Whoever lets go of it and wants it again at once would always be faster than one that waits; so
+    one first has to get the turn, which the one that waits does not give away before it has the lock.
+    """
+    lock(turn, path, patience)
+    lock(fd, path, patience)
+    flock(turn, LOCK_UN)
+
+
+def _holder(fd: int) -> str:
+    """Say which process holds a lock on this file, where the system tells."""
+    try:
+        ino = str(os.fstat(fd).st_ino)
+        with open("/proc/locks", encoding="ascii") as file:
+            for words in map(str.split, file):
+                if words[1] == "FLOCK" and words[5].rpartition(":")[2] == ino:
+                    return f"process {words[4]} holds it"
+    except (OSError, IndexError):
+        pass
+    return "another process holds it"
+
+
+class locked_folder:  # noqa: N801  # reads as a statement, and contextlib costs more than this
+    """Hold the lock of a folder for a block."""
+
+    __slots__ = ("_fd", "_path", "_patience")
+
+    def __init__(self, path: str, patience: Patience = None) -> None:
+        self._path = path
+        self._patience = patience
+        self._fd = -1
+
+    def __enter__(self) -> None:
+        self._fd = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            lock(self._fd, self._path, self._patience)
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write with one call; a disk that takes only part of it is a full one."""
+    written = os.write(fd, data)
+    if written != len(data):
+        # The second call says why: it fails, or a signal had cut the first short and all is well.
+        rest = memoryview(data)[written:]
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+
+
+def sync_data(fd: int) -> None:
+    """Make the content of a file durable.
+
+    Raises:
+        OSError: it may not be.  Trying again proves nothing: the kernel reports a failed write only once.
+    """
+    if _FULL_SYNC is None:
+        os.fdatasync(fd)
+    else:
+        fcntl(fd, _FULL_SYNC)  # macOS, where a plain sync leaves it in the disk's memory
+
+
+def sync_folder(path: str) -> None:
+    """Make the names in a folder durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def translated(error: OSError, what: str) -> SwarmError:
+    """Turn an operating-system error into ours."""
+    from swarm import fsio
+
+    return fsio.translate(error, what)
+
+
+class os_errors:  # noqa: N801  # reads as a statement
+    """Let no bare ``OSError`` out of this block."""
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, value: object, traceback: object) -> None:
+        if isinstance(value, OSError):
+            raise translated(value, self._what) from value

@@ -1,0 +1,63 @@
+"""Telling senders that a message of theirs became a dead letter."""
+
+from __future__ import annotations
+
+from swarm.domain.errors import InboxNotFound, MessageProblem, SwarmError
+from swarm.domain.message import DEAD_LETTER, POSTMASTER, Message, box_of
+from swarm.store.bus.sending import sync
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swarm.domain.bus import Receipt
+    from swarm.store.bus.box import Box
+    from swarm.store.bus.state import Grave
+
+
+def tell_senders(box: Box, send: Callable[[Message], Receipt]) -> None:
+    """Send a notice for each dead letter; the id says which, so that doing it twice makes one.
+
+    Never fails, for a claim may have been made already: what could not be told is told another time.
+    """
+    try:
+        with box.mutex:
+            owed = list(box.book.look().owed.items())
+            handle = box.book.handle()
+        sync(handle)
+        for message_id, grave in owed:
+            notice = _notice(box.address, message_id, grave)
+            if notice is not None:
+                _send(notice, send)
+            with box.mutex, box.book as state:
+                if message_id in state.owed:
+                    box.book.add({"op": "told", "id": message_id})
+    except (OSError, SwarmError):
+        return
+
+
+def _notice(address: str, message_id: str, grave: Grave) -> Message | None:
+    """Return what is to be sent; None when the sender has no inbox, or is the bus itself."""
+    sender = grave.place.sender
+    if sender == POSTMASTER:
+        return None
+    try:
+        to = box_of(sender)
+    except MessageProblem:
+        return None
+    return Message(
+        to=to,
+        sender=POSTMASTER,
+        type=DEAD_LETTER,
+        id=f"dead.{grave.time_ms}.{message_id}"[:100],
+        subject="not delivered",
+        body=f"Your message {message_id} to {address} was not delivered: {grave.reason}",
+        in_reply_to=message_id,
+    )
+
+
+def _send(notice: Message, send: Callable[[Message], Receipt]) -> None:
+    try:
+        send(notice)
+    except InboxNotFound:
+        return

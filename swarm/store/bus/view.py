@@ -1,0 +1,181 @@
+"""Looking into a box without changing it."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from swarm.domain.bus import Claim, Event, Stored, Trace
+from swarm.domain.errors import MessageProblem
+from swarm.domain.message import Message, from_record
+from swarm.store.bus.choose import place_of, unsettled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from swarm.domain.bus import Place
+    from swarm.store.bus.box import Box
+    from swarm.store.bus.part import Line
+    from swarm.store.bus.state import Held, State
+
+_KINDS = ("inbox", "queue")
+
+
+def addresses(root: str) -> Iterator[str]:
+    """Give every box below a folder."""
+    for kind in _KINDS:
+        try:
+            names = sorted(os.listdir(f"{root}/{kind}"))
+        except FileNotFoundError:
+            continue
+        for name in names:
+            if name[0] != "." and os.path.exists(f"{root}/{kind}/{name}/reader.lock"):
+                yield f"{kind}.{name}"
+
+
+def claims(box: Box, over: Callable[[Held], str]) -> Iterator[Claim]:
+    """Give the claims in flight."""
+    state = box.book.look()
+    for claim_id, held in state.claims.items():
+        if not over(held):
+            messages = tuple(_message(box.lanes[p.lane].one(p.at, p.size)) for p in held.places)
+            attempts = tuple(state.attempts.get(p.id, 0) for p in held.places)
+            lease = held.lease / 1000
+            yield Claim(claim_id, box.address, messages, attempts, lease, held.places, held.who, held.since_ms)
+
+
+def oldest(box: Box, state: State, age: Callable[[dict[str, Any]], int]) -> int:
+    """Return the age of the oldest message that waits."""
+    taken = state.claimed()
+    ages = [0]
+    for lane, log in enumerate(box.lanes):
+        for line in unsettled(log, state.lanes[lane]):
+            if (lane, line.at) not in taken and line.number >= 0:
+                ages.append(age(json.loads(line.data)))
+                break
+    return max(ages)
+
+
+def peek(box: Box, limit: int) -> Iterator[Stored]:
+    """Give what is not settled."""
+    state = box.book.look()
+    left = limit
+    for lane, log in enumerate(box.lanes):
+        for line in unsettled(log, state.lanes[lane]) if left > 0 else ():
+            place = place_of(lane, line)
+            if place is not None:
+                yield stored(box, state, place, line)
+                left -= 1
+            if left <= 0:
+                return
+
+
+def history(box: Box, limit: int) -> list[Stored]:
+    """Return the last messages of all lanes; across lanes in the order of their times, for there is no other."""
+    state = box.book.look()
+    found = []
+    for lane, log in enumerate(box.lanes):
+        for line in log.tail(limit):
+            place = place_of(lane, line)
+            if place is not None and not is_gone(state, place):
+                found.append(stored(box, state, place, line))
+    return sorted(found, key=lambda one: one.message.time_ms)[-limit:]
+
+
+def dead(box: Box) -> Iterator[Stored]:
+    """Give the dead letters."""
+    state = box.book.look()
+    for grave in state.dead.values():
+        place = grave.place
+        yield stored(box, state, place, box.lanes[place.lane].one(place.at, place.size))
+
+
+def trace(box: Box, message_id: str) -> Trace | None:
+    """Return all that is known of a message."""
+    known = box.find(message_id)
+    if known is None:
+        return None
+    place, line = known
+    state = box.book.look()
+    if is_gone(state, place):
+        return None
+    found = stored(box, state, place, line)
+    events = [Event("queued", found.message.time_ms)]
+    for entry in box.book.about(message_id):
+        name = _EVENTS.get(entry["op"], "")
+        if name and (entry["op"] != "event" or entry["id"] == message_id):
+            events.append(Event(name.format(**entry), entry.get("t", 0), str(entry.get("why", ""))))
+    names = [event.name for event in events]
+    last = found.state
+    if last == "claimed" and "seen" in names[_last(names, "claimed") :]:
+        last = "seen"
+    if last == "queued" and "nudged" in names[max(_last(names, "returned"), 0) :]:
+        last = "nudged"
+    return Trace(found._replace(state=last), tuple(events))
+
+
+def answers(box: Box, message_id: str) -> Iterator[Message]:
+    """Give the messages that say that they answer one."""
+    state = box.book.look()
+    for lane, log in enumerate(box.lanes):
+        for line in log.search(f'"in_reply_to":"{message_id}"'.encode(), 0, log.end()):
+            place = place_of(lane, line)
+            if place is not None and not is_gone(state, place):
+                message = _message(line)
+                if message.in_reply_to == message_id:
+                    yield message
+
+
+def removed(box: Box) -> int:
+    """Return how many messages are not kept any longer."""
+    return sum(lane.removed for lane in box.book.look().lanes)
+
+
+def is_noted(box: Box, message_id: str) -> bool:
+    """Whether the readers' book names a message as one that was settled here."""
+    return any(
+        entry["op"] in ("ack", "dead") and any(place[3] == message_id for place in entry["m"])
+        for entry in box.book.about(message_id)
+    )
+
+
+def is_gone(state: State, place: Place) -> bool:
+    """Whether a message is not kept any longer, though its file may still be there."""
+    return state.lanes[place.lane].gone.skip(place.at) > place.at
+
+
+_EVENTS = {
+    "claim": "claimed",
+    "ack": "acked",
+    "nack": "returned",
+    "back": "returned",
+    "dead": "dead",
+    "requeue": "requeued",
+    "event": "{event}",
+}
+
+
+def _last(names: list[str], name: str) -> int:
+    return max((n for n, one in enumerate(names) if one == name), default=-1)
+
+
+def stored(box: Box, state: State, place: Place, line: Line) -> Stored:
+    """Return a record as it stands."""
+    reason = ""
+    if place.id in state.dead:
+        what, reason = "dead", state.dead[place.id].reason
+    elif state.lanes[place.lane].is_settled(place.at):
+        what = "acked"
+    else:
+        what = "claimed" if (place.lane, place.at) in state.claimed() else "queued"
+    return Stored(_message(line), box.address, what, line.number, state.attempts.get(place.id, 0), reason)
+
+
+def _message(line: Line) -> Message:
+    """Return a message to show; one that cannot be read shows that."""
+    try:
+        return from_record(json.loads(line.data))
+    except (ValueError, MessageProblem) as error:
+        return Message("", "", subject="cannot be read", body=str(error))

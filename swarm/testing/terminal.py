@@ -1,0 +1,131 @@
+"""A program in a terminal of its own, as in a pane: session leader, controlling terminal, a size."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from typing import TYPE_CHECKING
+
+from swarm.pane import proc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+DEADLINE = 60.0
+#: Makes standard input the controlling terminal; Popen has made the session.
+_SHIM = "import fcntl,os,sys,termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def wait_for(predicate: Callable[[], object], what: str, deadline: float = DEADLINE) -> None:
+    """Return when it is so; fail, saying *what*, when the time is up."""
+    end = time.monotonic() + deadline
+    while not predicate():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {deadline:g} s: {what}")
+        time.sleep(0.005)
+
+
+class Pane:
+    """Runs a program in a pseudo terminal.
+
+    Attributes:
+        pid: the program.
+        text: everything it has written so far.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path | None = None,
+        columns: int = 80,
+        rows: int = 24,
+        pass_fds: tuple[int, ...] = (),
+    ) -> None:
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.modes = termios.tcgetattr(slave)
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _SHIM, *argv],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=dict(env),
+            cwd=cwd,
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
+        self._slave = slave  # kept open: what was written last can still be read
+        self.pid = self._process.pid
+        self.text = ""
+        self._below: list[proc.Seen] = []
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._master, keys.encode())
+
+    def see(self, words: str, deadline: float = DEADLINE) -> str:
+        """Wait until words are on the screen; return all that was written up to now."""
+        self._until(lambda: words in self._read(), f"{words!r} on the screen", deadline)
+        return self.text
+
+    def forget(self) -> None:
+        """Look only at what is written from now on."""
+        self._read()
+        self.text = ""
+
+    def ended(self, deadline: float = DEADLINE) -> int:
+        """Wait for the end; return the exit status, negative for a signal."""
+        self._until(lambda: self._read() is not None and self._process.poll() is not None, "the end", deadline)
+        self._read()
+        return self._process.returncode
+
+    def is_running(self) -> bool:
+        """Whether the program has not ended."""
+        return self._process.poll() is None
+
+    def send(self, signum: int) -> None:
+        """Signal the program."""
+        self._process.send_signal(signum)
+
+    def hang_up(self) -> None:
+        """Take the terminal away, as when a pane is killed."""
+        os.close(self._slave)
+        os.close(self._master)
+        self._master = self._slave = -1
+
+    def modes_now(self) -> list[object]:
+        """Return the terminal's modes."""
+        return list(termios.tcgetattr(self._slave))
+
+    def close(self) -> None:
+        """End the program and all that it started."""
+        everyone = proc.below(self.pid)
+        if self.is_running():
+            self._process.kill()
+        for seen in everyone:
+            proc.send(seen.pid, seen.start, signal.SIGKILL)
+        self._process.wait(DEADLINE)
+        if self._master >= 0:
+            self.hang_up()
+
+    def _read(self) -> str:
+        while self._master >= 0 and select.select([self._master], [], [], 0)[0]:
+            self.text += os.read(self._master, 65536).decode("utf-8", "replace")
+        return self.text
+
+    def _until(self, predicate: Callable[[], object], what: str, deadline: float) -> None:
+        try:
+            wait_for(predicate, what, deadline)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the screen:\n{self.text}") from None

@@ -1,0 +1,1 @@
+"""The verbs of ``Swarm``, a module for each kind; ``api.py`` puts them together."""

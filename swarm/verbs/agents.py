@@ -1,0 +1,266 @@
+"""Agents in panes as verbs: start, watch, stop, bring back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from swarm import fsio
+from swarm.domain import names
+from swarm.domain.errors import SwarmError, raise_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swarm.domain.model import (
+        Agent,
+        AgentStatus,
+        Check,
+        CreateReport,
+        ResumeReport,
+        Session,
+        SessionStatus,
+        Skipped,
+        StopReport,
+    )
+    from swarm.domain.prepared import Notes
+    from swarm.domain.workflow import Workflow
+
+from swarm.verbs.sets import Sets, options_of
+
+
+class Agents(Sets):
+    """Verbs about the programs that run in the worktrees."""
+
+    def start(
+        self,
+        session: str,
+        roles: str | Sequence[str | names.AgentSpec],
+        *,
+        base: str | None = None,
+        task: str = "",
+        program: str | None = None,
+        command: str | Sequence[str] = (),
+        workflow: str = "",
+        beside: str = "",
+        setup: bool = True,
+        dry_run: bool = False,
+    ) -> CreateReport:
+        """Make the set of worktrees and start one agent in each, in a tmux pane of its own: all or nothing.
+
+        Args:
+            session, roles, base: as for ``create``.
+            task: the goal that every agent is told.
+            program: ``claude``, ``codex``, ``gemini``, ``opencode``, ``shell``, ``demo``; default: what the role
+                names, else the setting.
+            command: any command instead, as words or as one text with quotes.
+            workflow: remembered with the session.
+            beside: an agent, ``name`` or ``name@session``: the panes are opened in its window, as those of workers
+                beside their lead, instead of in windows of their own.
+            setup: as for ``create``.
+            dry_run: only say what would be done.
+
+        Raises:
+            SwarmError: nothing was made and nothing runs; ``Refused`` holds several problems at once.
+        """
+        from swarm.drivers.agents import COMMAND, read_command
+        from swarm.engine import create
+        from swarm.engine.launch import Wish
+
+        name = names.check_session(session)
+        specs = names.expand_roles(roles)
+        argv = read_command(command) if isinstance(command, str) and command else tuple(command)
+        chosen = COMMAND if argv else program or self.settings.agents.program
+        wish = Wish(chosen, argv, task, workflow, self._address_of_pane(beside), named=bool(argv or program))
+        texts, problems = self._role_texts(specs, wanted=True)
+        request = create.Request(name, specs, texts, base, wish, options_of(texts) if setup else None)
+        with self._making(f"cannot start session {name}"):
+            plan = self._preflight(request, problems, dry_run=dry_run)
+            if plan is not None and dry_run:
+                return _as_dry_run(plan.report)
+            with self._changing(f"start {name}"):
+                return create.create(self._world, request, plan and plan.facts)
+
+    def _address_of_pane(self, agent: str) -> str:
+        """Return an agent's full address; it must have a pane."""
+        from swarm.engine import running
+
+        if not agent:
+            return ""
+        name, _, session = agent.partition("@")
+        found, one = self._find(name, session or None)
+        running.pane_of(self._world, found, one)
+        return f"{one.name}@{found.name}"
+
+    def start_workflow(
+        self, kind: str, goal: str, *, session: str | None = None, base: str | None = None, **how: Any
+    ) -> CreateReport:
+        """Start the agents that a kind of work takes, under one session, with the goal handed over.
+
+        Args:
+            kind: name of a workflow, such as ``research``, ``implement``, ``review``, ``full``.
+            session: default: a fresh one.
+            how: ``program``, ``command``, ``setup``, ``dry_run`` as for ``start``.
+        """
+        workflow = self.workflow(kind)
+        name = session if session is not None else names.new_session_id()
+        return self.start(
+            name, list(workflow.roles), base=base, task=workflow.tell(goal), workflow=workflow.name, **how
+        )
+
+    def workflow(self, name: str) -> Workflow:
+        """Return a workflow by its name or an alias.
+
+        Raises:
+            WorkflowNotFound
+        """
+        from swarm.store import workflows
+
+        with fsio.os_errors("cannot read the workflows"):
+            return workflows.find(name, workflows.places(self.root, self._roles.swarm_dir))
+
+    def workflows(self) -> tuple[Workflow, ...]:
+        """Return every workflow there is."""
+        from swarm.store import workflows
+
+        with fsio.os_errors("cannot read the workflows"):
+            return workflows.all_workflows(workflows.places(self.root, self._roles.swarm_dir))
+
+    def status(self, session: str | None = None, *, look: bool = True) -> tuple[SessionStatus, ...]:
+        """Return what every agent is doing, each with its evidence. Never writes, never waits.
+
+        Args:
+            look: also ask git for uncommitted changes and commits (two git calls per agent).
+        """
+        from swarm.engine import agents
+
+        sessions = self.sessions() if session is None else (self.session(session),)
+        with fsio.os_errors("cannot look at the agents"):
+            return agents.status(self._world, sessions, look=look)
+
+    def why(self, agent: str, session: str | None = None) -> AgentStatus:
+        """Return one agent's state with every piece of evidence."""
+        found, one = self._find(agent, session)
+        return next(a for s in self.status(found.name) for a in s.agents if a.agent.name == one.name)
+
+    def setup_of(self, agent: str, session: str | None = None) -> Notes | None:
+        """Return what the setup of an agent's worktree did; None where there was none."""
+        from swarm.engine import setup_notes
+
+        found, one = self._find(agent, session)
+        with fsio.os_errors(f"cannot read the notes about {agent}"):
+            return setup_notes.read(self._world, found.name, one.name)
+
+    def stop(self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "") -> StopReport:
+        """End the programs of agents, each with everything it started; worktrees and panes stay.
+
+        Args:
+            sessions: which; or *everything*.
+            agent: only this one, of the one session named or of the only session that has it.
+        """
+        from swarm.domain.model import StopReport
+        from swarm.engine import running
+
+        chosen = self._choose(sessions, everything=everything, agent=agent)
+        survivors: list[str] = []
+        stopped: list[tuple[str, str]] = []
+        with fsio.os_errors("cannot stop the agents"), self._changing("stop"):
+            for session, group in chosen:
+                live = set(running.live_agents(self._world, session))
+                stopped += [(session.name, one.name) for one in group if one in live]
+                survivors += running.stop(self._world, session, group)
+        return StopReport(tuple(stopped), tuple(survivors))
+
+    def resume(self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "") -> ResumeReport:
+        """Start again what does not run: same worktrees, same panes, and where the program can, same conversation."""
+        from swarm.domain.model import ResumeReport, Skipped
+        from swarm.engine import agents, budgets
+
+        chosen = self._choose(sessions, everything=everything, agent=agent)
+        started: list[tuple[str, str]] = []
+        running: list[tuple[str, str]] = []
+        skipped: list[Skipped] = []
+        with fsio.os_errors("cannot resume the agents"), self._changing("resume"):
+            for session, group in chosen:
+                with_program = [one for one in group if one.program]
+                try:
+                    over = budgets.spent(self._world, session, with_program, self.role)
+                    with_program = [one for one in with_program if one not in over]
+                    if not with_program and len(chosen) == 1:
+                        raise_all(f"cannot resume session {session.name}", over.values())
+                    skipped += [_left_out(f"{one.name}@{session.name}", problem) for one, problem in over.items()]
+                    names_started = agents.resume(self._world, session, with_program, self.role)
+                except SwarmError as problem:
+                    if len(chosen) == 1:
+                        raise
+                    skipped.append(Skipped(session.name, problem.message, problem.code))
+                    continue
+                started += [(session.name, name) for name in names_started]
+                running += [(session.name, a.name) for a in with_program if a.name not in names_started]
+        return ResumeReport(tuple(started), tuple(running), tuple(skipped))
+
+    def restart(self, agent: str, session: str | None = None) -> ResumeReport:
+        """Stop one agent if it runs, and start it again."""
+        found, one = self._find(agent, session)
+        self.stop([found.name], agent=one.name)
+        return self.resume([found.name], agent=one.name)
+
+    def peek(self, agent: str, session: str | None = None, *, lines: int = 40) -> list[str]:
+        """Return the last lines that an agent's pane shows."""
+        from swarm.engine import running
+
+        found, one = self._find(agent, session)
+        with fsio.os_errors(f"cannot look at {agent}"):
+            return self._world.terminal.capture(running.pane_of(self._world, found, one), lines)
+
+    def show_pane(self, agent: str, session: str | None = None) -> str:
+        """Make an agent's pane the one that an attached terminal shows; return its id."""
+        from swarm.engine import running
+
+        found, one = self._find(agent, session)
+        pane = running.pane_of(self._world, found, one)
+        self._world.terminal.select(pane)
+        return pane
+
+    def label_panes(self, found: Sequence[SessionStatus]) -> None:
+        """Show states in the pane borders and the status line."""
+        from swarm.engine import agents
+
+        agents.label(self._world, found)
+
+    def call_user(self, found: Sequence[SessionStatus]) -> int:
+        """Tell the user of agents that newly wait for them, failed or are done; return of how many."""
+        from swarm.engine import alarms
+
+        return alarms.call(self._world, found)
+
+    def attach_command(self) -> tuple[str, ...]:
+        """Return the argv that shows swarm's panes in this terminal, also from inside tmux."""
+        terminal: Any = self._world.terminal
+        argv: tuple[str, ...] = terminal.switch_argv() if terminal.is_inside() else terminal.attach_argv()
+        return argv
+
+    def doctor(self) -> tuple[Check, ...]:
+        """Look for what is wrong, each with the command that mends it. Never writes, never waits."""
+        from swarm.engine import doctor
+
+        return doctor.checks(self._world)
+
+    def _choose(
+        self, sessions: Sequence[str], *, everything: bool, agent: str
+    ) -> list[tuple[Session, tuple[Agent, ...]]]:
+        if agent:
+            found, one = self._find(agent, sessions[0] if sessions else None)
+            return [(found, (one,))]
+        chosen = self.sessions() if everything else tuple(self.session(name) for name in sessions)
+        return [(session, session.agents) for session in chosen]
+
+
+def _left_out(name: str, problem: SwarmError) -> Skipped:
+    from swarm.domain.model import Skipped
+
+    return Skipped(name, f"{problem.message.removeprefix(f'{name} is ')}; {problem.hint}", problem.code)
+
+
+def _as_dry_run(report: CreateReport) -> CreateReport:
+    return replace(report, dry_run=True)

@@ -1,0 +1,154 @@
+"""What agents ask to be allowed, as verbs: see, approve, deny; and what else their programs tell."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm import fsio
+from swarm.verbs.sets import Sets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swarm.domain.approvals import Answer, Approval, Question
+    from swarm.domain.model import Agent
+    from swarm.domain.pathrules import Place
+    from swarm.store.approvals import Approvals as Store
+
+
+class Approvals(Sets):
+    """Verbs about permission questions."""
+
+    def approvals(self, *, everything: bool = False) -> tuple[Approval, ...]:
+        """Return what agents ask and wait for, oldest first. Never writes, never waits.
+
+        Args:
+            everything: also what was answered, by whom, and what nobody waits for any more.
+        """
+        from swarm.engine import approvals
+
+        with fsio.os_errors("cannot read the approvals"):
+            found = approvals.look(self._approval_store())
+        return tuple(one for one in found if everything or one.waits)
+
+    def approve(self, question: str, *, reason: str = "", always: bool = False, rule: str = "") -> Approval:
+        """Allow what an agent asks.
+
+        Args:
+            question: the id, or the beginning of one.
+            always: allow the same for the rest of the agent's life, too.
+            rule: allow all of this, such as ``Bash(git *)``; implies *always*.
+
+        Raises:
+            ApprovalNotFound, AlreadyAnswered, NotForAgents
+        """
+        from swarm.domain.approvals import Verdict
+
+        return self._answer(question, Verdict.ALLOW, reason, always=always, rule=rule)
+
+    def deny(self, question: str, *, reason: str = "", always: bool = False, rule: str = "") -> Approval:
+        """Refuse what an agent asks; it is told the reason. See ``approve``."""
+        from swarm.domain.approvals import Verdict
+
+        return self._answer(question, Verdict.DENY, reason, always=always, rule=rule)
+
+    def ask_permission(
+        self, question: Question, *, run_dir: str = "", cwd: str = "", timeout: float = 86_400
+    ) -> Answer | None:
+        """Put a question for an agent's program and wait for the answer; None when there is none.
+
+        Args:
+            run_dir: the run folder of the agent: its reviewer, its process.
+            cwd: where the program works at this moment.
+            timeout: seconds until it is left to the program.
+        """
+        from swarm.engine import approvals
+
+        session, agent = self._find(question.agent, question.session)
+        with fsio.os_errors("cannot ask for permission"):
+            return approvals.decide(
+                self._approval_store(),
+                replace(question, generation=session.generation_of(agent)),
+                review=self._reviewer(Path(run_dir)) if run_dir else None,
+                goes_on=self._program_asks(Path(run_dir)) if run_dir else _parent_waits(),
+                timeout=timeout,
+                place=self._place_of(agent, cwd),
+            )
+
+    def _place_of(self, agent: Agent, cwd: str) -> Place:
+        """Return where paths in a question and in rules count from."""
+        from swarm.domain.pathrules import Place
+
+        tree = str(self.root / agent.worktree)
+        return Place(cwd or tree, tree, self._world.environ.get("HOME", ""), os.path.realpath)
+
+    def _reviewer(self, run_dir: Path) -> Callable[[Question], Answer | None] | None:
+        """Return the reviewer of an agent; None when its role has none."""
+        from swarm.drivers import reviewer
+
+        environ = self._world.environ
+        spec = reviewer.spec_of(run_dir)
+        if spec is None:
+            return None
+
+        def review(question: Question) -> Answer | None:
+            with reviewer.noted(run_dir):
+                return reviewer.review(question, spec, environ)
+
+        return review
+
+    def _program_asks(self, run_dir: Path) -> Callable[[], bool]:
+        """Return what tells whether the program of an agent still shows its question."""
+        from swarm.drivers.agents import notes
+        from swarm.drivers.agents.claude.asking import Asking
+        from swarm.pane import facts
+
+        process = facts.read_process(run_dir)
+        folder = notes.read(run_dir).get("config", "")
+        if process is None:
+            return _parent_waits()
+        return Asking(Path(folder) if folder else None, process.pid, process.pid_start)
+
+    def collect_event(self, event: dict[str, Any], agent: str, session: str | None = None) -> None:
+        """Note what an agent's program tells by its hooks."""
+        from swarm.pane import events
+
+        found, one = self._find(agent, session)
+        with fsio.os_errors(f"cannot note an event of {agent}"):
+            events.note(str(self._world.layout.run_folder(found.name, one.name)), event)
+
+    def _answer(self, question: str, verdict: Any, reason: str, *, always: bool, rule: str) -> Approval:
+        import getpass
+
+        from swarm.domain.approvals import Answer
+        from swarm.domain.errors import NotForAgents, UsageProblem
+        from swarm.domain.permissions import parse_rule
+        from swarm.engine import approvals
+        from swarm.pane import whoami
+
+        try:
+            rule = parse_rule(rule).text if rule else ""
+        except ValueError as error:
+            raise UsageProblem(f"cannot use the rule {rule[:60]!a}: it {error}") from error
+        agent = whoami.whoami(self._world.environ)
+        if agent is not None:
+            raise NotForAgents(f"cannot answer {question[:40]}: agent {agent.agent} may not decide for agents")
+        with fsio.os_errors(f"cannot answer {question[:40]}"):
+            given = Answer(
+                verdict, approvals.by_user(getpass.getuser()), reason, always=always or bool(rule), rule=rule
+            )
+            return approvals.answer(self._approval_store(), question, given)
+
+    def _approval_store(self) -> Store:
+        from swarm.store.approvals import Approvals as Store
+
+        return Store(self._world.layout.approvals)
+
+
+def _parent_waits() -> Callable[[], bool]:
+    """Return what tells whether the process that started this one is still there."""
+    parent = os.getppid()
+    return lambda: os.getppid() == parent

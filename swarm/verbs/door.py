@@ -1,0 +1,223 @@
+"""What every verb stands on: the repository, its records and roles, the lock."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from swarm import dirs, fsio
+from swarm.domain import names
+from swarm.domain.errors import SessionNotFound, SwarmError
+from swarm.domain.layout import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from swarm.domain.model import (
+        Session,
+    )
+    from swarm.domain.role import Role
+    from swarm.domain.settings import Settings
+    from swarm.engine.world import World
+    from swarm.store.roles import RolePlaces
+
+
+class Door:
+    """One repository, opened; the verbs are added by the classes above this one."""
+
+    def __init__(self, world: World, roles: RolePlaces) -> None:
+        self._world = world
+        self._roles = roles
+
+    @classmethod
+    def open(
+        cls,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        flags: Mapping[str, object] | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Self:
+        """Open the repository around *root*.
+
+        Args:
+            root: any folder in it, also one of a linked worktree; default: the current directory.
+            environ: instead of the process's environment.
+            flags: settings that win over all files, such as ``{"worktrees.layout": "role"}``.
+            progress: told in a few words what is being done.
+
+        Raises:
+            NotARepo, BareRepository, GitBroken, RepositoryOwner, GitMissing: there is nothing to work with.
+            ConfigProblem: a configuration file is wrong.
+        """
+        from swarm.drivers.agentprocs import AgentProcesses
+        from swarm.drivers.agents import AgentPrograms
+        from swarm.drivers.git import Git, discover
+        from swarm.drivers.gitrun import GitRunner
+        from swarm.drivers.host import Host
+        from swarm.drivers.merging import Merging
+        from swarm.drivers.preparing import Preparing
+        from swarm.drivers.tmux import Tmux
+        from swarm.drivers.trees import Trees
+        from swarm.engine.world import World
+        from swarm.store.configfile import load_settings
+        from swarm.store.journal import Journal
+        from swarm.store.roles import RolePlaces, ignore_template
+        from swarm.store.sessions import Sessions
+
+        env = dict(os.environ if environ is None else environ)
+        with fsio.os_errors("cannot open the repository"):
+            start = Path(os.path.abspath(root)) if root is not None else Path.cwd()
+            place = discover(start, env)
+            user_dir = dirs.user_dir(env)
+            settings = load_settings(place.root / ".swarm", user_dir=user_dir, environ=env, flags=flags or {})
+            layout = Layout(place.root, settings.worktrees.base_path, by_role=settings.worktrees.layout == "role")
+            swarm_dir = dirs.find_dir(environ=env, cwd=start)
+            runner = GitRunner(place.root, environ=env, timeout=settings.git.timeout, retries=settings.git.retries)
+            world = World(
+                git=Git(place, runner, jobs=settings.git.jobs),
+                trees=Trees(runner, place.common, place.object_format),
+                merging=Merging(runner, place.common, environ=env, jobs=settings.git.jobs),
+                host=Host(),
+                layout=layout,
+                settings=settings,
+                journal=Journal(layout),
+                sessions=Sessions(layout),
+                ignore_text=ignore_template(),
+                terminal=Tmux(settings.tmux.socket, settings.tmux.session, env),
+                programs=AgentPrograms(swarm_dir),
+                processes=AgentProcesses(),
+                preparing=Preparing(runner, place.root, (layout.state.name, settings.worktrees.base_path)),
+                environ=env,
+                progress=progress or (lambda _text: None),
+            )
+            return cls(world, RolePlaces.standard(place.root, swarm_dir))
+
+    @property
+    def root(self) -> Path:
+        """The main checkout."""
+        return self._world.layout.root
+
+    @property
+    def settings(self) -> Settings:
+        """The effective configuration, each value with its origin."""
+        return self._world.settings
+
+    def sessions(self) -> tuple[Session, ...]:
+        """Return every session's record. Never writes, never waits."""
+        with fsio.os_errors("cannot read the sessions"):
+            return self._world.sessions.all()
+
+    def session(self, name: str) -> Session:
+        """Return one session's record.
+
+        Raises:
+            SessionNotFound
+        """
+        with fsio.os_errors("cannot read the sessions"):
+            found = self._world.sessions.get(names.check_session(name))
+        if found is None:
+            raise SessionNotFound(f"there is no session {name}")
+        return found
+
+    def history(self) -> tuple[dict[str, Any], ...]:
+        """Return the operations done in this repository, oldest first."""
+        return self._world.journal.history()
+
+    def role(self, name: str) -> Role:
+        """Return a role by name.
+
+        Raises:
+            RoleNotFound
+        """
+        from swarm.store.roles import find_role
+
+        with fsio.os_errors(f"cannot read the role {name}"):
+            return find_role(names.check_name("role", name), self._roles)
+
+    def roles(self) -> tuple[Role, ...]:
+        """Return every role there is."""
+        from swarm.store.roles import list_roles
+
+        with fsio.os_errors("cannot read the roles"):
+            return tuple(list_roles(self._roles))
+
+    def role_names(self) -> tuple[str, ...]:
+        """Return the names of the roles, without reading them."""
+        from swarm.store.roles import role_names
+
+        return tuple(role_names(self._roles))
+
+    def unfinished(self) -> tuple[str, ...]:
+        """Return the ids of interrupted operations. Never writes, never waits."""
+        return self._world.journal.unfinished()
+
+    def _preflight(self, request: Any, problems: Sequence[SwarmError], *, dry_run: bool) -> Any:
+        """Refuse before the first byte is written; None where half of an earlier try would be in the way."""
+        from swarm.domain.errors import raise_all
+        from swarm.engine import create
+
+        if dry_run or not self.unfinished():
+            look = create.make_plan if dry_run else create.check
+            return look(self._world, request, problems=problems)
+        raise_all(f"cannot create session {request.session}", problems)
+        return None
+
+    @contextlib.contextmanager
+    def _making(self, what: str) -> Iterator[None]:
+        """Around making worktrees: whatever comes of it, nothing goes on looking for it."""
+        with fsio.os_errors(what):
+            try:
+                yield
+            finally:
+                self._world.git.stop_looking()
+
+    @contextlib.contextmanager
+    def _changing(self, command: str) -> Iterator[None]:
+        """Hold the lock, with everything that crashed before brought to an end."""
+        from swarm.engine import endings, transaction
+
+        with self._locked(command):
+            transaction.recover(self._world)
+            endings.tell(self._world)
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self, command: str) -> Iterator[None]:
+        from swarm.engine import cleanup, marks, merge  # noqa: F401  # each registers how its operations are recovered
+        from swarm.engine.statedir import prepare
+        from swarm.store import lock
+
+        layout = self._world.layout
+        prepare(self._world)
+        with lock.hold(layout.lock, command=f"swarm {command}", timeout=self.settings.lock.timeout) as fd:
+            self._world.git.bind_lock(fd)
+            try:
+                yield
+            finally:
+                self._world.git.bind_lock(None)
+
+    def _role_texts(
+        self, specs: Sequence[names.AgentSpec], *, wanted: bool
+    ) -> tuple[tuple[Role | None, ...], list[SwarmError]]:
+        """Return each agent's role, and what is wrong with those that cannot be read."""
+        found: list[Role | None] = []
+        problems: list[SwarmError] = []
+        for spec in specs:
+            try:
+                role = self.role(spec.role)
+            except SwarmError as problem:
+                if str(problem) not in map(str, problems):
+                    problems.append(problem)
+                role = None
+            found.append(role if wanted else None)
+        return tuple(found), problems
+
+    def _find(self, agent: str, session: str | None) -> tuple[Any, Any]:
+        from swarm.engine import listing
+
+        names.check_name("agent", agent)
+        with fsio.os_errors("cannot read the sessions"):
+            return listing.find_agent(self._world, agent, session)

@@ -1,0 +1,271 @@
+"""Worktree sets as verbs: make, look, clean up, restore."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from swarm import fsio
+from swarm.domain import names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swarm.domain.model import (
+        CleanupReport,
+        CreateReport,
+        RecoverReport,
+        RestoreReport,
+        SalvageEntry,
+        WorktreeDetails,
+        WorktreeInfo,
+    )
+    from swarm.domain.role import Role
+    from swarm.domain.role_fields import RoleOptions
+
+from swarm.verbs.door import Door
+
+
+class Sets(Door):
+    """Verbs about worktrees and what was saved of them."""
+
+    def worktrees(self, session: str | None = None, *, look: bool = True) -> tuple[WorktreeInfo, ...]:
+        """Return every worktree of swarm's, or one session's. Never writes, never waits.
+
+        Args:
+            look: also ask git for uncommitted changes and commits (one git call each).
+        """
+        from swarm.engine import listing
+
+        with fsio.os_errors("cannot list the worktrees"):
+            return listing.worktrees(self._world, session, self.role_names(), look=look)
+
+    def show(self, agent: str, session: str | None = None) -> WorktreeDetails:
+        """Look closely at one agent's worktree. Never writes, never waits."""
+        from swarm.engine import listing
+
+        with fsio.os_errors(f"cannot show {agent}"):
+            return listing.details(self._world, *self._find(agent, session))
+
+    def create(
+        self,
+        session: str,
+        roles: str | Sequence[str | names.AgentSpec],
+        *,
+        base: str | None = None,
+        instructions: bool = True,
+        setup: bool = True,
+        dry_run: bool = False,
+    ) -> CreateReport:
+        """Make one worktree per agent, each on its own branch: all of them or none.
+
+        Args:
+            session: a name such as ``feature-x``; an existing session gets further agents.
+            roles: ``["researcher", "developer:2", "lead=architect"]``, or the same as one text with commas.
+            base: where they start; default: where the main checkout is.
+            instructions: put the roles' texts into the worktrees.
+            setup: give them the files and run the commands that configuration and roles name.
+            dry_run: only say what would be done.
+
+        Raises:
+            SwarmError: nothing was made; ``Refused`` holds several problems at once.
+
+        Example:
+            >>> swarm.create("feature-x", ["researcher", "developer"])  # doctest: +SKIP
+        """
+        from swarm.engine import create
+
+        name = names.check_session(session)
+        specs = names.expand_roles(roles)
+        found, problems = self._role_texts(specs, wanted=instructions or setup)
+        texts = found if instructions else (None,) * len(specs)
+        request = create.Request(name, specs, texts, base, setup=options_of(found) if setup else None)
+        with self._making(f"cannot create session {name}"):
+            # Refuse before the first byte is written.
+            plan = self._preflight(request, problems, dry_run=dry_run)
+            if plan is not None and dry_run:
+                return _as_dry_run(plan.report)
+            with self._changing(f"create {name}"):
+                return create.create(self._world, request, plan and plan.facts)
+
+    def cleanup(
+        self,
+        sessions: Sequence[str] = (),
+        *,
+        everything: bool = False,
+        force: bool = False,
+        discard: bool = False,
+        keep_branches: bool = False,
+        older_than_ms: int | None = None,
+        teardown: bool = True,
+        dry_run: bool = False,
+    ) -> CleanupReport:
+        """Remove worktrees and branches; what they hold is saved first and can be restored.
+
+        Args:
+            sessions: which; or *everything*.
+            force: also where work is uncommitted: it is salvaged, then removed.
+            discard: do not salvage.  The only way to lose work; implies nothing about *force*.
+            keep_branches: leave the branches.
+            older_than_ms: only sessions made longer ago than this; those at risk are skipped, not an error.
+            teardown: first run the commands that configuration and roles name.
+            dry_run: only say what would be done.
+
+        Raises:
+            WorkAtRisk: nothing was removed; ``facts['agents']`` lists the risks of each agent.
+        """
+        from swarm.engine import cleanup
+
+        request = cleanup.Request(
+            sessions=tuple(names.check_session(s) for s in sessions),
+            everything=everything,
+            force=force,
+            discard=discard,
+            keep_branches=keep_branches,
+            older_than_ms=older_than_ms,
+            role=self.role if teardown else None,
+        )
+        return self._clean(request, dry_run=dry_run)
+
+    def remove(
+        self,
+        agent: str,
+        session: str | None = None,
+        *,
+        force: bool = False,
+        discard: bool = False,
+        keep_branch: bool = False,
+        teardown: bool = True,
+        dry_run: bool = False,
+    ) -> CleanupReport:
+        """Remove one agent's worktree and branch, as ``cleanup`` does."""
+        from swarm.engine import cleanup
+
+        found, one = self._find(agent, session)
+        request = cleanup.Request(
+            agents=((found.name, one.name),),
+            force=force,
+            discard=discard,
+            keep_branches=keep_branch,
+            role=self.role if teardown else None,
+        )
+        return self._clean(request, dry_run=dry_run)
+
+    def _clean(self, request: Any, *, dry_run: bool) -> CleanupReport:
+        from swarm.engine import cleanup
+
+        with fsio.os_errors("cannot clean up"):
+            if dry_run or not self._world.layout.state.is_dir():
+                return cleanup.preview(self._world, request)
+            with self._changing("cleanup"):
+                return cleanup.cleanup(self._world, request)
+
+    def prune(self, *, dry_run: bool = False) -> CleanupReport:
+        """Forget worktrees whose folder is gone; branches stay, and what git still knows of them is salvaged."""
+        from swarm.engine import cleanup
+
+        return self._clean(cleanup.Request(only_missing=True, keep_branches=True, force=True), dry_run=dry_run)
+
+    def recover(self) -> RecoverReport:
+        """Bring operations that a crash interrupted to an end. Every change does this first by itself."""
+        from swarm.domain.model import RecoverReport
+        from swarm.engine import transaction
+
+        if not self._world.layout.state.is_dir():
+            return RecoverReport()
+        with fsio.os_errors("cannot recover"), self._locked("recover"):
+            return transaction.recover(self._world)
+
+    def restore(self, target: str, *, dry_run: bool = False) -> RestoreReport:
+        """Bring back what a cleanup removed: branch, tree, index and modes.
+
+        Args:
+            target: ``SESSION``, ``SESSION/AGENT`` or ``SESSION/AGENT@ID``; without an id the newest.
+
+        Raises:
+            SalvageNotFound: nothing was saved under this name.
+            RestoreConflict: what is there now is in the way; nothing was changed.
+        """
+        from dataclasses import replace
+
+        from swarm.engine import restore
+
+        with fsio.os_errors(f"cannot restore {target}"):
+            if dry_run:
+                return replace(restore.make_plan(self._world, target).report, dry_run=True)
+            if not self.unfinished():  # else half of an earlier try would be in the way of this one
+                restore.make_plan(self._world, target)  # refuse before the first byte is written
+            with self._changing(f"restore {target}"):
+                return restore.restore(self._world, target)
+
+    def salvaged(self, session: str | None = None) -> tuple[SalvageEntry, ...]:
+        """Return what was saved, newest first. Never writes, never waits."""
+        from swarm.engine import salvage
+
+        with fsio.os_errors("cannot list the salvage"):
+            return salvage.entries(self._world, session)
+
+    def salvage_entry(self, target: str) -> SalvageEntry:
+        """Return one saved worktree: ``SESSION/AGENT`` or ``SESSION/AGENT@ID``."""
+        from swarm.engine import salvage
+
+        with fsio.os_errors("cannot read the salvage"):
+            return salvage.find(self._world, target)[0]
+
+    def drop_salvage(
+        self, targets: Sequence[str] = (), *, everything: bool = False, older_than_ms: int | None = None
+    ) -> tuple[SalvageEntry, ...]:
+        """Delete saved work for good.
+
+        Args:
+            targets: which entries; or *everything*.
+            older_than_ms: only what was saved longer ago than this.
+        """
+        from swarm.engine import salvage
+
+        with fsio.os_errors("cannot drop the salvage"), self._changing("salvage drop"):
+            return salvage.drop(self._world, tuple(targets), everything=everything, older_than_ms=older_than_ms)
+
+    def lock(self, agent: str, session: str | None = None, *, reason: str = "") -> WorktreeInfo:
+        """Lock a worktree against removal, in git's own way."""
+        from swarm.engine import marks
+
+        self._find(agent, session)
+        with fsio.os_errors(f"cannot lock {agent}"), self._changing(f"lock {agent}"):
+            return marks.lock(self._world, *self._find(agent, session), reason)
+
+    def unlock(self, agent: str, session: str | None = None) -> WorktreeInfo:
+        """Take such a lock away."""
+        from swarm.engine import marks
+
+        self._find(agent, session)
+        with fsio.os_errors(f"cannot unlock {agent}"), self._changing(f"unlock {agent}"):
+            return marks.unlock(self._world, *self._find(agent, session))
+
+    def update_role(self, agent: str, session: str | None = None, *, force: bool = False) -> WorktreeInfo:
+        """Put the role's present text into an existing worktree.
+
+        Args:
+            force: also when the agent edited the file.
+
+        Raises:
+            WorkAtRisk: the agent edited it, and *force* was not given.
+        """
+        from swarm.engine import marks
+
+        _, one = self._find(agent, session)
+        role = self.role(one.role)
+        with fsio.os_errors(f"cannot update the role of {agent}"), self._changing(f"update role of {agent}"):
+            # Read again below the lock: a record read before could bring back an agent removed since.
+            return marks.update_role(self._world, *self._find(agent, session), role, force=force)
+
+
+def options_of(roles: Sequence[Role | None]) -> tuple[RoleOptions, ...]:
+    """Return what the roles say beside their texts."""
+    from swarm.domain.role_fields import RoleOptions
+
+    return tuple(role.options if role is not None else RoleOptions() for role in roles)
+
+
+def _as_dry_run(report: CreateReport) -> CreateReport:
+    return replace(report, dry_run=True)

@@ -1,0 +1,87 @@
+"""What agents said and used up, as verbs."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from swarm import fsio
+from swarm.verbs.sets import Sets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from swarm.domain.transcript import TranscriptEntry
+    from swarm.domain.usage import UsageReport
+    from swarm.drivers.transcripts import Transcript
+
+_LOOK_EVERY = 0.5
+
+
+class Usage(Sets):
+    """Verbs about the records that the agents' programs write."""
+
+    def usage(self, session: str | None = None, *, everything: bool = False) -> UsageReport:
+        """Return what agents used up: tokens, what they cost, minutes. Never writes, never waits.
+
+        Args:
+            session: only this one; also agents of it that were removed.
+            everything: also all other agents that were removed.
+
+        Raises:
+            SessionNotFound: there is none of this name, and nothing is known of an earlier one.
+
+        Example:
+            >>> swarm.usage("feature-x").total.cost        # doctest: +SKIP
+        """
+        from swarm.engine import usage
+
+        with fsio.os_errors("cannot count what was used"):
+            return usage.report(self._world, session, everything=everything)
+
+    def transcript(self, agent: str, session: str | None = None) -> tuple[TranscriptEntry, ...]:
+        """Return an agent's conversation so far, oldest first. Never writes, never waits.
+
+        Raises:
+            NoRecord: its program writes nothing down that swarm can read.
+        """
+        with fsio.os_errors(f"cannot read what {agent} said"):
+            return tuple(self._transcript(agent, session).more())
+
+    def watch_transcript(self, agent: str, session: str | None = None) -> Iterator[tuple[TranscriptEntry, ...]]:
+        """Give an agent's conversation so far, and then what is added, as soon as it is written; never ends by itself.
+
+        Raises:
+            NoRecord: its program writes nothing down that swarm can read.
+        """
+        with fsio.os_errors(f"cannot read what {agent} said"):
+            found = self._transcript(agent, session)
+            yield tuple(found.more())
+            while True:
+                time.sleep(_LOOK_EVERY)
+                more = found.more()
+                if more:
+                    yield tuple(more)
+
+    def tell_budget(self, agent: str, session: str) -> int:
+        """Tell the user's inbox how an agent stands with its limits; return of how many. Its supervisor calls this."""
+        from swarm.engine import budgets
+
+        with fsio.os_errors(f"cannot tell of the budget of {agent}"):
+            return budgets.tell(self._world, *self._find(agent, session))
+
+    def _transcript(self, agent: str, session: str | None) -> Transcript:
+        from swarm.domain import names
+        from swarm.domain.errors import NoRecord
+        from swarm.drivers.transcripts import open_transcript
+        from swarm.engine import transcripts
+
+        names.check_name("agent", agent)
+        name, source = transcripts.find_source(self._world, agent, session)
+        found = open_transcript(source)
+        if found is None:
+            raise NoRecord(
+                f"there is no record that swarm can read of what {name} says: its program is {source.get('program')}",
+                hint=f"while it is there, this shows its pane: swarm peek {name}",
+            )
+        return found

@@ -1,0 +1,40 @@
+"""The real agent programs, in panes, against a scripted model API on loopback."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from tests.support.agents import AgentLab, ClaudeLab, cache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_Lab = TypeVar("_Lab", AgentLab, ClaudeLab)
+
+
+def _lab(kind: type[_Lab], folder: Path) -> Iterator[_Lab]:
+    if not (cache() / "bin").is_dir():
+        if os.environ.get("SWARM_REQUIRE_AGENTS"):
+            pytest.fail(f"the agent programs are not in {cache()}: run scripts/agents")
+        pytest.skip("the agent programs are not installed: run scripts/agents (needs Node.js)")
+    made = kind(folder.resolve())
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> Iterator[AgentLab]:
+    """Give a scratch repository in which the real programs can be started; skip where they are not installed."""
+    yield from _lab(AgentLab, tmp_path)
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Iterator[ClaudeLab]:
+    """Give one for Claude Code, with an API key in the environment and a fresh home."""
+    yield from _lab(ClaudeLab, tmp_path)

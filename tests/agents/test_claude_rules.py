@@ -1,0 +1,110 @@
+"""What the deny rules of a role forbid is refused by swarm's own hook in a real Claude Code, in every mode.
+
+The commands and files are such that the program's own rules do not see them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from swarm.testing.api import call, say
+from swarm.testing.terminal import wait_for
+from tests.support.agents import cache
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.agents import ClaudeLab
+
+pytestmark = pytest.mark.timeout(300)
+DENY = ["Bash(touch secret*)", "Edit(vault/**)"]
+WORDS = ["denied by the rule Bash(touch secret*)", *["denied by the rule Edit(vault/**)"] * 2]
+
+
+def prepare(claude: ClaudeLab, mode: str = "default") -> Path:
+    """Make a project with a forbidden folder, a link to it, and a role; return the agent's worktree."""
+    claude.env["IS_SANDBOX"] = "1"  # root may not bypass permissions elsewhere
+    claude.write({"vault/keep": "x\n"})
+    (claude.root / "door").symlink_to("vault")
+    claude.git("add", "-A")
+    claude.commit("vault")
+    claude.role("builder", "You build.", permission_mode=mode, permissions={"allow": ["Bash(touch *)"], "deny": DENY})
+    return claude.root / ".worktrees" / "builder-fx"
+
+
+def forbidden_calls(tree: Path) -> list[Any]:
+    return [
+        call("Bash", command="true && env sh -c 'touch secret-one'", description="x"),
+        call("Write", file_path=str(tree / "door" / "in.txt"), content="x"),
+        call("Bash", command="cd vault && echo x > in.txt", description="x"),
+        call("Bash", command="touch plain", description="x"),
+        say("All tried."),
+    ]
+
+
+def check_refused(claude: ClaudeLab, tree: Path, *more: str) -> None:
+    """Check that nothing forbidden was done, and that the model was told why; the harmless call was made."""
+    assert (tree / "plain").exists()
+    assert not (tree / "secret-one").exists()
+    assert os.listdir(tree / "vault") == ["keep"]
+    said = claude.api.requests("under rules")[-1].said
+    assert [text.partition("swarm: ")[2] for text in said if "swarm: " in text] == [*WORDS, *more]
+
+
+@pytest.mark.parametrize("mode", ["default", "bypassPermissions"])
+def test_hidden_commands_and_linked_files_are_refused_in_the_pane(claude: ClaudeLab, mode: str) -> None:
+    """What nobody can tell is asked, also where the program asks nothing."""
+    tree = prepare(claude, mode)
+    claude.api.script("under rules", *forbidden_calls(tree), call("Bash", command="$X y"), say("Then not."))
+    swarm = claude.begin("claude", "builder", "work under rules")
+    claude.shows("builder", "All tried.")
+    check_refused(claude, tree)
+    claude.until("builder", "idle")
+
+    claude.say("builder", "go on")
+
+    wait_for(lambda: len(swarm.approvals()) == 1, "the question", 90)
+    assert claude.state("builder") == "waiting"
+    swarm.deny(swarm.approvals()[0].question.id, reason="nobody knows what that is")
+    claude.shows("builder", "Then not.")
+    assert "nobody knows" in claude.api.heard("nobody knows").text
+
+
+def test_in_print_mode_too_whatever_the_users_own_settings_say(claude: ClaudeLab) -> None:
+    tree = prepare(claude)
+    claude.at_home(".claude/settings.json", {"disableAllHooks": True})
+    claude.begin("claude", "builder", "begin with nothing")
+    claude.shows("builder", "All done.")
+    settings = claude.run("builder") / ".claude" / "settings.json"
+    argv = [str(cache() / "bin" / "claude"), "--print", "--settings", str(settings), "--permission-mode"]
+    for mode in ("bypassPermissions", "acceptEdits", "auto"):
+        for name in ("plain", "secret-one", "vault/in.txt"):
+            (tree / name).unlink(missing_ok=True)
+        *calls, last = forbidden_calls(tree)
+        claude.api.script(f"in mode {mode}", *calls, call("Bash", command="$X y"), last)
+        done = subprocess.run(
+            [*argv, mode, "--", f"work in mode {mode} under rules"],
+            cwd=tree,
+            env={**claude.env, "DISABLE_AUTOUPDATER": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, (mode, done.stderr)
+        assert "All tried." in done.stdout
+        check_refused(claude, tree, "the command cannot be understood, and there are rules about commands")
+
+
+def test_a_role_with_a_rule_that_is_none_is_not_started(claude: ClaudeLab) -> None:
+    claude.role("builder", "You build.", permissions={"deny": ["Bash(rm *"]})
+    done = claude.cli("start", "fx", "--roles", "builder", "--agent", "claude")
+    assert done.returncode == 2
+    assert "permissions.deny" in done.stderr
+    assert not (claude.root / ".worktrees").exists()
+    assert not (claude.home / ".claude.json").exists()

@@ -1,0 +1,78 @@
+"""``swarm approvals``, ``approve``, ``deny`` as a user types them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from swarm.testing.terminal import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import Cli
+
+HOSTILE = "touch x\n\x1b[2Jrm -rf /"
+
+
+@pytest.fixture
+def asking(cli: Cli) -> Iterator[subprocess.Popen[str]]:
+    """Give a process that asks for an agent and waits."""
+    cli.ok("worktree", "create", "fx", "--roles", "developer")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "swarm", "permission-request", "--agent", "developer@fx"],
+        cwd=cli.lab.root,
+        env=cli.lab.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps({"tool_name": "Bash", "tool_input": {"command": HOSTILE}}))
+    process.stdin.close()
+    wait_for(lambda: cli("approvals", "--json").data()["approvals"], "the question", 60)
+    yield process
+    process.kill()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def test_a_question_is_shown_harmlessly_and_answered(cli: Cli, asking: subprocess.Popen[str]) -> None:
+    said = cli.ok("approvals")
+    name = cli.ok("approvals", "--json").data()["approvals"][0]["id"]
+
+    assert name in said.out
+    assert "developer@fx" in said.out
+    assert "\x1b" not in said.out
+    assert f"swarm approve {name}" in said.err
+    done = cli.ok("deny", name, "--reason", "not here")
+    assert "denied developer@fx: Bash(touch x" in done.out
+    assert asking.stdout is not None
+    assert json.loads(asking.stdout.read())["hookSpecificOutput"]["decision"]["message"] == "not here"
+    assert "no agent waits" in cli.ok("approvals").err
+    assert "not here" in cli.ok("approvals", "--all").out
+
+
+def test_an_answered_question_is_refused(cli: Cli, asking: subprocess.Popen[str]) -> None:
+    name = cli.ok("approvals", "--json").data()["approvals"][0]["id"]
+    cli.ok("approve", name)
+    asking.wait(60)
+
+    said = cli("approve", name, "--json")
+
+    assert said.code == 3
+    assert said.json()["errors"][0]["code"] == "ALREADY_ANSWERED"
+
+
+def test_a_question_that_is_not_there(cli: Cli) -> None:
+    cli.ok("worktree", "create", "fx", "--roles", "developer")
+
+    said = cli("deny", "nothing")
+
+    assert said.code == 3
+    assert "swarm approvals" in said.err

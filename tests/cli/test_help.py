@@ -1,0 +1,151 @@
+"""Every command explains itself, with an example; the reference page is made of the same words."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+
+from swarm.cli.app import build
+from swarm.cli.help import GLOBAL_NAMES
+from swarm.cli.main import HELP_WIDTHS
+from tests.cli.conftest import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import Cli
+
+#: Asked before a test has an environment of its own.
+UPDATES = bool(os.environ.get("SWARM_UPDATE_DOCS"))
+TREE: Any = typer.main.get_command(build())
+
+
+def commands(command: Any = TREE, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Walk the tree, groups first, in the order of the help."""
+    yield path, command
+    for name in command.list_commands(None) if hasattr(command, "commands") else ():
+        if not command.commands[name].hidden:  # those are swarm's own, not the user's
+            yield from commands(command.commands[name], (*path, name))
+
+
+ALL = [path for path, _ in commands()]
+VERBS = [path for path, command in commands() if not hasattr(command, "commands")]
+
+
+def test_no_command_has_got_lost() -> None:
+    assert {" ".join(path) for path in VERBS} >= {
+        *(
+            "version",
+            "init",
+            "diff",
+            "conflicts",
+            "merge",
+            "cleanup",
+            "recover",
+            "restore",
+            "validate",
+            "log",
+            "config show",
+        ),
+        *(
+            f"worktree {verb}"
+            for verb in ("create", "list", "show", "lock", "unlock", "remove", "prune", "update-role")
+        ),
+        *("salvage list", "salvage show", "salvage drop", "role list", "role show"),
+    }
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_help_has_an_example_and_fits_the_terminal(cli: Cli, path: tuple[str, ...], monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = cli.ok(*path, "--help")
+
+    assert said.out == cli.ok(*path, "-h").out
+    assert said.err == ""
+    assert "  Example" in said.out
+    assert f"    swarm {' '.join(path)}".rstrip() in said.out
+    assert max(len(line) for line in said.out.splitlines()) <= 80
+
+
+@pytest.mark.parametrize("path", VERBS, ids=" ".join)
+def test_every_command_takes_the_global_options(path: tuple[str, ...]) -> None:
+    command = dict(commands())[path]
+
+    assert set(GLOBAL_NAMES) <= {parameter.name for parameter in command.params}
+    assert all(parameter.help for parameter in command.params)
+
+
+def reference() -> str:
+    """Return the reference of all commands, as Markdown."""
+    lines = [
+        "# Commands",
+        "",
+        "Made from the help of the commands; `SWARM_UPDATE_DOCS=1 scripts/test tests/cli/test_help.py` writes it anew.",
+        "What `--json` prints is in [json.md](json.md).",
+    ]
+    for path, command in commands():
+        lines += _chapter(("swarm", *path), command)
+    return "\n".join(lines) + "\n"
+
+
+def _chapter(path: tuple[str, ...], command: Any) -> list[str]:
+    is_group = hasattr(command, "commands")
+    usage = "[OPTIONS] COMMAND" if is_group else " ".join(command.collect_usage_pieces(None))
+    about = "\n".join(line.strip() for line in command.help.splitlines())
+    lines = ["", f"## {' '.join(path)}", "", f"    {' '.join(path)} {usage}", "", about]
+    records = []
+    for one in command.params:
+        if one.name in GLOBAL_NAMES and len(path) > 1:
+            continue
+        name = one.metavar if one.param_type_name == "argument" else ", ".join(one.opts)
+        if one.param_type_name == "option" and one.metavar:
+            name += f" {one.metavar}"
+        records.append(f"- `{name}`: {one.help}")
+    if records:
+        lines += ["", *records]
+    if is_group and len(path) == 1:
+        lines += [
+            "",
+            "`-C`, `--json`, `--no-color` and `--quiet` are taken by every command, before and after its name.",
+        ]
+    examples = command.epilog.splitlines()[2:]
+    return [*lines, "", "```console", *(f"$ {line.strip()}" for line in examples), "```"]
+
+
+def test_the_reference_page_is_up_to_date() -> None:
+    page = PROJECT / "docs" / "commands.md"
+    if UPDATES:
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(reference(), encoding="utf-8")
+
+    assert page.read_text(encoding="utf-8") == reference(), "run with SWARM_UPDATE_DOCS=1"
+
+
+@pytest.mark.parametrize("columns", [*HELP_WIDTHS, 200])
+def test_the_first_page_lies_ready_and_is_what_would_be_made(
+    cli: Cli, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    page = PROJECT / "swarm" / "cli" / f"help-{min(columns, HELP_WIDTHS[-1])}.txt"
+    made = cli.ok("--help", "--no-color").out  # which is no way to ask that lies ready
+    if UPDATES:
+        page.write_text(made, encoding="utf-8")
+
+    assert page.read_text(encoding="utf-8") == made, "run with SWARM_UPDATE_DOCS=1"
+    assert [cli.ok(*words).out for words in ((), ("-h",), ("--help",))] == [made] * 3
+
+
+@pytest.mark.parametrize("path", VERBS, ids=" ".join)
+def test_the_page_about_json_describes_every_command(path: tuple[str, ...]) -> None:
+    page = (PROJECT / "docs" / "json.md").read_text(encoding="utf-8")
+
+    assert f"`{' '.join(path)}`" in page
+
+
+def test_a_command_of_swarms_own_is_not_suggested(cli: Cli) -> None:
+    assert "did you mean 'status'" in cli("statsu").err.casefold()
+    said = cli("budget")
+    assert (said.code, "no such command 'budget'" in said.err, "_budget" in said.err) == (2, True, False)

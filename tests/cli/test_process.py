@@ -1,0 +1,273 @@
+"""The program as a process: start-up, streams, signals, terminals, and bugs of our own."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import PROJECT
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+HEAVY = {"libtmux", "git", "filelock", "rich", "pydantic", "asyncio", "http", "email", "unittest"}
+
+
+def _loaded(cli: Cli, *args: str) -> set[str]:
+    script = (
+        "import sys\n"
+        "from swarm.cli.main import main\n"
+        f"code = main({list(args)!r})\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+        "sys.exit(code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=cli.lab.root,
+        env={**cli.lab.env, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "args", [("version",), ("--version",), ("version", "--json"), ("--json", "--version")], ids=" ".join
+)
+def test_the_version_needs_next_to_nothing(cli: Cli, args: tuple[str, ...]) -> None:
+    loaded = _loaded(cli, *args)
+
+    assert not (HEAVY | {"typer", "yaml", "subprocess", "dataclasses", "inspect"}) & loaded
+    assert {name for name in loaded if name.startswith("swarm")} == {
+        *("swarm", "swarm.version", "swarm.cli", "swarm.cli.main")
+    }
+
+
+@pytest.mark.parametrize(
+    "args", [("--help",), ("worktree", "list"), ("worktree", "list", "--json"), ("log",)], ids=" ".join
+)
+def test_reading_loads_no_heavy_library(cli: Cli, args: tuple[str, ...]) -> None:
+    loaded = _loaded(cli, *args)
+
+    assert not HEAVY & loaded
+    assert "yaml" not in loaded or args != ("--help",)
+    assert "typer.rich_utils" not in loaded
+
+
+@pytest.mark.parametrize(("arg", "times"), [("version", 3), ("--help", 3)])
+def test_it_starts_within_so_many_times_a_bare_python(cli: Cli, tmp_path: Path, arg: str, times: float) -> None:
+    env = {**cli.lab.env, "PYTHONPATH": str(PROJECT), "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def run(*args: str) -> float:
+        """Return the processor time it takes: the other programs of a busy machine are no part of it."""
+        program = subprocess.Popen(
+            [sys.executable, *args], cwd=cli.lab.root, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        _, status, usage = os.wait4(program.pid, 0)
+        program.returncode = os.waitstatus_to_exitcode(status)
+        assert program.returncode == 0
+        return usage.ru_utime + usage.ru_stime
+
+    run("-m", "swarm", arg)  # fills the cache of compiled modules
+    bare = ours = 0.0
+    for _ in range(3):  # a busy machine may have one bad moment, not three
+        both = [(run("-c", "pass"), run("-m", "swarm", arg)) for _ in range(7)]
+        bare, ours = min(one for one, _ in both), min(one for _, one in both)
+        if ours < times * bare:
+            return
+    pytest.fail(f"{ours * 1000:.0f} ms of the processor, a bare interpreter takes {bare * 1000:.0f} ms")
+
+
+# --- streams ---------------------------------------------------------------------------------------
+
+
+def _start(cli: Cli, *args: str, stdout: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "swarm", *args],
+        cwd=cli.lab.root,
+        env={**cli.lab.env, "PYTHONPATH": str(PROJECT)},
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.mark.parametrize(
+    "args", [("version",), ("worktree", "list"), ("config", "show"), ("config", "show", "--json")], ids=" ".join
+)
+def test_a_reader_that_has_gone_is_no_error(team: Cli, args: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = _start(team, *args, stdout=writer)
+    os.close(writer)
+
+    assert process.communicate()[1] == b""
+    assert process.returncode == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("args", [("version",), ("worktree", "list"), ("worktree", "list", "--json")], ids=" ".join)
+def test_a_full_disk_at_the_other_end_is_told(team: Cli, args: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        process = _start(team, *args, stdout=full.fileno())
+        err = process.communicate()[1].decode()
+
+    assert (process.returncode, "cannot write the output: " in err) == (5, True)
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"])
+def test_closed_streams_do_no_harm(team: Cli, closed: str) -> None:
+    command = f'"{sys.executable}" -m swarm worktree list {closed}'
+    env = {**team.lab.env, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(["sh", "-c", command], cwd=team.lab.root, env=env, capture_output=True, check=False)
+
+    assert done.returncode == 0
+    assert done.stderr == b""
+
+
+def test_a_terminal_that_knows_only_ascii_gets_ascii(team: Cli) -> None:
+    team.lab.write({"roles/tester/CLAUDE.md": "Prüft …\n"})
+
+    said = team.program("role", "show", "tester", PYTHONIOENCODING="ascii")
+
+    assert (said.code, "Pr\\xfcft" in said.out) == (0, True)
+
+
+def _in_terminal(cli: Cli, args: list[str], typed: bytes = b"") -> tuple[int, str]:
+    """Run the program on a terminal of its own and return what it showed."""
+    main, side = pty.openpty()
+    env = {**cli.lab.env, "PYTHONPATH": str(PROJECT), "TERM": "xterm"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "swarm", *args], cwd=cli.lab.root, env=env, stdin=side, stdout=side, stderr=side
+    )
+    os.close(side)
+    os.write(main, typed)
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(main, 65536)
+        except OSError:  # Linux: the other side is closed
+            break
+        if not chunk:
+            break
+        shown += chunk
+    os.close(main)
+    return process.wait(), shown.decode()
+
+
+def test_on_a_terminal_there_is_colour_and_no_leftover_progress(team: Cli) -> None:
+    code, shown = _in_terminal(team, ["cleanup", "--all"])
+
+    assert code == 0
+    assert "\x1b[32mremoved 2 worktrees" in shown
+    assert "\r\x1b[K" in shown
+
+
+@pytest.mark.parametrize(("typed", "left"), [(b"n\n", 2), (b"\n", 2), (b"\x04", 2), (b"y\n", 0)])
+def test_dropping_saved_work_asks_first(team: Cli, typed: bytes, left: int) -> None:
+    team.ok("cleanup", "--all")
+
+    code, shown = _in_terminal(team, ["salvage", "drop", "--all"], typed)
+
+    assert (code, "for good? [y/N]" in shown) == (0, True)
+    assert len(team.ok("salvage", "list", "--json").data()["entries"]) == left
+
+
+# --- bugs of our own -------------------------------------------------------------------------------
+
+
+def test_a_bug_is_admitted_and_its_traceback_kept_private(team: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from swarm import Swarm
+
+    def broken(self: Swarm) -> None:
+        raise ZeroDivisionError("secret \x1b[31m")
+
+    monkeypatch.setattr(Swarm, "history", broken)
+    said = team("log")
+    found = team("log", "--json").json()
+
+    assert said.code == 70
+    assert "this is a bug in swarm: ZeroDivisionError: secret \\x1b[31m" in said.err
+    assert "Traceback" not in said.err
+    assert found["errors"][0]["code"] == "BUG"
+    file = Path(found["errors"][0]["details"]["file"])
+    assert file.parent == team.lab.root / ".swarm"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "ZeroDivisionError" in file.read_text()
+
+
+def test_a_bug_outside_of_swarms_folders_is_kept_in_the_temporary_one(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from swarm import Swarm
+
+    def broken(self: Swarm) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Swarm, "history", broken)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    assert Path(cli("log", "--json").json()["errors"][0]["details"]["file"]).parent == tmp_path
+
+
+def test_an_error_of_the_system_is_no_bug(team: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from swarm import Swarm
+
+    def denied(self: Swarm) -> None:
+        raise PermissionError(13, "Permission denied", "/x")
+
+    monkeypatch.setattr(Swarm, "history", denied)
+    said = team("log")
+
+    assert said.code == 5
+    assert said.err.startswith("error: cannot show the log: Permission denied '/x'")
+
+
+# --- signals ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_command_in_order(team: Cli, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+    from swarm import Swarm
+
+    def interrupted(self: Swarm) -> tuple[()]:
+        os.kill(os.getpid(), number)
+        time.sleep(10)
+        return ()
+
+    before = signal.getsignal(number)
+    monkeypatch.setattr(Swarm, "history", interrupted)
+    said = team("log")
+    found = team("log", "--json").json()
+
+    assert said.code == 128 + number
+    assert f"cannot show the log: interrupted by {number.name}" in said.err
+    assert found["errors"][0]["code"] == "INTERRUPTED"
+    assert signal.getsignal(number) is before
+
+
+def test_what_was_ignored_stays_ignored(cli: Cli) -> None:
+    script = (
+        "import os, signal, sys\n"
+        "from swarm.cli import signals\n"
+        "with signals.watched():\n"
+        "    os.kill(os.getpid(), signal.SIGHUP)\n"
+        "print('still here')\n"
+    )
+    command = f'trap \'\' HUP; exec "{sys.executable}" -c "$SCRIPT"'
+    env = {**cli.lab.env, "PYTHONPATH": str(PROJECT), "SCRIPT": script}
+    done = subprocess.run(["sh", "-c", command], env=env, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "still here\n"

@@ -1,0 +1,49 @@
+"""Old messages go by a command, and whoever asks for one of them is told so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.test_inbox_cli import Shell
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Shell:
+    return Shell(tmp_path.resolve())
+
+
+def test_what_is_done_is_removed_and_said_to_be_gone(at: Shell) -> None:
+    asked = at.swarm.send("user", "one", expects_reply=True, deadline_ms=3_600_000)[0].id
+    at.swarm.take()
+    at.swarm.ack()
+    answer = at.swarm.send("researcher", "two", reply_to=asked)[0].id
+    at.swarm.send("user", "three")
+    assert "reply expected by " in at.said("message", asked)
+    assert at.swarm.post.reply(at.swarm.message(asked)[0]).overdue is False  # type: ignore[union-attr]  # or it fails
+
+    with_one_that_waits = at.cli("inbox", "prune", "--older-than", "0s")
+    assert with_one_that_waits.stderr.strip() == b"nothing is old enough to be removed"
+    at.swarm.take()
+    at.swarm.ack()
+    planned = at.json("inbox", "prune", "--older-than", "0s", "--dry-run")["data"]
+    assert at.swarm.post.removed("user") == 0
+    done = at.json("inbox", "prune", "user", "--older-than", "0s")["data"]
+    assert done == {**planned, "dry_run": False}
+    assert [(one["box"], one["messages"]) for one in done["removed"]] == [("inbox.user", 2)]
+
+    assert at.cli("inbox", "history").stderr.splitlines()[-1].endswith(b"2 earlier messages no longer kept")
+    gone = at.cli("message", asked)
+    assert (gone.returncode, b"is no longer kept" in gone.stderr, b"messages.keep" in gone.stderr) == (3, True, True)
+    assert b"or it is no longer kept" in at.cli("thread", "neverseen").stderr
+    thread = at.json("thread", answer)["data"]
+    assert ([one["id"] for one in thread["messages"]], thread["not_kept"]) == ([answer], [asked])
+
+
+@pytest.mark.parametrize("words", [["--older-than", "5"], ["nobody"]])
+def test_what_cannot_be_meant_is_refused(at: Shell, words: list[str]) -> None:
+    assert at.cli("inbox", "prune", *words).returncode in (2, 3)

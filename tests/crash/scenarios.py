@@ -1,0 +1,219 @@
+"""The commands that are interrupted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.support.crash import Scenario, build_user
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swarm.testing.lab import Lab
+
+ROLES = ["researcher", "developer", "reviewer"]
+SESSION = "fx"
+SETUP: dict[str, Any] = {"setup.copy": ["notes"], "setup.link": ["secret"]}
+
+
+def user(folder: Path) -> Lab:
+    return build_user(folder)
+
+
+def packed(folder: Path) -> Lab:
+    return build_user(folder, packed=True)
+
+
+def unusual(folder: Path) -> Lab:
+    """A repository with a setting that has no effect, but for which git has to make the worktrees itself."""
+    lab = build_user(folder)
+    lab.git("config", "includeIf.gitdir:/nowhere/.path", "nothing")
+    return lab
+
+
+def failing_filter(folder: Path) -> Lab:
+    """A repository in which the files of the reviewer's worktree cannot be written."""
+    lab = build_user(folder)
+    script = folder / "smudge"
+    script.write_text("#!/bin/sh\ncase $PWD in *reviewer*) exit 1 ;; esac\nexec cat\n")
+    script.chmod(0o755)
+    lab.git("stash", "push", "--quiet", "--include-untracked")
+    lab.write({".gitattributes": "*.pick filter=picky\n", "one.pick": "1\n", "two.txt": "2\n"})
+    lab.commit("filtered")
+    lab.git("config", "filter.picky.smudge", f"'{script}'")
+    lab.git("config", "filter.picky.clean", "cat")
+    lab.git("config", "filter.picky.required", "true")
+    return lab
+
+
+def with_files(folder: Path) -> Lab:
+    """A repository whose untracked files the worktrees get, and which has a role that runs a command in them."""
+    lab = build_user(folder)
+    lab.write({".worktreeinclude": ".env\n", ".env": "A=1\n"})
+    run = "[sh, -c, 'echo $SWARM_ACTOR > made.log && cat .env >> made.log']"
+    text = f"name: tester\ninstructions: Test.\nsetup: {{run: [{run}]}}\nteardown: {{run: [cat .env]}}\n"
+    lab.write({"roles/tester.yaml": text})
+    return lab
+
+
+def with_set_up_session(folder: Path) -> Lab:
+    """The same with a session, in which an agent has changed what it was given."""
+    lab = with_files(folder)
+    lab.open(**{key.replace(".", "__"): value for key, value in SETUP.items()}).create(SESSION, ["tester:2"])
+    lab.write({".env": "A=2\n"}, lab.tree("tester-1", SESSION))
+    return lab
+
+
+def with_session(folder: Path) -> Lab:
+    """Two agents who have committed, and have nothing uncommitted."""
+    lab = build_user(folder)
+    lab.swarm.create(SESSION, ROLES[:2])
+    for agent in ROLES[:2]:
+        lab.write({f"{agent}.txt": "work\n"}, lab.tree(agent, SESSION))
+        lab.commit(f"work of {agent}", cwd=lab.tree(agent, SESSION))
+    return lab
+
+
+def with_packed_session(folder: Path) -> Lab:
+    """The same, after the user packed all refs and made settings for a branch of an agent."""
+    lab = with_session(folder)
+    lab.git("config", f"branch.swarm/developer-{SESSION}.description", "what the agent does")
+    lab.git("pack-refs", "--all")
+    return lab
+
+
+def with_work(folder: Path) -> Lab:
+    """Three agents with work of every kind in their trees."""
+    lab = build_user(folder)
+    lab.swarm.create(SESSION, ROLES)
+    one, two, three = (lab.tree(agent, SESSION) for agent in ROLES)
+    lab.write({"README": "modified\n", "new.txt": "untracked\n", ".env": "TOKEN=1\n", "debug.log": "ignored\n"}, one)
+    lab.write({"README": "staged\n"}, one)
+    lab.git("add", "README", cwd=one)
+    lab.write({"README": "staged, then modified\n"}, one)
+    (one / "run.sh").chmod(0o644)
+    (one / "link").symlink_to("README")
+    (one / "src/app.py").unlink()
+    lab.git("init", "--quiet", str(one / "nested"))
+    lab.write({"inside": "its own\n"}, one / "nested")
+    lab.commit("nested", cwd=one / "nested")
+    # a rebase that stopped at a conflict, after an amended commit
+    lab.write({"src/app.py": "first\n"}, two)
+    lab.commit("to be amended", cwd=two)
+    lab.git("commit", "--quiet", "--amend", "--allow-empty", "-m", "amended", cwd=two)
+    lab.git("switch", "--quiet", "-c", "users/side", "main", cwd=two)
+    lab.write({"src/app.py": "other\n"}, two)
+    lab.commit("the other side", cwd=two)
+    lab.git("switch", "--quiet", f"swarm/developer-{SESSION}", cwd=two)
+    lab.git("rebase", "users/side", cwd=two, check=False)
+    # a detached commit, and a lock of the user's
+    lab.git("switch", "--quiet", "--detach", cwd=three)
+    lab.write({"detached.txt": "on no branch\n"}, three)
+    lab.commit("on no branch", cwd=three)
+    lab.git("update-index", "--assume-unchanged", "README", cwd=three)
+    lab.write({"README": "hidden\n"}, three)
+    lab.git("worktree", "lock", "--reason", "mine", str(three))
+    return lab
+
+
+def with_new_role(folder: Path) -> Lab:
+    """Two agents, and a role whose text was changed since."""
+    lab = with_session(folder)
+    lab.write({"roles/researcher/CLAUDE.md": "# Researcher\n\nRead first.\n"})
+    return lab
+
+
+def with_two_sessions(folder: Path) -> Lab:
+    """Two sessions, and a branch of swarm's without a worktree."""
+    lab = with_session(folder)
+    lab.swarm.create("other", ["architect"], instructions=False)
+    lab.swarm.create("gone", ["developer"])
+    lab.swarm.cleanup(["gone"], keep_branches=True)
+    lab.write({"note": "untracked\n"}, lab.tree("architect", "other"))
+    return lab
+
+
+def after_cleanup(folder: Path) -> Lab:
+    """What ``with_work`` leaves behind when it is cleaned up."""
+    lab = with_work(folder)
+    lab.swarm.cleanup([SESSION], force=True)
+    return lab
+
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario("create", user, lambda swarm: swarm.create(SESSION, ROLES)),
+        Scenario("create-git", unusual, lambda swarm: swarm.create(SESSION, ROLES)),
+        Scenario("create-packed", packed, lambda swarm: swarm.create(SESSION, ROLES[:2])),
+        Scenario("create-fails", failing_filter, lambda swarm: swarm.create(SESSION, ROLES)),
+        Scenario("create-more", with_session, lambda swarm: swarm.create(SESSION, ["reviewer"])),
+        Scenario(
+            "create-hidden",
+            packed,
+            lambda swarm: swarm.create(SESSION, ROLES[:2]),
+            flags={"worktrees.instructions_file": "CLAUDE.md", "worktrees.base_path": "work/trees"},
+        ),
+        Scenario("create-setup", with_files, lambda swarm: swarm.create(SESSION, ["tester:2"]), flags=SETUP),
+        Scenario(
+            "cleanup-setup",
+            with_set_up_session,
+            lambda swarm: swarm.cleanup([SESSION], force=True),
+            goes_on=True,
+            undo=lambda swarm: swarm.restore(SESSION),
+            flags=SETUP,
+        ),
+        Scenario(
+            "cleanup",
+            with_session,
+            lambda swarm: swarm.cleanup([SESSION]),
+            goes_on=True,
+            undo=lambda swarm: swarm.restore(SESSION),
+        ),
+        Scenario(
+            "cleanup-packed",
+            with_packed_session,
+            lambda swarm: swarm.cleanup([SESSION]),
+            goes_on=True,
+            undo=lambda swarm: swarm.restore(SESSION),
+        ),
+        Scenario(
+            "cleanup-force",
+            with_work,
+            lambda swarm: swarm.cleanup([SESSION], force=True),
+            goes_on=True,
+            undo=lambda swarm: swarm.restore(SESSION),
+        ),
+        Scenario(
+            "cleanup-all", with_two_sessions, lambda swarm: swarm.cleanup(everything=True, force=True), goes_on=True
+        ),
+        Scenario(
+            "remove",
+            with_work,
+            lambda swarm: swarm.remove("researcher", SESSION, force=True),
+            goes_on=True,
+            undo=lambda swarm: swarm.restore(f"{SESSION}/researcher"),
+        ),
+        Scenario(
+            "merge",
+            with_session,
+            lambda swarm: swarm.merge(SESSION, into="users/topic"),
+            may_log="refs/heads/users/topic",
+        ),
+        Scenario("restore", after_cleanup, lambda swarm: swarm.restore(SESSION)),
+        Scenario("lock", with_session, lambda swarm: swarm.lock("developer", SESSION, reason="busy"), goes_on=True),
+        Scenario(
+            "update-role",
+            with_new_role,
+            lambda swarm: swarm.update_role("researcher", SESSION),
+            goes_on=True,
+        ),
+        Scenario(
+            "salvage-drop",
+            after_cleanup,
+            lambda swarm: swarm.drop_salvage(everything=True),
+            goes_on=True,
+            drops=True,
+        ),
+    )
+}

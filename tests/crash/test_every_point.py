@@ -1,0 +1,123 @@
+"""Stop every changing command at every change of the file system that it, or a git of its, makes.
+
+The normal run kills everything at *every* point of ``create`` and ``cleanup --force``, and tries the rest
+at every n-th; ``SWARM_CRASH=full`` (``scripts/crash``) tries all of it.  ``SWARM_CRASH_AT=37`` with ``-k``
+repeats one point.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.crash.scenarios import SCENARIOS
+from tests.support.crash import FULL, AgainTrials, NestedTrials, Tally, Trials
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.crash import Bench
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(3600 if FULL else 300)]
+
+ACTIONS = (
+    "kill-tree",  # everything dies
+    "kill-self",  # one git, or swarm, dies; the others go on
+    "kill-root",  # swarm dies; its git goes on
+    "term-root",
+    "int-root",
+    "enospc",
+    "enospc+sticky",  # and the disk stays full
+    "eio",
+    "eio+sticky",
+)
+#: For each scenario: every how-manieth point is tried in a normal run, with kill-tree and with the rest.
+STRIDES = {
+    "create": (1, 18),
+    "create-packed": (8, 45),
+    "create-git": (4, 40),
+    "create-fails": (12, 60),
+    "create-more": (6, 25),
+    "create-hidden": (8, 50),
+    "create-setup": (24, 200),
+    "cleanup-setup": (80, 400),
+    "cleanup": (12, 90),
+    "cleanup-packed": (10, 70),
+    "cleanup-force": (3, 60),
+    "cleanup-all": (20, 120),
+    "remove": (8, 40),
+    "merge": (4, 20),
+    "restore": (8, 60),
+    "lock": (2, 4),
+    "update-role": (2, 4),
+    "salvage-drop": (8, 40),
+}
+CHUNKS = 8
+ONLY = int(os.environ.get("SWARM_CRASH_AT", "0"))
+
+
+def _plan() -> list[Any]:
+    params = []
+    for number, (name, (kills, others)) in enumerate(STRIDES.items()):
+        for action in ACTIONS:
+            stride = kills if action == "kill-tree" else others
+            stride = 1 if FULL else stride
+            chunks = CHUNKS if stride == 1 else 1
+            for chunk in range(chunks):
+                label = f"{name}-{action}" + (f"-{chunk}" if chunks > 1 else "")
+                # Not always the same points: each action begins elsewhere.
+                first = 1 + (number + ACTIONS.index(action) * 7) % stride
+                params.append(pytest.param(name, action, first + chunk * stride, stride * chunks, id=label))
+    return params
+
+
+def report(tally: Tally, record_property: Callable[[str, object], None]) -> None:
+    """Hand the counts on, and fail with what was found."""
+    record_property("crash", tally.as_dict())
+    assert not tally.violations, f"{len(tally.violations)} violations:\n" + "\n".join(tally.violations[:20])
+
+
+@pytest.mark.parametrize(("name", "action", "first", "step"), _plan())
+def test_all_or_nothing(
+    bench: Bench, name: str, action: str, first: int, step: int, record_property: Callable[[str, object], None]
+) -> None:
+    setup = bench.setup(SCENARIOS[name])
+    points = [ONLY] if ONLY else range(first, setup.count + 1, step)
+    report(Trials(setup, action).run(points), record_property)
+
+
+@pytest.mark.parametrize(
+    ("name", "stride"), [("create", 14), ("create-packed", 20), ("cleanup-force", 40), ("restore", 40), ("remove", 30)]
+)
+def test_the_same_command_is_the_next_command(
+    bench: Bench, name: str, stride: int, record_property: Callable[[str, object], None]
+) -> None:
+    setup = bench.setup(SCENARIOS[name])
+    trials = AgainTrials(setup, "kill-tree")
+    trials.tally.action = "kill, again"
+    report(trials.run(range(3, setup.count + 1, 1 if FULL else stride)), record_property)
+
+
+@pytest.mark.parametrize("chunk", range(4))
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("create", 24, 9),
+        ("create-hidden", 50, 15),
+        ("cleanup-force", 60, 16),
+        ("cleanup-packed", 70, 20),
+        ("restore", 80, 18),
+    ],
+)
+def test_a_recovery_may_be_stopped_too(
+    bench: Bench, name: str, first: int, second: int, chunk: int, record_property: Callable[[str, object], None]
+) -> None:
+    setup = bench.setup(SCENARIOS[name])
+    trials = NestedTrials(setup, "kill-tree")
+    trials.tally.action = "in recovery"
+    actions = ("kill-tree", "kill-tree", "kill-self", "kill-tree", "enospc", "kill-tree", "eio", "enospc+sticky")
+    outer, inner = (2, 1) if FULL else (first, second)
+    points = range(1 + (chunk * 5 + 2) % outer + chunk * outer, setup.count + 1, 4 * outer)
+    report(trials.run_nested(points, inner, actions), record_property)

@@ -1,0 +1,296 @@
+"""What agents ask to be allowed: asked by a real process, answered from another, recorded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from swarm import SwarmError
+from swarm.domain.approvals import Standing
+from swarm.drivers.reviewer import verdict_of
+from swarm.testing.terminal import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from swarm.domain.approvals import Approval
+    from swarm.testing.lab import Lab
+
+RUN = {"command": "touch x; rm -rf y", "description": "x"}
+
+
+class Asker:
+    """Runs ``swarm permission-request`` as an agent program's hook does."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.running: list[subprocess.Popen[str]] = []
+
+    def ask(self, tool: str = "Bash", given: Any = None, *args: str, **env: str) -> subprocess.Popen[str]:
+        """Put a question."""
+        words = json.dumps({"tool_name": tool, "tool_input": RUN if given is None else given})
+        return self.say(words, *args, **env)
+
+    def say(self, words: str, *args: str, **env: str) -> subprocess.Popen[str]:
+        """Give the command anything on stdin."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "swarm", "permission-request", "--agent", "developer@fx", *args],
+            cwd=self.lab.root,
+            env={**self.lab.env, **env},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdin is not None
+        process.stdin.write(words)
+        process.stdin.close()
+        self.running.append(process)
+        return process
+
+    def asked(self, count: int = 1) -> tuple[Approval, ...]:
+        """Wait until so many questions wait."""
+        wait_for(lambda: len(self.lab.swarm.approvals()) == count, f"{count} open questions", 60)
+        return self.lab.swarm.approvals()
+
+    def heard(self, process: subprocess.Popen[str]) -> Any:
+        """Return what the program is told."""
+        assert process.stdout is not None
+        assert process.stderr is not None
+        out = process.stdout.read()
+        assert process.wait(60) == 0
+        assert process.stderr.read() == ""
+        return json.loads(out)["hookSpecificOutput"]["decision"] if out else None
+
+
+@pytest.fixture
+def asker(lab: Lab) -> Iterator[Asker]:
+    """Give a session with one agent, and someone who asks for it."""
+    lab.swarm.create("fx", "developer")
+    made = Asker(lab)
+    yield made
+    for process in made.running:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def test_a_question_is_shown_and_approved_from_another_process(asker: Asker) -> None:
+    process = asker.ask()
+    (one,) = asker.asked()
+    assert (one.question.agent, one.question.session, one.question.tool) == ("developer", "fx", "Bash")
+    assert one.question.given == RUN
+    assert one.question.summary == "Bash(touch x; rm -rf y)"
+    assert one.standing is Standing.OPEN
+
+    asker.lab.swarm.approve(one.question.id[:3], reason="fine")
+
+    assert asker.heard(process) == {"behavior": "allow"}
+    (done,) = asker.lab.swarm.approvals(everything=True)
+    assert done.standing is Standing.ALLOWED
+    assert done.answer is not None
+    assert done.answer.by.startswith("user")
+    assert done.answer.reason == "fine"
+    assert asker.lab.swarm.approvals() == ()
+
+
+def test_a_denial_reaches_the_program_with_its_reason(asker: Asker) -> None:
+    process = asker.ask()
+    (one,) = asker.asked()
+
+    asker.lab.swarm.deny(one.question.id, reason="use the staging database")
+
+    assert asker.heard(process) == {"behavior": "deny", "message": "use the staging database"}
+
+
+def test_the_first_answer_counts(asker: Asker) -> None:
+    process = asker.ask()
+    (one,) = asker.asked()
+    asker.lab.swarm.deny(one.question.id)
+
+    with pytest.raises(SwarmError) as caught:
+        asker.lab.swarm.approve(one.question.id)
+
+    assert caught.value.code == "ALREADY_ANSWERED"
+    assert asker.heard(process)["behavior"] == "deny"
+
+
+def test_nobody_answers_in_time_and_the_program_asks_by_itself(asker: Asker) -> None:
+    process = asker.ask("Bash", None, "--wait", "0.2")
+
+    assert asker.heard(process) is None
+    (one,) = asker.lab.swarm.approvals(everything=True)
+    assert one.standing is Standing.WITHDRAWN
+
+
+def test_a_question_whose_asker_was_killed_cannot_be_answered(asker: Asker) -> None:
+    process = asker.ask()
+    (one,) = asker.asked()
+    process.kill()
+    process.wait()
+
+    asker.asked(0)
+    (gone,) = asker.lab.swarm.approvals(everything=True)
+    assert gone.standing is Standing.GONE
+    with pytest.raises(SwarmError) as caught:
+        asker.lab.swarm.approve(one.question.id)
+    assert caught.value.code == "ALREADY_ANSWERED"
+
+
+def test_always_needs_no_second_question_but_only_for_the_same(asker: Asker) -> None:
+    process = asker.ask()
+    (one,) = asker.asked()
+    asker.lab.swarm.approve(one.question.id, always=True)
+    assert asker.heard(process) == {"behavior": "allow"}
+
+    assert asker.heard(asker.ask()) == {"behavior": "allow"}
+
+    asker.ask("Bash", {"command": "touch z"})
+    (other,) = asker.asked()
+    assert other.question.given == {"command": "touch z"}
+    kinds = [a.answer.by for a in asker.lab.swarm.approvals(everything=True) if a.answer]
+    assert [kind.split(":")[0] for kind in kinds] == ["user", "rule"]
+
+
+def test_what_was_allowed_always_does_not_hold_for_a_later_agent_of_the_same_name(asker: Asker) -> None:
+    process = asker.ask()
+    (one,) = asker.asked()
+    asker.lab.swarm.approve(one.question.id, always=True)
+    assert asker.heard(process) == {"behavior": "allow"}
+    asker.lab.swarm.cleanup(["fx"])
+    asker.lab.swarm.create("fx", "developer")
+
+    asker.ask()
+
+    (again,) = asker.asked()
+    assert again.question.given == RUN
+
+
+def test_a_rule_answers_what_it_covers_and_nothing_hidden_behind_it(asker: Asker) -> None:
+    process = asker.ask("Bash", {"command": "npm test"})
+    (one,) = asker.asked()
+    asker.lab.swarm.approve(one.question.id, rule="Bash(npm test *)")
+    asker.heard(process)
+
+    assert asker.heard(asker.ask("Bash", {"command": "npm test -- a.js"})) == {"behavior": "allow"}
+    asker.ask("Bash", {"command": "npm test && rm -rf /"})
+    (left,) = asker.asked()
+    assert left.question.given["command"] == "npm test && rm -rf /"
+
+
+def test_a_denied_rule_wins(asker: Asker) -> None:
+    for rule, answer in (("Bash(git *)", asker.lab.swarm.approve), ("Bash(git push *)", asker.lab.swarm.deny)):
+        process = asker.ask("Bash", {"command": f"echo {rule}"})
+        (one,) = asker.asked()
+        answer(one.question.id, rule=rule)
+        asker.heard(process)
+
+    assert asker.heard(asker.ask("Bash", {"command": "git status"}))["behavior"] == "allow"
+    assert asker.heard(asker.ask("Bash", {"command": "git push origin"}))["behavior"] == "deny"
+
+
+@pytest.mark.parametrize("words", ["", "no json", "[]", "{}", '{"tool_name": 5, "tool_input": {}}', "\x00", "{" * 5000])
+def test_what_is_no_question_breaks_nothing_and_allows_nothing(asker: Asker, words: str) -> None:
+    assert asker.heard(asker.say(words)) is None
+    assert asker.lab.swarm.approvals(everything=True) == ()
+
+
+def test_an_unknown_agent_is_not_asked_for(asker: Asker) -> None:
+    process = asker.ask("Bash", None, "--agent", "nobody@fx")
+
+    assert asker.heard(process) is None
+
+
+@pytest.mark.parametrize("question", ["", "zzzzzz", "../x", "x" * 300])
+def test_a_question_that_is_not_there(asker: Asker, question: str) -> None:
+    with pytest.raises(SwarmError) as caught:
+        asker.lab.swarm.approve(question)
+
+    assert caught.value.code == "APPROVAL_NOT_FOUND"
+
+
+def test_a_bad_rule_answers_nothing(asker: Asker) -> None:
+    asker.ask()
+    (one,) = asker.asked()
+
+    with pytest.raises(SwarmError) as caught:
+        asker.lab.swarm.approve(one.question.id, rule="Bsh(ls *)")
+
+    assert caught.value.code == "USAGE"
+    assert asker.lab.swarm.approvals() == (one,)
+
+
+# --- the reviewer -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ("ALLOW", "allow"),
+        ("**ALLOW**\n", "allow"),
+        ("DENY: it deletes files", "deny"),
+        ("DENY", "deny"),
+        ("ASK_USER", None),
+        ("", None),
+        ("I would say ALLOW", None),
+        ("ALLOWED", None),
+        ("allow", None),
+        ("DENYING nothing", None),
+    ],
+)
+def test_only_a_clear_word_of_the_reviewer_counts(said: str, verdict: str | None) -> None:
+    found = verdict_of(said)
+
+    assert (found and str(found.verdict)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("script", "decision"),
+    [
+        ("echo ALLOW", {"behavior": "allow"}),
+        ("echo 'DENY: not here'", {"behavior": "deny", "message": "not here"}),
+    ],
+)
+def test_the_reviewer_answers_instead_of_a_person(
+    asker: Asker, tmp_path: Path, script: str, decision: dict[str, str]
+) -> None:
+    run_dir = _reviewer(tmp_path, f"cat > {tmp_path}/asked\n{script}")
+
+    assert asker.heard(asker.ask(SWARM_RUN_DIR=str(run_dir))) == decision
+
+    (one,) = asker.lab.swarm.approvals(everything=True)
+    assert one.answer is not None
+    assert one.answer.by == "reviewer"
+    asked = (tmp_path / "asked").read_text()
+    assert asked.startswith("Allow what is harmless.")
+    assert "touch x; rm -rf y" in asked
+
+
+@pytest.mark.parametrize("script", ["echo ASK_USER", "echo hm", "exit 3", "sleep 60", "echo ALLOW; exit 1"])
+def test_what_the_reviewer_leaves_open_goes_to_a_person(asker: Asker, tmp_path: Path, script: str) -> None:
+    timeout = 1 if script.startswith("sleep") else 60
+    process = asker.ask(SWARM_RUN_DIR=str(_reviewer(tmp_path, script, timeout)))
+    (one,) = asker.asked()
+    asker.lab.swarm.approve(one.question.id)
+
+    assert asker.heard(process) == {"behavior": "allow"}
+
+
+def _reviewer(folder: Path, script: str, timeout: int = 60) -> Path:
+    program = folder / "reviewer"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o700)
+    run_dir = folder / "run"
+    run_dir.mkdir()
+    (run_dir / "permission-reviewer.md").write_text("Allow what is harmless.")
+    (run_dir / "reviewer.json").write_text(
+        json.dumps({"executable": str(program), "model": "haiku", "timeout": timeout})
+    )
+    return run_dir

@@ -1,0 +1,175 @@
+"""``doctor``: finds what is wrong, names the command that mends it, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from swarm.domain.errors import SwarmError
+from swarm.testing.panes import QUICK, PaneLab
+from swarm.testing.terminal import wait_for
+
+if TYPE_CHECKING:
+    from swarm.domain.model import Check
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def checks(lab: PaneLab) -> dict[str, Check]:
+    """Return what is not fine, by name."""
+    return {one.name: one for one in lab.swarm.doctor() if one.state != "ok"}
+
+
+def mend(lab: PaneLab, check: Check) -> None:
+    """Type the command that it names."""
+    words = check.hint.split()
+    assert words[0] == "swarm", check
+    done = lab.cli(*words[1:])
+    assert done.returncode == 0, (check, done.stderr)
+
+
+def test_a_fresh_repository(panes: PaneLab) -> None:
+    before = panes.fingerprint()
+
+    found = checks(panes)
+
+    assert set(found) == {"agent programs"}
+    assert "--agent demo" in found["agent programs"].hint
+    assert panes.fingerprint() == before
+    assert not (panes.root / ".swarm").exists()
+
+
+def test_agents_at_work_are_fine(panes: PaneLab) -> None:
+    panes.env["SWARM_AGENTS_PROGRAM"] = "demo"
+    panes.start()
+    panes.all_until("idle")
+
+    assert checks(panes) == {}
+    assert panes.cli("doctor").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("order", "words", "hint"),
+    [
+        ("fail 3", "developer@fx failed: exit status 3", "swarm restart developer@fx"),
+        ("ask Why?", "developer@fx waits for you: Why?", "swarm attach developer@fx"),
+    ],
+)
+def test_agents_that_need_a_look(panes: PaneLab, order: str, words: str, hint: str) -> None:
+    panes.start("developer", task=f"{QUICK}demo: {order}\n")
+    panes.until("developer", "failed", "waiting")
+
+    found = [one for one in panes.swarm.doctor() if one.name == "agents"]
+
+    assert (found[0].text, found[0].hint) == (words, hint)
+
+
+def test_a_worktree_that_is_locked_for_nobody(panes: PaneLab) -> None:
+    panes.start("developer")
+    panes.until("developer", "idle")
+    panes.tmux.kill()
+    panes.until("developer", "stopped")
+
+    found = [one for one in panes.swarm.doctor() if "still locked" in one.text]
+    assert len(found) == 1
+    mend(panes, found[0])
+
+    assert not [one for one in panes.swarm.doctor() if "still locked" in one.text]
+
+
+def test_a_server_that_lost_its_socket_gets_it_back(panes: PaneLab) -> None:
+    panes.start("developer")
+    panes.until("developer", "idle")
+    server = panes.tmux.pid()
+    Path(panes.tmux.socket).unlink()
+
+    found = checks(panes)["panes"]
+    with pytest.raises(SwarmError) as raised:
+        panes.swarm.peek("developer")
+
+    assert (found.state, found.hint) == ("bad", f"kill -USR1 {server}")
+    assert "swarm doctor" in raised.value.hint
+    assert os.system(found.hint) == 0
+    wait_for(lambda: panes.tmux.pid() == server, "the server on its socket")
+    assert "panes" not in checks(panes)
+    assert panes.one("developer").pane
+
+
+def test_panes_that_belong_to_no_session(panes: PaneLab) -> None:
+    panes.start()
+    panes.all_until("idle")
+    panes.swarm.stop(["fx"])
+    (panes.root / ".swarm/sessions/fx/session.json").unlink()
+
+    found = checks(panes)["panes"]
+
+    assert "belongs to no session" in found.text
+    assert panes.tmux.socket in found.hint, "of a private server, so it must name it"
+    for one in [one for one in panes.swarm.doctor() if one.name == "panes"]:
+        assert os.system(f"{one.hint} 2>/dev/null") == 0
+    assert "panes" not in checks(panes)
+
+
+def test_without_tmux(panes: PaneLab, tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    git = next(Path(folder, "git") for folder in panes.env["PATH"].split(":") if Path(folder, "git").exists())
+    (tools / "git").symlink_to(git)
+    panes.swarm.create("fx", "developer")
+    panes.env["PATH"] = str(tools)
+
+    found = checks(panes)
+
+    assert found["tmux"].state == "bad"
+    assert panes.cli("doctor").returncode == 1
+    assert panes.cli("status").returncode == 0
+    assert panes.cli("list", "--json").returncode == 0
+    assert panes.cli("cleanup", "--all").returncode == 0
+
+
+def test_a_foreign_session_files_for_all_and_a_lost_worktree(panes: PaneLab) -> None:
+    panes.swarm.create("fx", "researcher,developer")
+    panes.tmux("new-session", "-d", "-s", "swarm", sys.executable, "-c", "import time; time.sleep(600)")
+    (panes.root / ".swarm/sessions/fx/session.json").chmod(0o644)
+    panes.tree("developer", "fx").rename(panes.root.parent / "elsewhere")
+
+    found = checks(panes)
+
+    assert found["tmux"].state == "bad"
+    assert "tmux.session" in found["tmux"].hint
+    assert "session.json" in found["state"].text
+    assert "developer@fx" in found["worktrees"].text
+    mend(panes, found["worktrees"])
+    assert os.system(f"cd '{panes.root}' && {found['state'].hint}") == 0
+    panes.tmux.kill()
+    wait_for(lambda: panes.tmux.pid() == 0, "no server")
+    assert set(checks(panes)) <= {"agent programs", "branches"}
+
+
+def test_one_look_that_fails_does_not_hide_the_others(panes: PaneLab) -> None:
+    panes.swarm.create("fx", "developer")
+    (panes.root / ".swarm/sessions/fx/session.json").write_text("{")
+
+    found = [one for one in panes.swarm.doctor() if one.state == "bad"]
+
+    assert any("session.json" in one.text for one in found)
+    assert any(one.name == "git" for one in panes.swarm.doctor())
+
+
+def test_an_interrupted_operation(panes: PaneLab) -> None:
+    panes.swarm.create("fx", "developer")
+    from swarm.engine import transaction
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transaction, "_tidy", lambda *_: None)
+        panes.swarm.create("gx", "developer")
+
+    found = checks(panes)["operations"]
+    assert found.hint == "swarm recover"
+    mend(panes, found)
+
+    assert "operations" not in checks(panes)

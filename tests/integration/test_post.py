@@ -1,0 +1,382 @@
+"""Messages between a person and agents whose programs do not run: no tmux is needed for that."""
+
+from __future__ import annotations
+
+import ast
+import errno
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from swarm.domain.errors import (
+    AgentNotFound,
+    ClaimLost,
+    MessageNotFound,
+    MessageProblem,
+    Refused,
+    SwarmError,
+    WaitOver,
+)
+from swarm.engine.post import Post
+from swarm.store.sessions import Sessions
+from swarm.testing.lab import Lab
+from swarm.testing.terminal import wait_for
+
+if TYPE_CHECKING:
+    from swarm import Swarm
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    made = Lab(tmp_path.resolve())
+    made.swarm.create("fx", "researcher,developer:2", instructions=False)
+    return made
+
+
+def post_of(lab: Lab) -> Post:
+    return Post(lab.root / ".swarm", environ=lab.env)
+
+
+def boxes(lab: Lab) -> list[str]:
+    folder = lab.root / ".swarm" / "messages" / "inbox"
+    return sorted(os.listdir(folder)) if folder.is_dir() else []
+
+
+def everything(lab: Lab, address: str) -> list[str]:
+    return [one.message.body for one in post_of(lab).history(address)]
+
+
+# --- send -------------------------------------------------------------------------------------------
+
+
+def test_a_message_arrives_whole_and_stays(lab: Lab) -> None:
+    swarm = lab.swarm
+    (sent,) = swarm.send("researcher", "look\n\tat this: ünïcode ;$(x)", subject="su", type="task", priority="high")
+    (stored,) = lab.swarm.inbox("researcher")
+    message = stored.message
+    assert (message.id, message.sender, message.to) == (sent.id, "user", "researcher@fx")
+    assert message.body == "look\n\tat this: ünïcode ;$(x)"
+    assert (message.subject, message.type, message.priority, stored.state) == ("su", "task", "high", "queued")
+
+
+def test_nothing_is_sent_when_one_of_them_is_unknown(lab: Lab) -> None:
+    with pytest.raises(Refused) as caught:
+        lab.swarm.send("researcher,nobody,nowhere@fx", "x")
+    assert [p.code for p in caught.value.problems] == ["AGENT_NOT_FOUND", "AGENT_NOT_FOUND"]
+    assert boxes(lab) == []
+
+
+def test_a_bad_message_leaves_nothing_behind(lab: Lab) -> None:
+    for bad in ({"priority": "urgent"}, {"type": "Bad Type"}, {"id": "no id"}):
+        with pytest.raises(MessageProblem):
+            lab.swarm.send("researcher", "x", **bad)
+    with pytest.raises(MessageProblem):
+        lab.swarm.send("researcher", "a\0b")
+    assert everything(lab, "researcher") == []
+
+
+def test_all_but_the_sender_get_one_message_under_one_id(lab: Lab) -> None:
+    sent = lab.swarm.broadcast("main has moved")
+    assert [one.to for one in sent] == ["researcher@fx", "developer-1@fx", "developer-2@fx"]
+    assert len({one.id for one in sent}) == 1
+    assert len(lab.swarm.message(sent[0].id)) == 3
+
+
+def test_the_sender_is_told_of_a_recipient_that_does_not_run(lab: Lab) -> None:
+    (sent,) = lab.swarm.send("researcher", "x")
+    assert sent.note == "it has no program"
+
+
+def test_the_same_id_is_the_same_message(lab: Lab) -> None:
+    first = lab.swarm.send("researcher", "x", id="job-1")[0]
+    again = lab.swarm.send("researcher", "x", id="job-1")[0]
+    assert (first.receipt.duplicate, again.receipt.duplicate) == (False, True)
+    assert everything(lab, "researcher") == ["x"]
+
+
+def test_a_file_is_sent_along_as_it_was(lab: Lab, tmp_path: Path) -> None:
+    file = tmp_path / "trace.log"
+    file.write_bytes(b"\0\xff" * 1000)
+    lab.swarm.send("researcher", "see the log", attach=[file])
+    file.write_bytes(b"changed")
+    (stored,) = lab.swarm.inbox("researcher")
+    kept = post_of(lab).bus.attachment(stored.message.artifacts[0])
+    assert kept.read_bytes() == b"\0\xff" * 1000
+
+
+def test_an_answer_belongs_to_its_question(lab: Lab) -> None:
+    question = lab.swarm.send("user", "which one?", expects_reply=True)[0]
+    answer = lab.swarm.reply(question.id, "the second")[0]
+    more = lab.swarm.reply(answer.id, "sure?")[0]
+    assert answer.to == "user"
+    thread = lab.swarm.thread(more.id)
+    assert [one.message.id for one in thread] == [question.id, answer.id, more.id]
+    assert {one.message.thread_id for one in thread[1:]} == {question.id}
+    events = {event.name: event.evidence for event in lab.swarm.message(question.id)[0].events}
+    assert events["seen"] == f"answered by {answer.id}"
+
+
+def test_an_answer_to_nothing_is_refused(lab: Lab) -> None:
+    with pytest.raises(MessageNotFound):
+        lab.swarm.reply("0123", "yes")
+    with pytest.raises(MessageNotFound):
+        lab.swarm.message("0123")
+    with pytest.raises(MessageNotFound):
+        lab.swarm.thread("0123")
+
+
+# --- take and settle --------------------------------------------------------------------------------
+
+
+def test_what_is_taken_is_given_again_until_it_is_done(lab: Lab) -> None:
+    swarm = lab.swarm
+    for text in ("one", "two"):
+        swarm.send("user", text)
+    taken = swarm.take()
+    assert taken is not None
+    assert [m.body for m in taken.messages] == ["one", "two"]
+    again = lab.swarm.take()
+    assert again is not None
+    assert again.again
+    assert [m.body for m in again.messages] == ["one", "two"]
+    assert swarm.ack([taken.messages[0].id]) == (taken.messages[0].id,)
+    assert swarm.ack() == (taken.messages[1].id,)
+    assert lab.swarm.take() is None
+    with pytest.raises(ClaimLost):
+        swarm.ack()
+
+
+def test_what_is_given_back_comes_again(lab: Lab) -> None:
+    lab.swarm.send("user", "later")
+    first = lab.swarm.take()
+    assert first is not None
+    lab.swarm.nack(reason="busy")
+    second = lab.swarm.take()
+    assert second is not None
+    assert (second.claim.attempts, second.again) == ((2,), False)
+    returned = [e for e in lab.swarm.message(first.messages[0].id)[0].events if e.name == "returned"]
+    assert returned[0].evidence == "busy"
+
+
+def test_a_claim_ends_with_its_time(lab: Lab) -> None:
+    lab.swarm.send("user", "x")
+    assert lab.swarm.take(lease=0.05) is not None
+    wait_for(lambda: post_of(lab).depth().claimed == 0, "the end of the claim")
+    again = lab.swarm.take()
+    assert again is not None
+    assert (again.again, again.claim.attempts) == (False, (2,))
+
+
+def test_ids_that_are_not_in_hand_are_refused(lab: Lab) -> None:
+    lab.swarm.send("user", "x")
+    taken = lab.swarm.take()
+    assert taken is not None
+    with pytest.raises(ClaimLost, match="other"):
+        lab.swarm.ack([taken.messages[0].id, "other"])
+    assert lab.swarm.inbox("user")[0].state == "claimed"
+
+
+def test_a_waiting_reader_wakes_when_a_message_comes(lab: Lab) -> None:
+    lab.swarm.send("user", "makes the box")
+    lab.swarm.take()
+    lab.swarm.ack()
+    found: list[Any] = []
+    reader = threading.Thread(target=lambda: found.append(post_of(lab).take(wait=30)))
+    reader.start()
+    lab.swarm.send("user", "now")
+    reader.join(30)
+    assert [m.body for m in found[0].messages] == ["now"]
+
+
+def test_waiting_for_a_message_takes_nothing(lab: Lab) -> None:
+    swarm = lab.swarm
+    with pytest.raises(WaitOver):
+        swarm.wait_for(["researcher"], "message", timeout=0.05)
+    swarm.send("researcher", "x")
+    (reached,) = swarm.wait_for(["researcher"], "message", timeout=30)
+    assert (reached.address, reached.state) == ("researcher@fx", "message")
+    assert lab.swarm.inbox("researcher")[0].state == "queued"
+
+
+def test_unread_counts_what_waits(lab: Lab) -> None:
+    lab.swarm.send("researcher", "one")
+    lab.swarm.send("researcher", "two")
+    post = post_of(lab)
+    assert post.unread(["researcher@fx", "developer-1@fx"]) == {"researcher@fx": 2, "developer-1@fx": 0}
+    post.take("researcher", limit=1)
+    assert post.unread(["researcher@fx"]) == {"researcher@fx": 1}
+    unread = {a.agent.name: a.unread for s in lab.swarm.status(look=False) for a in s.agents}
+    assert unread == {"researcher": 1, "developer-1": 0, "developer-2": 0}
+
+
+# --- agents that come and go --------------------------------------------------------------------------
+
+
+def salvaged_inboxes(lab: Lab) -> list[Path]:
+    return sorted((lab.root / ".swarm" / "salvage").glob("*/*/*/inbox"))
+
+
+def test_a_cleanup_saves_the_messages_and_a_restore_brings_them_back(lab: Lab) -> None:
+    lab.swarm.send("researcher", "still to do")
+    lab.swarm.cleanup(["fx"])
+    assert boxes(lab) == []
+    assert [path.parts[-3] for path in salvaged_inboxes(lab)] == ["researcher"]
+    lab.swarm.restore("fx")
+    assert salvaged_inboxes(lab) == []
+    taken = post_of(lab).take("researcher")
+    assert taken is not None
+    assert [m.body for m in taken.messages] == ["still to do"]
+
+
+def test_an_inbox_without_a_message_is_not_kept(lab: Lab) -> None:
+    post = post_of(lab)
+    for member in post.members():
+        post.declare(member)
+    lab.swarm.cleanup(["fx"])
+    assert (boxes(lab), salvaged_inboxes(lab)) == ([], [])
+
+
+def test_discard_discards_messages_too(lab: Lab) -> None:
+    lab.swarm.send("researcher", "x")
+    lab.swarm.cleanup(["fx"], discard=True)
+    assert (boxes(lab), salvaged_inboxes(lab)) == ([], [])
+
+
+def test_a_message_to_an_earlier_agent_never_reaches_the_next_of_its_name(lab: Lab) -> None:
+    old = next(m for m in post_of(lab).members() if m.agent == "researcher")
+    lab.swarm.cleanup(["fx"])
+    lab.swarm.create("fx", "researcher", instructions=False)
+    post = post_of(lab)
+    new = next(m for m in post.members())
+    assert new.generation != old.generation
+    from swarm.domain.message import Message
+
+    post.declare(new)
+    post.bus.send(Message(to=new.address, sender="user", body="for the old one", generation=old.generation))
+    post.send("researcher", "for the new one")
+    taken = post.take("researcher")
+    assert taken is not None
+    assert [m.body for m in taken.messages] == ["for the new one"]
+    assert "earlier run" in post.dead("researcher")[0].reason
+
+
+def test_a_restored_agent_is_the_same_agent(lab: Lab) -> None:
+    before = {m.agent: m.generation for m in post_of(lab).members()}
+    lab.swarm.cleanup(["fx"])
+    lab.swarm.restore("fx")
+    assert {m.agent: m.generation for m in post_of(lab).members()} == before
+
+
+def test_one_agent_that_is_removed_leaves_the_others_their_messages(lab: Lab) -> None:
+    lab.swarm.broadcast("hello")
+    lab.swarm.remove("developer-1", "fx")
+    assert boxes(lab) == ["developer-2-fx", "researcher-fx"]
+    with pytest.raises(AgentNotFound):
+        lab.swarm.send("developer-1", "x")
+
+
+# --- where ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", [".", "src", ".worktrees/researcher-fx", ".worktrees/researcher-fx/src"])
+def test_the_messages_are_found_without_git(lab: Lab, where: str) -> None:
+    found = Post.find(str(lab.root / where), environ={})
+    assert found is not None
+    assert found.state == str(lab.root / ".swarm")
+
+
+def test_swarm_dir_is_used_outside_of_a_repository(lab: Lab, tmp_path: Path) -> None:
+    outside = tmp_path / "elsewhere"
+    outside.mkdir()
+    assert Post.find(str(outside), environ={}) is None
+    found = Post.find(str(outside), environ={"SWARM_DIR": str(lab.root / ".swarm")})
+    assert found is not None
+    assert found.state == str(lab.root / ".swarm")
+
+
+def test_another_repository_is_not_taken_for_this_one(lab: Lab, tmp_path: Path) -> None:
+    other = Lab(tmp_path.resolve() / "more", "other")
+    assert Post.find(str(other.root), environ={"SWARM_DIR": str(lab.root / ".swarm")}) is None
+
+
+def test_a_state_folder_that_others_can_write_to_is_not_used(lab: Lab) -> None:
+    (lab.root / ".swarm").chmod(0o777)
+    assert Post.find(str(lab.root), environ={}) is None
+
+
+def test_the_user_can_be_written_to_before_there_is_any_session(tmp_path: Path) -> None:
+    fresh = Lab(tmp_path.resolve())
+    swarm: Swarm = fresh.swarm
+    assert swarm.inbox() == ()
+    swarm.send("user", "note to myself")
+    assert [one.message.body for one in fresh.swarm.inbox()] == ["note to myself"]
+
+
+# --- the figures behind the lean entry ---------------------------------------------------------------------
+
+
+def test_sending_loads_little(lab: Lab) -> None:
+    """What a hook does for each message must not load what only big commands need."""
+    code = (
+        "import sys; sys.path.append(sys.argv[1]); p = type(sys)('swarm'); p.__path__ = [sys.argv[1] + '/swarm'];"
+        "sys.modules['swarm'] = p; from swarm.cli import main; code = main.main(['send', 'researcher', 'hello']);"
+        "print([code, sorted(sys.modules)])"
+    )
+    lab.swarm.send("researcher", "makes the inbox")
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, str(root)],
+        cwd=lab.root,
+        env=lab.env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    status, loaded = ast.literal_eval(done.stdout.splitlines()[-1])
+    heavy = {"typer", "git", "yaml", "libtmux", "filelock", "dataclasses", "pathlib", "subprocess", "typing", "enum"}
+    assert status == 0
+    assert heavy & set(loaded) == set()
+    assert everything(lab, "researcher") == ["makes the inbox", "hello"]
+
+
+@pytest.mark.parametrize("what", ["write", "forget"])
+def test_a_cleanup_that_breaks_off_saves_every_message_once(
+    lab: Lab, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The inbox is moved, and then the record cannot be written: the next command goes on from there."""
+    lab.swarm.broadcast("hello")
+    with monkeypatch.context() as broken:
+
+        def fail(*_args: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        broken.setattr(Sessions, what, fail)
+        with pytest.raises(SwarmError):
+            lab.swarm.cleanup(["fx"])
+    lab.swarm.recover()
+    assert lab.swarm.sessions() == ()
+    saved = [path.parts[-3] for path in salvaged_inboxes(lab)]
+    assert saved == ["developer-1", "developer-2", "researcher"]
+    assert boxes(lab) == []
+
+
+def test_a_restore_that_is_taken_back_leaves_the_messages_saved(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.swarm.broadcast("hello")
+    lab.swarm.cleanup(["fx"])
+    with monkeypatch.context() as broken:
+
+        def fail(*_args: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        broken.setattr(Sessions, "write", fail)
+        with pytest.raises(SwarmError):
+            lab.swarm.restore("fx")
+    assert boxes(lab) == []
+    assert len(salvaged_inboxes(lab)) == 3
+    lab.swarm.restore("fx")
+    assert everything(lab, "developer-2") == ["hello"]
