@@ -216,7 +216,7 @@ class MemoryBus:
         done = {item.message.id for item in box.items if item.state == "acked"}
         behind = [item for item in box.items if not done.issuperset(item.message.after)]
         for item in behind:
-            if item.state == "queued" and "too old" in self._death(box, item):
+            if item.state == "queued" and self._is_late(item):
                 self._bury(item, "too old")
                 dead.append(item)
         delayed = [item for item in box.items if self._is_delayed(item)]
@@ -259,16 +259,20 @@ class MemoryBus:
 
     def _death(self, box: _Box, item: _Item) -> str:
         m = item.message
+        if item.attempts >= MAX_ATTEMPTS:
+            return "never acknowledged"
+        if m.generation and box.generation and m.generation != box.generation:
+            return "an earlier run"
+        return "too old" if self._is_late(item) else ""
+
+    def _is_late(self, item: _Item) -> bool:
+        m = item.message
         boot, up = item.sent
         if boot == self._machine.boot:
             age = self._machine.up - up
         else:
             age = max(self._machine.up, self._machine.now - m.time_ms)
-        if item.attempts >= MAX_ATTEMPTS:
-            return "never acknowledged"
-        if m.generation and box.generation and m.generation != box.generation:
-            return "an earlier run"
-        return "too old" if m.ttl_ms and age >= m.ttl_ms else ""
+        return bool(m.ttl_ms) and age >= m.ttl_ms
 
     def _tell(self, address: str, item: _Item) -> None:
         m = item.message

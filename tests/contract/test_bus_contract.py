@@ -605,6 +605,19 @@ def test_the_time_of_a_task_runs_out_while_it_waits(rig: Rig, bus: Tasks) -> Non
     assert [dead.message.body for dead in bus.dead(WORK)] == ["next"]
 
 
+def test_a_task_for_another_run_is_judged_when_its_turn_comes(rig: Rig, bus: Tasks) -> None:
+    bus.declare(WORK, generation="g2")
+    one = say(bus, "one", to=WORK)
+    say(bus, "next", to=WORK, after=(one,), ttl_ms=5000, generation="g1")
+    claim = must_take(rig, bus, WORK)
+    assert take(rig, bus, WORK) is None
+    assert bus.dead(WORK) == ()
+    bus.declare(WORK, generation="g1")
+    bus.ack(claim)
+
+    assert drain(rig, bus, WORK) == ["next"]
+
+
 def test_who_has_a_task_and_what_came_of_it_is_known(rig: Rig, bus: Tasks) -> None:
     one, two, three = (say(bus, name, to=WORK) for name in ("one", "two", "three"))
     claim = bus.receive(WORK, limit=2, holder=rig.machine.holder(), who="dev@s")

@@ -192,8 +192,10 @@ class Chooser:
             return True
         if self._ordered or b'"needs":' not in line.data or not waits_for(self._state, self._needs, place, line):
             return False
-        if b'"ttl_ms":' in line.data:  # its time runs out while it waits, too
-            self._alive(place, line, 0)
+        if b'"ttl_ms":' in line.data:  # its time runs out while it waits, too; all else is asked when its turn comes
+            record = self._read(place, line)
+            if record is not None and (why := self._too_old(*record)):
+                self._bury(place, why)
         return True
 
     def _take(self, wanted: Place, line: Line, picked: list[Picked], limit: int) -> bool:
@@ -241,24 +243,33 @@ class Chooser:
 
     def _alive(self, place: Place, line: Line, attempts: int) -> Message | None:
         """Return the message, or None after noting why it is a dead letter."""
-        try:
-            record = json.loads(line.data)
-            message = from_record(record)
-        except (ValueError, MessageProblem) as error:
-            self._bury(place, f"it cannot be read: {error}")
+        read = self._read(place, line)
+        if read is None:
             return None
-        why = ""
+        _, message = read
         current = self._state.generation
         if attempts >= MAX_ATTEMPTS:
             why = f"it was handed out {attempts} times and never acknowledged"
         elif message.generation and current and message.generation != current:
             why = f"it was for {message.generation}, an earlier run of its recipient"
-        elif message.ttl_ms and age_ms(record, self._machine) >= message.ttl_ms:
-            why = f"nobody took it within {message.ttl_ms} ms"
+        else:
+            why = self._too_old(*read)
         if why:
             self._bury(place, why)
             return None
         return message
+
+    def _read(self, place: Place, line: Line) -> tuple[dict[str, Any], Message] | None:
+        try:
+            record = json.loads(line.data)
+            return record, from_record(record)
+        except (ValueError, MessageProblem) as error:
+            self._bury(place, f"it cannot be read: {error}")
+            return None
+
+    def _too_old(self, record: dict[str, Any], message: Message) -> str:
+        late = message.ttl_ms and age_ms(record, self._machine) >= message.ttl_ms
+        return f"nobody took it within {message.ttl_ms} ms" if late else ""
 
     def _bury(self, place: Place, why: str) -> None:
         self.entries.append({"op": "dead", "why": why, "t": self._machine.now_ms(), "m": [place]})

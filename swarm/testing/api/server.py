@@ -104,6 +104,14 @@ class Api:
             raise AssertionError(f"{error}; asked so far: {[r.path for r in self.requests(main=False)]}") from None
         return found[0]
 
+    def hears(self, word: str, deadline: float) -> bool:
+        """Wait for such a request; False: there was none in time."""
+        try:
+            self.heard(word, deadline)
+        except AssertionError:
+            return False
+        return True
+
     def counted(self) -> tuple[int, int, int, int]:
         """Return what was told of all answers in conversations: answers, tokens read, from the cache, written."""
         with self._changed:
