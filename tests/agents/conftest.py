@@ -13,6 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+# These programs are not ours, and each start of one takes seconds: a test that fails is run once more, in a
+# laboratory of its own. The summary counts it as rerun and names it; one that fails twice has failed.
+_SECOND_CHANCE = pytest.mark.flaky(reruns=1)
+_HERE = __file__.rpartition("/")[0] + "/"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the tests of this folder their second chance; the hook is called with all there are."""
+    for item in items:
+        if str(item.path).startswith(_HERE):
+            item.add_marker(_SECOND_CHANCE)
+
+
 _Lab = TypeVar("_Lab", AgentLab, ClaudeLab)
 
 
