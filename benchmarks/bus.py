@@ -374,24 +374,26 @@ def _ratios(found: dict[str, Any]) -> list[str]:
             return f"{'?':>7}  ({other} is not installed: redis-server)"
         return f"{rows[name]['rate'] / rows[other]['rate']:>7.2f}"
 
-    raw = "raw: open, lock, write, close"
+    raw, log = "raw: open, lock, write, close", "bus: its log alone"
     durable, file = "bus: send, durable", "a synced file per message"
     first, last = found["depth"][0], found["depth"][-1]
     deep = [f"{k} {last[f'{k}_us'] / first[f'{k}_us']:.2f}" for k in ("send", "take", "ack", "first take")]
     wake = found["wake"]["blocked receive"]["p99_us"]
     return [
         "ratios of this run (goal)",
-        f"  9: log alone / raw, 1 writer (0.9)         {ratio(one, 'bus: its log alone', raw)}",
-        f"     send / raw, 1 writer                    {ratio(one, 'bus: send', raw)}",
-        f"     send / SQLite NORMAL, 8 writers (3)     {ratio(eight, 'bus: send', 'SQLite WAL NORMAL')}",
-        f"     send / Redis everysec, 8 writers (2)    {ratio(eight, 'bus: send', 'Redis stream, everysec')}",
-        f"     durable / raw synced, 8 writers         {ratio(eight, durable, 'raw: the same, then fdatasync')}",
-        f"     durable / SQLite FULL, 8 writers        {ratio(eight, durable, 'SQLite WAL FULL')}",
-        f"     durable / Redis always, 8 writers       {ratio(eight, durable, 'Redis stream, always')}",
-        f"     durable / a synced file, 8 writers      {ratio(eight, durable, file)}",
-        f" 10: {last['waiting']:,} waiting / none (1.1)         {', '.join(deep)}",
-        f" 11: blocked reader awake, p99 us (200)      {wake:>7g}",
-        f" 12: durable, 8 writers / 1 writer (2)       {eight[durable]['rate'] / one[durable]['rate']:>7.2f}",
+        f"  9: log alone / raw, 1 writer (0.9)           {ratio(one, log, raw)}",
+        f"     send / raw, 1 writer                      {ratio(one, 'bus: send', raw)}",
+        f"     log alone / SQLite NORMAL, 8 writers (3)  {ratio(eight, log, 'SQLite WAL NORMAL')}",
+        f"     send / SQLite NORMAL, 8 writers (3)       {ratio(eight, 'bus: send', 'SQLite WAL NORMAL')}",
+        f"     log alone / Redis everysec, 8 writers (2) {ratio(eight, log, 'Redis stream, everysec')}",
+        f"     send / Redis everysec, 8 writers (2)      {ratio(eight, 'bus: send', 'Redis stream, everysec')}",
+        f"     durable / raw synced, 8 writers           {ratio(eight, durable, 'raw: the same, then fdatasync')}",
+        f"     durable / SQLite FULL, 8 writers          {ratio(eight, durable, 'SQLite WAL FULL')}",
+        f"     durable / Redis always, 8 writers         {ratio(eight, durable, 'Redis stream, always')}",
+        f"     durable / a synced file, 8 writers        {ratio(eight, durable, file)}",
+        f" 10: {last['waiting']:,} waiting / none (1.1)           {', '.join(deep)}",
+        f" 11: blocked reader awake, p99 us (200)        {wake:>7g}",
+        f" 12: durable, 8 writers / 1 writer (2)         {eight[durable]['rate'] / one[durable]['rate']:>7.2f}",
     ]
 
 

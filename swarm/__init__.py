@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from swarm.api import Swarm
+    from swarm.domain.agent_events import AgentEvent
     from swarm.domain.bus import Claim, Depth, Event, Pruned, Receipt, Stored, Task, Trace
     from swarm.domain.errors import (
         AgentNotFound,
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
     from swarm.engine.waiting import Reached
 
 __all__ = [
+    "AgentEvent",
     "AgentNotFound",
     "AgentNotRunning",
     "AgentRunning",
@@ -157,6 +159,7 @@ __all__ = [
     "Post",
     "ProgramMissing",
     "Pruned",
+    "PrunedAttachments",
     "Queue",
     "QuotaReached",
     "Reached",
@@ -212,7 +215,11 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(__all__, "swarm.domain.errors"),
     "Swarm": "swarm.api",
-    **dict.fromkeys(("Claim", "Depth", "Event", "Pruned", "Receipt", "Stored", "Task", "Trace"), "swarm.domain.bus"),
+    "AgentEvent": "swarm.domain.agent_events",
+    **dict.fromkeys(
+        ("Claim", "Depth", "Event", "Pruned", "PrunedAttachments", "Receipt", "Stored", "Task", "Trace"),
+        "swarm.domain.bus",
+    ),
     "Message": "swarm.domain.message",
     "TranscriptEntry": "swarm.domain.transcript",
     **dict.fromkeys(("AgentUsage", "ModelUsage", "UsageReport"), "swarm.domain.usage"),

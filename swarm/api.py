@@ -10,13 +10,14 @@ from swarm.verbs.agents import Agents
 from swarm.verbs.approvals import Approvals
 from swarm.verbs.delivery import Delivery
 from swarm.verbs.design import Design
+from swarm.verbs.events import Events
 from swarm.verbs.merging import Merging
 from swarm.verbs.messages import Messages
 from swarm.verbs.queues import Queues
 from swarm.verbs.usage import Usage
 
 
-class Swarm(Agents, Approvals, Delivery, Merging, Messages, Queues, Usage, Design):
+class Swarm(Agents, Approvals, Delivery, Events, Merging, Messages, Queues, Usage, Design):
     """swarm in one repository. Make it with ``Swarm.open``.
 
     Example:

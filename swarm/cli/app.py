@@ -41,6 +41,7 @@ from swarm.cli import (
     usage,
     validate,
     wait,
+    wait_event,
     workflow,
     worktree,
 )
@@ -82,6 +83,7 @@ def build() -> typer.Typer:
         inbox,
         message,
         wait,
+        wait_event,
         init,
         worktree,
         diff,

@@ -94,6 +94,14 @@ def recipients(root: Path, incomplete: str) -> Iterator[str]:
 
 
 @_quiet
+def event_kinds(_root: Path, _incomplete: str) -> Iterator[str]:
+    """Complete the kinds of events."""
+    from swarm.domain.agent_events import KINDS
+
+    yield from KINDS
+
+
+@_quiet
 def targets(root: Path, _incomplete: str) -> Iterator[str]:
     """Complete ``session`` or ``session/agent``."""
     for session in _sessions(root):

@@ -32,23 +32,30 @@ def add_to(root: typer.Typer) -> None:
     examples="""
     swarm config show
     swarm config show git.timeout
+    swarm config show tmux
     """,
 )
 def show(
     run: Run,
     key: Annotated[
         str | None,
-        typer.Argument(metavar="[KEY]", help="Only this one.", autocompletion=completion.settings, show_default=False),
+        typer.Argument(
+            metavar="[KEY]",
+            help="Only this one, or this section.",
+            autocompletion=completion.settings,
+            show_default=False,
+        ),
     ] = None,
 ) -> Answer:
     """Show every setting with its value, and where that comes from."""
     from swarm.domain.settings import describe, find_setting
 
     settings = _settings(run)
-    if key is not None:
+    section = tuple(one for one in describe() if key is not None and one.key.startswith(f"{key}."))
+    if key is not None and not section:
         settings.value_of(key)  # says what was meant, if it is none
-    one = find_setting(key) if key is not None else None
-    chosen = (one,) if one is not None else describe()
+    one = find_setting(key) if key is not None and not section else None
+    chosen = (one,) if one is not None else section or describe()
     data = {"settings": [_data(setting, settings) for setting in chosen]}
     return Answer(data, lambda output: _show(output, settings, chosen, only_value=one is not None))
 

@@ -84,7 +84,7 @@ def _show(output: Output, report: ConflictReport) -> None:
         output.err("there are no agents")
         return
     output.table(
-        (Column("AGENT", keep="all"), Column("INTO", 2), Column("FORECAST", keep="all"), Column("FILES", 1)),
+        (Column("AGENT", keep="all"), Column("INTO", 1), Column("FORECAST", keep="all"), Column("FILES")),
         [(one.name, one.into, _status(one), _agent_files(one)) for one in report.agents],
     )
     worth_it = [pair for pair in report.pairs if pair.status is not Forecast.CLEAN]
@@ -95,7 +95,7 @@ def _show(output: Output, report: ConflictReport) -> None:
                 Column("AGENT", keep="all"),
                 Column("AND", keep="all"),
                 Column("FORECAST", keep="all"),
-                Column("FILES", 1),
+                Column("FILES"),
             ),
             [(pair.one, pair.other, Cell(pair.status, _STYLES[pair.status]), _pair_files(pair)) for pair in worth_it],
         )

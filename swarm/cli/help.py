@@ -13,11 +13,12 @@ from typer.core import TyperCommand, TyperGroup
 #: The options that every command takes; they stand together, at the end.
 GLOBAL_NAMES = ("directories", "as_json", "no_color", "quiet")
 _ORDER = (
-    *("start", "attach", "list", "status", "why", "peek", "stop", "resume", "restart"),
-    *("send", "broadcast", "reply", "inbox", "message", "thread", "wait", "queue", "type"),
+    *("start", "attach", "list", "status", "why", "peek", "transcript", "usage"),
+    *("stop", "resume", "restart"),
+    *("send", "broadcast", "reply", "inbox", "message", "thread", "wait", "wait-event", "queue", "type"),
     *("approvals", "approve", "deny"),
     *("diff", "conflicts", "merge"),
-    *("worktree", "cleanup", "restore", "salvage", "recover"),
+    *("worktree", "cleanup", "restore", "salvage", "session", "recover"),
     *("role", "workflow", "config", "validate", "doctor", "log", "init", "version"),
     *("hook", "permission-request"),
 )
@@ -70,7 +71,7 @@ class Group(TyperGroup):
         """Return the names of the commands; those of a group as they were added."""
         if self.name != "swarm":
             return list(self.commands)
-        return sorted(self.commands, key=lambda name: _ORDER.index(name) if name in _ORDER else -1)
+        return sorted(self.commands, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is meant; to whoever mistyped one, those that only swarm calls are not suggested."""

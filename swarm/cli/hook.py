@@ -65,4 +65,6 @@ def deliver(
     words = turns.at_once() if now else turns.next()
     if words:
         sys.stderr.write(words)
+        sys.stderr.flush()
+        turns.hand_over()
     return Answer({}, lambda _output: None, exit_code=WAKE if words else 0, status="ok")

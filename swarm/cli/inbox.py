@@ -19,7 +19,7 @@ from swarm.cli.verb import Run, group, milliseconds, verb
 from swarm.domain.errors import UsageProblem, WaitOver
 
 if TYPE_CHECKING:
-    from swarm.domain.bus import Pruned, Stored
+    from swarm.domain.bus import Pruned, PrunedAttachments, Stored
     from swarm.engine.post import Post
 
 LOOK = "show"
@@ -294,21 +294,32 @@ def prune(
 ) -> Answer:
     """Remove old messages that are done, or were given up; nothing that waits or is in hand.
 
-    They go in whole files, so some that are old enough stay with a younger one, or with one that waits.
+    They go in whole files, so some that are old enough stay with a younger one, or with one that waits. Attachments
+    go when no message refers to them any longer.
     """
     age_ms = milliseconds("--older-than", older_than)
-    pruned = open_post(run).prune(agent, older_than_ms=age_ms, dry_run=dry_run)
-    boxes = [{"box": one.address, "messages": one.messages, "bytes": one.octets} for one in pruned if one.octets]
-    return Answer({"removed": boxes, "dry_run": dry_run}, lambda output: _show_pruned(output, pruned, dry_run=dry_run))
+    post = open_post(run)
+    pruned = post.prune(agent, older_than_ms=age_ms, dry_run=dry_run)
+    unused = post.prune_attachments(agent, older_than_ms=age_ms, dry_run=dry_run)
+    data = {
+        "removed": [
+            {"box": one.address, "messages": one.messages, "bytes": one.octets} for one in pruned if one.octets
+        ],
+        "attachments": {"files": unused.files, "bytes": unused.octets},
+        "dry_run": dry_run,
+    }
+    return Answer(data, lambda output: _show_pruned(output, pruned, unused, dry_run=dry_run))
 
 
-def _show_pruned(output: Output, pruned: Sequence[Pruned], *, dry_run: bool) -> None:
+def _show_pruned(output: Output, pruned: Sequence[Pruned], unused: PrunedAttachments, *, dry_run: bool) -> None:
+    what = "would be removed" if dry_run else "removed"
     done = [one for one in pruned if one.octets]
     for one in done:
-        done_ = "would be removed" if dry_run else "removed"
         box = plain(one.address.replace(".", " ", 1))
-        output.out(f"{box}: {count(one.messages, 'message')} {done_} ({one.octets:,} bytes)", "good")
-    if not done:
+        output.out(f"{box}: {count(one.messages, 'message')} {what} ({one.octets:,} bytes)", "good")
+    if unused.files:
+        output.out(f"{count(unused.files, 'attachment')} {what} ({unused.octets:,} bytes)", "good")
+    if not (done or unused.files):
         output.err("nothing is old enough to be removed")
 
 

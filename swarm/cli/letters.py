@@ -116,6 +116,9 @@ def taken_lines(taken: Taken) -> list[str]:
 
 def taken_hints(taken: Taken, *, ack: bool) -> list[str]:
     """Return what to do next."""
+    from swarm.domain.message import DROP, POSTMASTER
+
     hints = [] if ack else ["when done: swarm inbox ack"]
-    wanted = next((message.id for message in taken.messages if message.requires_response), "")
-    return [*hints, f"to answer: swarm reply {wanted or taken.messages[0].id} TEXT"]
+    answerable = [message for message in taken.messages if message.sender not in (POSTMASTER, DROP)]
+    wanted = [message for message in answerable if message.requires_response] or answerable
+    return [*hints, *(f"to answer: swarm reply {message.id} TEXT" for message in wanted[:1])]

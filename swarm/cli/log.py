@@ -39,10 +39,10 @@ def log(
         columns = (
             Column("TIME", keep="all"),
             Column("WHAT"),
-            Column("SESSION", 3),
+            Column("SESSION", 1),
             Column("WHO", 2),
             Column("OUTCOME"),
-            Column("OPERATION", 1),
+            Column("OPERATION", 3),
         )
         rows = [
             (

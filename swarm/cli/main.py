@@ -21,6 +21,7 @@ HELP_WIDTHS = (80, 100)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     args = list(sys.argv[1:] if argv is None else argv)
+    _replace_closed_streams()
     code = at_once(args)
     if code is not None:
         return code
@@ -33,6 +34,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     from swarm.cli.app import run
 
     return run(args)
+
+
+def _replace_closed_streams() -> None:
+    """Let no file take the place of a stream that whoever started us has closed; libraries look at streams, too."""
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest free number: this one
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # until the process ends
 
 
 def at_once(args: list[str]) -> int | None:

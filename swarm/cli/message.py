@@ -31,9 +31,13 @@ def add_to(root: typer.Typer) -> None:
 
 def open_post(run: Run) -> Post:
     """Return the messages that this command is about; without git where plain files tell."""
-    from swarm.engine.post import Post
+    import os
 
-    return Post.find(run.named_directory) or run.open().post
+    from swarm.engine.post import Post
+    from swarm.pane.records import names_good_dir
+
+    found = Post.find(run.named_directory) if names_good_dir(os.environ) else None
+    return found or run.open().post  # says what is wrong
 
 
 # --- message and thread -----------------------------------------------------------------------------

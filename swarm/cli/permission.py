@@ -95,6 +95,8 @@ def _hook_answer(found: Verdict) -> dict[str, Any]:
 def _note(error: Exception) -> None:
     """Leave a word where `swarm why` and a person can find it."""
     folder = os.environ.get("SWARM_RUN_DIR", "")
+    if not folder:  # not in a pane: nothing is written into whatever folder this is
+        return
     try:
         with (Path(folder) / "hooks.log").open("a", encoding="utf-8") as file:
             file.write(f"{int(time.time())} permission-request: {type(error).__name__}: {error}\n")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swarm.cli import completion
+from swarm.cli.inbox import seconds_of
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, lines_of
@@ -131,7 +132,7 @@ def take(
     most: Annotated[str, typer.Option("--max", metavar="N", help="Take up to N at once.")] = "1",
 ) -> Answer:
     """Take the next task: the most urgent that waits for no other. Exit status 75 when there is none."""
-    seconds = (milliseconds("--wait", wait) or 0) / 1000
+    seconds = seconds_of("--wait", wait) or 0
     held = (milliseconds("--lease", lease) or 0) / 1000
     claim = run.open().queue(name).take(wait=seconds, limit=_number(most, 1000), lease=held)
     if claim is None:

@@ -60,15 +60,21 @@ def _send(args: Sequence[str]) -> int | None:
         return None
     to, text, how = read
     as_json = bool(how.pop("json", False))
-    from swarm.engine.post import Post
-
-    post = Post.find()
+    post = _find_post()
     if post is None:
         return None
     sent = post.send(to, text, **how)
     if as_json:
         return _say(_envelope("send", sent_data(post, sent)))
     return _say("".join(f"{line}\n" for line in sent_lines(sent)))
+
+
+def _find_post() -> Post | None:
+    """Return the messages around us; None: that has to be looked for, or a variable may name a wrong folder."""
+    from swarm.engine.post import Post
+    from swarm.pane.records import names_good_dir
+
+    return Post.find() if names_good_dir(os.environ) else None
 
 
 def _read_send(args: Sequence[str]) -> tuple[str, str, dict[str, Any]] | None:
@@ -128,9 +134,7 @@ def sent_lines(sent: Sequence[Sent]) -> list[str]:
 def _take(args: Sequence[str]) -> int | None:
     if any(word not in (_JSON, TAKE["ack"]) for word in args):
         return None
-    from swarm.engine.post import Post
-
-    post = Post.find()
+    post = _find_post()
     if post is None or _may_have_settings(post):
         return None
     taken = post.take()

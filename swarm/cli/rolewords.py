@@ -20,6 +20,7 @@ def pairs_of(options: RoleOptions) -> list[tuple[str, str]]:
 def _program(options: RoleOptions) -> Iterator[tuple[str, str]]:
     yield "agent", " ".join(options.command) or options.agent_type
     yield "permission mode", str(options.permission_mode)
+    yield "print mode", "yes" if options.print else ""
     yield "works in", "" if options.root_dir == "." else options.root_dir
     yield "claude config", options.claude_config_dir
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,6 +37,7 @@ def add_to(root: typer.Typer) -> None:
         swarm start feature-x --roles developer:2,lead=architect --task "Go on"
         swarm start demo --roles researcher,developer --agent demo --attach
         swarm start fix --workflow implement --task-file goal.md
+        swarm start notes --roles researcher --print --task "Sum up the README"
         """,
     )(start)
     verb(root, "attach", attempt="cannot attach", examples="swarm attach\nswarm attach developer@feature-x")(attach)
@@ -114,6 +116,10 @@ def start(
             show_default=False,
         ),
     ] = None,
+    print_mode: Annotated[
+        bool,
+        typer.Option("--print", help="Each does the task without a dialog, and ends.", show_default=False),
+    ] = False,
     no_setup: NoSetup = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
@@ -122,26 +128,18 @@ def start(
     """Start a team: one worktree, one tmux pane and one agent for each role; all of them or none."""
     if agent and agent_cmd:
         raise UsageProblem("--agent and --agent-cmd exclude each other")
+    if agent_cmd == "":
+        raise UsageProblem("the agent command is empty", hint="for example: --agent-cmd 'aider --model x'")
     if (roles is None) == (workflow is None):
         raise UsageProblem("name either --roles or --workflow", hint="for example: --roles researcher,developer")
     goal = _goal(run, task, task_file)
     swarm = run.open()
-    how = {"program": agent, "command": agent_cmd or "", "setup": not no_setup, "dry_run": dry_run}
-    how["beside"] = beside or ""
+    how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "setup": not no_setup, "dry_run": dry_run}
+    how |= {"beside": beside or "", "print_mode": print_mode}
     if workflow is not None:
         report = swarm.start_workflow(workflow, goal, session=session, base=base, **how)
     else:
-        report = swarm.start(
-            session,
-            roles or "",
-            base=base,
-            task=goal,
-            program=agent,
-            command=agent_cmd or "",
-            beside=beside or "",
-            setup=not no_setup,
-            dry_run=dry_run,
-        )
+        report = swarm.start(session, roles or "", base=base, task=goal, **how)
     if attach_after and not dry_run and not run.output.json:
         _show_started(run.output, report)
         _attach(run, swarm)
@@ -242,7 +240,13 @@ def _how_to_get_panes(swarm: Swarm) -> str:
 
 def _attach_line(swarm: Swarm) -> str:
     settings = swarm.settings.tmux
-    flag = f"-S {settings.socket} " if "/" in settings.socket else f"-L {settings.socket} " if settings.socket else ""
+    flag = (
+        f"-S {shlex.quote(settings.socket)} "
+        if "/" in settings.socket
+        else f"-L {settings.socket} "
+        if settings.socket
+        else ""
+    )
     return f"tmux {flag}attach -t {settings.session}"
 
 
@@ -288,7 +292,12 @@ def restart(run: Run, agent: AgentName) -> Answer:
 
 def _resumed(swarm: Swarm, report: ResumeReport, nothing: str) -> Answer:
     return Answer(
-        {"started": _pairs(report.started), "running": _pairs(report.running), "skipped": report.skipped},
+        {
+            "started": _pairs(report.started),
+            "running": _pairs(report.running),
+            "skipped": report.skipped,
+            "done": _pairs(report.done),
+        },
         lambda output: _show_resumed(output, report, nothing),
         next=(_next_line(swarm),) if report.started else (),
         exit_code=1 if report.skipped else 0,
@@ -318,8 +327,11 @@ def _show_stopped(output: Output, report: StopReport) -> None:
 
 
 def _show_resumed(output: Output, report: ResumeReport, nothing: str) -> None:
-    if not report.started and not report.skipped:
+    if not report.started and not report.skipped and (report.running or not report.done):
         output.err(nothing)
+    for session, agent in report.done:
+        who = f"{plain(agent)}@{plain(session)}"
+        output.err(f"{who} did its task in print mode; once more: swarm restart {who}")
     for session, agent in report.started:
         output.out(f"started {plain(agent)}@{plain(session)}", "good")
     for skipped in report.skipped:

@@ -16,11 +16,11 @@ from swarm.cli.text import age, iso, place, plain, short_id
 from swarm.cli.verb import Run, split_agent, verb
 from swarm.cli.watch import again
 from swarm.domain.errors import UsageProblem
-from swarm.domain.status import State
+from swarm.domain.status import OVER_BUDGET, State
 
 if TYPE_CHECKING:
     from swarm.api import Swarm
-    from swarm.domain.model import AgentStatus, SessionStatus
+    from swarm.domain.model import AgentStatus, Parent, SessionStatus
     from swarm.domain.prepared import Notes
 
 _STYLES = {
@@ -91,6 +91,7 @@ def session_data(found: SessionStatus) -> dict[str, Any]:
         "created_at": iso(session.created_ms),
         "state": found.state,
         "workflow": session.workflow,
+        "parent": session.parent.address if session.parent else "",
         "agents": [agent_data(one, session.name) for one in found.agents],
     }
 
@@ -166,12 +167,13 @@ def _next(found: Sequence[SessionStatus]) -> tuple[str, ...]:
     def named(*states: State) -> list[str]:
         return [f"{a.agent.name}@{s.session.name}" for s in found for a in s.agents if a.status.state in states]
 
-    stopped = [
-        s.session.name for s in found if any(a.status.state is State.STOPPED and a.agent.program for a in s.agents)
-    ]
+    ended = [(a, s) for s in found for a in s.agents if a.status.state is State.STOPPED and a.agent.program]
+    over = [s.session.name for a, s in ended if a.status.detail.startswith(OVER_BUDGET)]  # a resume leaves them out
+    stopped = [s.session.name for a, s in ended if not a.status.detail.startswith(OVER_BUDGET)]
     return (
         *(f"waits for you: swarm attach {one}" for one in named(State.WAITING)[:3]),
         *(f"what happened: swarm why {one}" for one in named(State.FAILED)[:1]),
+        *(f"over its budget, which must be raised before a resume: swarm usage {one}" for one in over[:1]),
         *(f"bring back: swarm resume {one}" for one in stopped[:1]),
     )
 
@@ -258,17 +260,19 @@ def why(run: Run, agent: AgentName) -> Answer:
     one = swarm.why(name, session)
     where = session or next(s.name for s in swarm.sessions() if s.agent(one.agent.name))
     done = swarm.setup_of(one.agent.name, where)
-    data = {**agent_data(one, where), "setup": done and setup_data(done)}
-    return Answer(data, lambda output: _show_why(output, one, where, done))
+    parent = swarm.session(where).parent
+    told = {"parent": parent.address if parent else "", "setup": done and setup_data(done)}
+    return Answer({**agent_data(one, where), **told}, lambda output: _show_why(output, one, where, parent, done))
 
 
-def _show_why(output: Output, one: AgentStatus, session: str, done: Notes | None) -> None:
+def _show_why(output: Output, one: AgentStatus, session: str, parent: Parent | None, done: Notes | None) -> None:
     output.pairs(
         [
             ("agent", f"{one.agent.name}@{session}"),
             ("state", Cell(one.status.state, _STYLES.get(one.status.state, ""))),
             ("detail", one.status.detail or "-"),
             ("program", one.agent.program or "-"),
+            *((("parent", parent.address),) if parent else ()),
             ("pane", one.pane or "-"),
             ("process", str(one.pid) if one.pid else "-"),
             ("worktree", place(one.worktree)),

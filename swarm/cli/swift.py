@@ -25,8 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_USER = "user"
-_FOR_USER = (_USER, "parent")
+_USER, _PARENT = "user", "parent"
+_FOR_USER = (_USER, _PARENT)
 _MEANS_SEVERAL = ("all", "broadcast")
 _LANE = "normal"
 _LESS_URGENT = "low"
@@ -55,6 +55,8 @@ def run(args: list[str]) -> int | None:
         return None
     if b"_SWARM_COMPLETE" in posix.environ or not proc.HAS_PROC:
         return None
+    if not records.names_good_dir(_named_in(posix.environ)):
+        return None
     try:
         said = send(args[1], args[2])
     except (OSError, ValueError, ImportError, RecursionError):
@@ -63,6 +65,8 @@ def run(args: list[str]) -> int | None:
 
 
 def _say(text: str) -> int:
+    if sys.stdout is None:  # closed by whoever started us
+        return 0
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -124,6 +128,11 @@ def send(to: str, text: str) -> str | None:
     return f"sent {message_id} to {address}{f' ({note}: it waits in the inbox)' if note else ''}\n"
 
 
+def _named_in(environ: dict[bytes, bytes]) -> dict[str, str]:
+    how = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+    return {one: environ.get(one.encode(), b"").decode(*how) for one in records.NAMING}
+
+
 # --- from whom to whom --------------------------------------------------------------------------------
 
 
@@ -150,7 +159,8 @@ def _recipient(to: str, state: str, own_session: str, own: dict[str, object]) ->
     if "," in to or to != to.strip() or lower in _MEANS_SEVERAL or lower.startswith("role:"):
         return None
     if lower in _FOR_USER:
-        return None if at else (_USER, "", "")
+        started_by_agent = lower == _PARENT and _PARENT in own
+        return None if at or started_by_agent else (_USER, "", "")
     if at:
         same = [one for one in posix.listdir(f"{state}/sessions") if one.casefold() == session.casefold()]
     else:

@@ -143,7 +143,7 @@ def verb(
             shared = {key: given.pop(key) for key in _global_options(hidden=False)}
             run.take(shared)
             run.command = command_of(ctx)
-            run.attempt = attempt.format_map(given)
+            run.attempt = attempt.format_map({key: "" if one is None else one for key, one in given.items()}).rstrip()
             answer = function(run, **given)
             run.output.clear_progress()
             return run.output.answer(run.command, answer)
@@ -208,4 +208,4 @@ def milliseconds(option: str, text: str | None) -> int | None:
     try:
         return milliseconds_from(text)
     except ValueError:
-        raise UsageProblem(f"{option} {text}: is not a duration", hint=hint) from None
+        raise UsageProblem(f"{option} {text}: this is not a duration", hint=hint) from None

@@ -21,6 +21,7 @@ def add_to(root: typer.Typer) -> None:
         attempt="cannot wait",
         examples="""
         swarm wait developer@feature-x
+        swarm wait all@feature-x
         swarm wait developer reviewer --until done --timeout 30m
         swarm wait --until message --timeout 60
         """,
@@ -33,7 +34,7 @@ def wait(
         list[str] | None,
         typer.Argument(
             metavar="[AGENT[@SESSION]…]",
-            help="For whom; for messages the default is your own inbox.",
+            help="For whom, such as all@feature-x; without any for a message in your own inbox.",
             autocompletion=completion.agents,
             show_default=False,
         ),
@@ -41,7 +42,10 @@ def wait(
     until: Annotated[
         str,
         typer.Option(
-            "--until", metavar="STATE", help="idle, done, stopped or message; default: idle.", show_default=False
+            "--until",
+            metavar="STATE",
+            help="idle, done, stopped or message; default: idle, without agents message.",
+            show_default=False,
         ),
     ] = "",
     timeout: Annotated[

@@ -228,6 +228,7 @@ def show(run: Run, agent: AgentName) -> Answer:
         "changes": found.changes,
         "risks": found.risks,
         "placed": found.placed,
+        "parent": found.parent,
     }
     return Answer(data, lambda output: _show_details(output, found))
 
@@ -252,6 +253,7 @@ def _show_details(output: Output, found: WorktreeDetails) -> None:
         [
             ("agent", f"{info.agent}@{info.session}"),
             ("role", info.role),
+            *((("parent", found.parent),) if found.parent else ()),
             ("path", place(info.path)),
             ("branch", info.branch or "(detached)"),
             ("head", info.head),

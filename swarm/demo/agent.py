@@ -76,8 +76,9 @@ class DemoAgent:
             self._screen.say(f"cannot work here: {trouble}", "bad")
             return 1
         self._banner()
-        code = self._unless_interrupted(self._do_task)
-        code = self._listen() if code is None else code
+        code = self._do_task() if self._me.prints else self._unless_interrupted(self._do_task)
+        if code is None:
+            code = (self._look_into_inbox() or 0) if self._me.prints else self._listen()
         if code == 0:
             self._is("done", "ended well")
         return code
@@ -250,6 +251,9 @@ class DemoAgent:
         return self._wait_for_answer(f"permission: {tool}", (f"may use {tool}", f"may not use {tool}"))
 
     def _wait_for_answer(self, question: str, outcomes: tuple[str, str]) -> int | None:
+        if self._me.prints:
+            self._screen.say(f"{question} Nobody is asked in print mode.", "bad")
+            return 1
         self._is("waiting", question)
         self._screen.say(question, "title")
         while True:

@@ -87,6 +87,7 @@ class Me:
     Attributes:
         actor: the agent's name.
         about: the role in a sentence.
+        prints: it does its task and ends, and asks nobody.
         run_dir: where state.json goes; None when run by hand.
         environ: the environment itself.
     """
@@ -98,6 +99,7 @@ class Me:
     task: Task
     run_dir: Path | None
     environ: Mapping[str, str]
+    prints: bool = False
 
     def record(self) -> dict[str, Any]:
         """Return the session's record as it is now; empty when there is none."""
@@ -135,6 +137,7 @@ class Me:
             task=Task.read(_text(environ.get("SWARM_TASK_FILE")), actor, role),
             run_dir=Path(run_dir) if run_dir else None,
             environ=environ,
+            prints=bool(environ.get("SWARM_DEMO_PRINT")),
         )
 
 

@@ -4,7 +4,7 @@ agent            of the sender's own session; for a person, of the only session 
 agent@session    exactly this one
 all              everybody of the session but the sender; all@session, of another one
 role:NAME        everybody with this role but the sender; role:NAME@session
-parent           whoever the sender works for: the user
+parent           whoever the sender works for: the agent that started its session, while that is there; else the user
 user             the person
 """
 
@@ -29,6 +29,8 @@ class Member(NamedTuple):
     Attributes:
         generation: which run of its name; see ``Session.generation_of``.
         program: what is started for it; empty for a worktree without an agent program.
+        parent: address of the agent that started its session; empty when a person did.
+        parent_generation: which run of that name it was.
     """
 
     agent: str
@@ -36,6 +38,8 @@ class Member(NamedTuple):
     role: str = ""
     generation: str = ""
     program: str = ""
+    parent: str = ""
+    parent_generation: str = ""
 
     @property
     def address(self) -> str:
@@ -56,12 +60,15 @@ def split(to: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def resolve(words: Sequence[str], members: Sequence[Member], sender: Member | None) -> tuple[Member | None, ...]:
+def resolve(
+    words: Sequence[str], members: Sequence[Member], sender: Member | None, attempt: str = "cannot send"
+) -> tuple[Member | None, ...]:
     """Return whom the words mean, each once, in their order; None stands for the user.
 
     Args:
         members: every agent there is.
         sender: None when a person sends.
+        attempt: what failed when several of them mean nobody.
 
     Raises:
         AgentNotFound, SessionNotFound, Ambiguous, UsageProblem: at least one means nobody; all are told at once.
@@ -73,7 +80,7 @@ def resolve(words: Sequence[str], members: Sequence[Member], sender: Member | No
             found.update(dict.fromkeys(_meant(word, members, sender)))
         except SwarmError as problem:
             problems.append(problem)
-    raise_all("cannot send", problems)
+    raise_all(attempt, problems)
     return tuple(found)
 
 
@@ -96,8 +103,9 @@ def _meant(word: str, members: Sequence[Member], sender: Member | None) -> Seque
     lower = name.casefold()
     if lower in (USER, PARENT):
         if at:
-            raise UsageProblem(f"cannot send to {word[:60]!a}: there is one user for all sessions", hint="write user")
-        return (None,)
+            why = "there is one user for all sessions" if lower == USER else "everybody has one parent"
+            raise UsageProblem(f"cannot send to {word[:60]!a}: {why}", hint=f"write {lower}")
+        return (_parent(members, sender) if lower == PARENT else None,)
     if at and not session:
         raise UsageProblem(f"cannot read {word[:60]!a}: there is no session after the @", hint="write AGENT@SESSION")
     if is_group(word):
@@ -107,6 +115,14 @@ def _meant(word: str, members: Sequence[Member], sender: Member | None) -> Seque
     if sender is not None:
         return (_own(name, members, sender),)
     return (_only(name, members),)
+
+
+def _parent(members: Sequence[Member], sender: Member | None) -> Member | None:
+    """Return the agent that started the sender's session, if that very run of it is there; else the user."""
+    if sender is None or not sender.parent:
+        return None
+    wanted = (sender.parent, sender.parent_generation)
+    return next((m for m in members if (m.address, m.generation) == wanted), None)
 
 
 def _group(word: str, name: str, within: Sequence[Member], sender: Member | None) -> Sequence[Member]:
@@ -151,7 +167,8 @@ def _same(name: str, members: Sequence[Member]) -> list[Member]:
 def _named(name: str, members: Sequence[Member], otherwise: str) -> Member:
     found = _same(name, members)
     if not found:
-        there = ", ".join(m.agent for m in members[:8]) + (", …" if len(members) > 8 else "")
+        known = list(dict.fromkeys(m.agent for m in members))
+        there = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
         raise AgentNotFound(f"{otherwise} {name[:60]!a}", hint=f"there are: {there}")
     return found[0]
 
@@ -175,4 +192,8 @@ def _only(name: str, members: Sequence[Member]) -> Member:
             f"there is no agent {name[:60]!a}: no session is there",
             hint="start one with `swarm start`, or write to user",
         )
+    session = next((m.session for m in members if m.session.casefold() == name.casefold()), "")
+    if session and not found:
+        hint = f"{session} is a session; everybody in it: all@{session}"
+        raise AgentNotFound(f"there is no agent {name[:60]!a}", hint=hint)
     return found[0] if found else _named(name, members, "there is no agent")

@@ -4,7 +4,7 @@
 2. It is handed out until it is acknowledged, and never again once ``ack`` has returned.
 3. The same id sent twice to a recipient is one message.
 4. An inbox hands out the messages of each sender in the order they were sent, whatever their
-   priorities, delays and redeliveries; it has one claim in flight.  A queue has many.
+   priorities, delays and redeliveries; it has one claim in flight.  A queue has many, and so has a box of events.
 5. What is handed out is whole and verified; the rest is set aside with the reason.
 6. A claim is held by a living process for a time; when either ends the messages go back.  After
    ``MAX_ATTEMPTS``, or when it has expired, a message becomes a dead letter and its sender is told.
@@ -107,6 +107,13 @@ class Pruned(NamedTuple):
     octets: int
 
 
+class PrunedAttachments(NamedTuple):
+    """Attachments that no message refers to any longer: how many, how many bytes."""
+
+    files: int
+    octets: int
+
+
 class Depth(NamedTuple):
     """How much is in a box; ``oldest_ms`` is the age of the oldest that waits, 0 when none does."""
 
@@ -200,8 +207,12 @@ class Bus(Protocol):
         lease: float = 60.0,
         holder: Holder | None = None,
         who: str = "",
+        types: tuple[str, ...] = (),
     ) -> Claim | None:
-        """Take the next messages; wait for one if there is none. *holder* is this process unless named."""
+        """Take the next messages; wait for one if there is none. *holder* is this process unless named.
+
+        With *types* only messages of these: not of an inbox, which has an order.
+        """
 
     def ack(self, claim: Claim, ids: tuple[str, ...] | None = None, *, note: str = "") -> None:
         """Done with these, or all, of a claim; *note* is kept as the evidence."""
@@ -212,8 +223,8 @@ class Bus(Protocol):
         In an inbox the later ones of the same senders go back with them, as if never taken.
         """
 
-    def extend(self, claim: Claim, lease: float) -> None:
-        """Keep a claim for so many more seconds from now."""
+    def extend(self, claim: Claim, lease: float, holder: Holder | None = None) -> None:
+        """Keep a claim for so many more seconds from now; with *holder* it depends on that life from then on."""
 
     def claims(self, address: str) -> tuple[Claim, ...]:
         """Return the claims in flight."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from swarm.domain import names
 from swarm.domain.errors import InvalidName, RecordProblem
-from swarm.domain.model import SCHEMA, Agent, Placed, Session
+from swarm.domain.model import SCHEMA, Agent, Parent, Placed, Session
 
 
 def encode(record: dict[str, Any]) -> bytes:
@@ -65,6 +65,7 @@ def agent_from_dict(data: Any, source: str) -> Agent:
             operation=str(data.get("operation", "")),
             ports=tuple((str(name), int(port)) for name, port in _list(data.get("ports", []))),
             prepared=data.get("prepared", False) is True,
+            print_mode=data.get("print_mode", False) is True,
         )
     except _WRONG as error:
         raise RecordProblem(f"cannot read {source}: agent: {_told(error)}") from error
@@ -99,6 +100,24 @@ def _inside(value: Any) -> str:
     return path
 
 
+def parent_to_dict(parent: Parent) -> dict[str, str]:
+    """Return the JSON shape of whoever started a session."""
+    return {"agent": parent.agent, "session": parent.session, "generation": parent.generation}
+
+
+def parent_from_dict(data: Any) -> Parent | None:
+    """Read it back; None when it was a person.
+
+    Raises:
+        KeyError, TypeError, ValueError, InvalidName: it is none.
+    """
+    if data is None:
+        return None
+    _refuse_unknown(data, {f.name for f in fields(Parent)})
+    agent, session = names.check_name("agent", data["agent"]), names.check_name("session", data["session"])
+    return Parent(agent, session, str(data["generation"]))
+
+
 def session_to_bytes(session: Session) -> bytes:
     """Return the session record."""
     return encode(
@@ -111,6 +130,7 @@ def session_to_bytes(session: Session) -> bytes:
             "task": session.task,
             "workflow": session.workflow,
             **({"beside": session.beside} if session.beside else {}),
+            **({"parent": parent_to_dict(session.parent)} if session.parent else {}),
             "agents": [agent_to_dict(agent) for agent in session.agents],
         }
     )
@@ -133,6 +153,7 @@ def session_from_bytes(data: bytes, source: str) -> Session:
             task=str(record.get("task", "")),
             workflow=str(record.get("workflow", "")),
             beside=str(record.get("beside", "")),
+            parent=parent_from_dict(record.get("parent")),
         )
     except _WRONG as error:
         raise RecordProblem(f"cannot read {source}: {_told(error)}") from error

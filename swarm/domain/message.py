@@ -35,13 +35,15 @@ POSTMASTER = "swarm"
 #: Whoever put a file into a drop folder.
 DROP = "swarm.drop"
 DEAD_LETTER = "dead-letter"
+#: Of boxes: an agent's messages; tasks; what happened to the agents that somebody started.
+KINDS = ("inbox", "queue", "events")
 
 
 class Message(NamedTuple):
     """One message.
 
     Attributes:
-        to: one recipient: ``agent@session``, ``user``, ``inbox.<name>`` or ``queue.<name>``.
+        to: one recipient: ``agent@session``, ``user``, ``inbox.<name>``, ``queue.<name>`` or ``events.<name>``.
         sender: who sends it; set by who launched the sender, never by its words.
         id: made by the sender, so that sending again cannot make two; "" lets the bus make one.
         time_ms: when it was sent, for people only; nothing is ordered by it. 0 means now.
@@ -105,13 +107,13 @@ def new_id(now_ms: int = 0) -> str:
 
 
 def box_of(address: str) -> str:
-    """Return the box that an address of one recipient means: ``inbox.<name>`` or ``queue.<name>``.
+    """Return the box that an address of one recipient means: ``inbox.<name>``, ``queue.<name>`` or ``events.<name>``.
 
     Raises:
         MessageProblem: it is none, or means more than one recipient.
     """
     kind, dot, name = address.partition(".")
-    if not (dot and kind in ("inbox", "queue")):
+    if not (dot and kind in KINDS):
         agent, at, session = address.partition("@")
         if agent in GROUPS or agent.startswith("role:"):
             raise _problem(f"cannot send to {address[:60]!a}: it is not one recipient")

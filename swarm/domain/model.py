@@ -46,6 +46,7 @@ class Agent:
         operation: what made the agent, which tells it from others of its name; empty in older records.
         ports: variables of its environment that are a port of its own.
         prepared: its worktree was set up as configuration and role say, and is torn down so.
+        print_mode: whoever started it asked for print mode, whatever its role says.
     """
 
     name: str
@@ -62,6 +63,25 @@ class Agent:
     operation: str = ""
     ports: tuple[tuple[str, int], ...] = ()
     prepared: bool = False
+    print_mode: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The agent that started a session, as the machine showed it at that moment.
+
+    Attributes:
+        generation: which run of its name; a later agent of the same name is somebody else.
+    """
+
+    agent: str
+    session: str
+    generation: str
+
+    @property
+    def address(self) -> str:
+        """How messages call it."""
+        return f"{self.agent}@{self.session}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +99,7 @@ class Session:
         task: the goal that was handed to them.
         workflow: which kind of work it is; empty without one.
         beside: the agent (``name@session``) in whose window its panes are; empty: they have windows of their own.
+        parent: the agent whose program started it; None: a person did.
     """
 
     name: str
@@ -90,6 +111,7 @@ class Session:
     task: str = ""
     workflow: str = ""
     beside: str = ""
+    parent: Parent | None = None
 
     @property
     def generation(self) -> str:
@@ -184,6 +206,7 @@ class WorktreeDetails:
         landed: how its commits are in the base branch: ``fresh``, ``merged``, ``rebased``, ``squashed``,
             or empty when they are not.
         placed: files that swarm put in.
+        parent: the agent (``name@session``) that started its session; empty: a person did.
     """
 
     info: WorktreeInfo
@@ -193,6 +216,7 @@ class WorktreeDetails:
     risks: tuple[Risk, ...]
     landed: str
     placed: tuple[str, ...]
+    parent: str = ""
 
 
 class RiskKind(StrEnum):
@@ -364,11 +388,16 @@ class StopReport:
 
 @dataclass(frozen=True, slots=True)
 class ResumeReport:
-    """Which agents were started again: (session, agent) each; the others ran."""
+    """Which agents were started again: (session, agent) each; the others ran.
+
+    Attributes:
+        done: did their task in print mode and ended; a restart does it anew.
+    """
 
     started: tuple[tuple[str, str], ...]
     running: tuple[tuple[str, str], ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    done: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ class LaunchSpec:
         without: names to be left out of its environment.
         awaits: its hooks wait for messages; only when nobody does is it told like the others.
         says: the file in which it says what it is doing, with ``{pid}`` for the process.
+        prints: it does its task without a dialog, and ends; nothing is ever typed into its pane.
     """
 
     argv: tuple[str, ...]
@@ -33,6 +34,12 @@ class LaunchSpec:
     without: tuple[str, ...] = ()
     awaits: bool = False
     says: str = ""
+    prints: bool = False
+
+    @property
+    def deaf(self) -> bool:
+        """Whether messages cannot reach it while it runs, unless it looks for them of its own accord."""
+        return self.prints and not (self.pulls or self.awaits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,9 +137,14 @@ class Typist(Protocol):
 
 
 class AgentProgram(Protocol):
-    """A program that plays an agent; see ``drivers/agents/``."""
+    """A program that plays an agent; see ``drivers/agents/``.
+
+    Attributes:
+        prints: it has a print mode: it can do one task without a dialog, and end.
+    """
 
     name: str
+    prints: bool
 
     def executable(self, environ: Mapping[str, str]) -> str: ...
     def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]: ...

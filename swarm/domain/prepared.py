@@ -47,6 +47,7 @@ class Notes:
 
     Attributes:
         copied, linked: how many files and folders.
+        copies: which files were copied, as far as they were few enough to be noted.
         seconds: all of it.
         log: where the commands' output is.
         left: files that are not git's and were there when it was done → what tells whether they were changed.
@@ -54,6 +55,7 @@ class Notes:
 
     copied: int = 0
     linked: int = 0
+    copies: tuple[str, ...] = ()
     seconds: float = 0
     commands: tuple[Ended, ...] = ()
     warnings: tuple[str, ...] = ()

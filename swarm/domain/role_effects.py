@@ -22,14 +22,16 @@ _COUNTED = frozenset({"limits.tokens", "limits.cost"})
 OBEYED: dict[str, frozenset[str]] = {
     "claude": _RULES
     | {"permissions.agent", "model", "permission_mode", "system_prompt", "hooks", "settings", "claude_config_dir"}
-    | {"telemetry", "heartbeat"}
+    | {"telemetry", "heartbeat", "print"}
     | _COUNTED,
-    "codex": frozenset({"model", "permission_mode", "heartbeat"}) | _COUNTED,
-    "gemini": frozenset({"model", "permission_mode", "telemetry", "heartbeat"}) | _COUNTED,
-    "opencode": frozenset({"model", "permission_mode", "heartbeat"}) | _COUNTED,
+    "codex": frozenset({"model", "permission_mode", "heartbeat", "print"}) | _COUNTED,
+    "gemini": frozenset({"model", "permission_mode", "telemetry", "heartbeat", "print"}) | _COUNTED,
+    "opencode": frozenset({"model", "permission_mode", "heartbeat", "print"}) | _COUNTED,
     "shell": frozenset({"heartbeat"}),
-    "demo": frozenset({"heartbeat"}),
+    "demo": frozenset({"heartbeat", "print"}),
 }
+#: What has no effect in print mode, with programs that have one, and why.
+NOT_IN_PRINT = {"heartbeat": "such an agent is never idle"}
 #: What any command of the user's is given; it may make something of it.
 _ANY_COMMAND = {"command": frozenset({"telemetry"})}
 #: What is not acted on yet, and what to do meanwhile.
@@ -59,7 +61,7 @@ def given(options: RoleOptions) -> tuple[str, ...]:
     plain = RoleOptions()
     found = [
         key
-        for key in ("model", "system_prompt", "hooks", "settings", "claude_config_dir", "heartbeat")
+        for key in ("model", "system_prompt", "hooks", "settings", "claude_config_dir", "heartbeat", "print")
         if getattr(options, key) != getattr(plain, key)
     ]
     if options.permission_mode is not PermissionMode.DEFAULT:
@@ -93,10 +95,17 @@ def _without_effect(options: RoleOptions, programs: Sequence[str]) -> Iterator[N
         if key in NOT_YET:
             yield Note(key, f"has no effect yet; {NOT_YET[key]}")
             continue
-        deaf = tuple(name for name in programs if key not in {**_ANY_COMMAND, **OBEYED}.get(name, frozenset()))
+        deaf = tuple(name for name in programs if key not in _obeyed(name))
         if deaf:
             verb = "is not enforced by" if key in _RULES or key == "permission_mode" else "has no effect with"
             yield Note(key, f"{verb} {', '.join(deaf)}", deaf)
+        printing = tuple(name for name in programs if options.print and {"print", key} <= _obeyed(name))
+        if printing and key in NOT_IN_PRINT:
+            yield Note(key, f"has no effect in print mode: {NOT_IN_PRINT[key]}", printing)
+
+
+def _obeyed(program: str) -> frozenset[str]:
+    return {**_ANY_COMMAND, **OBEYED}.get(program, frozenset())
 
 
 def _unknown_tools(options: RoleOptions) -> Iterator[Note]:

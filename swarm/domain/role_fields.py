@@ -202,6 +202,7 @@ class RoleOptions:
         claude_config_dir: Claude Code's configuration folder; empty is the user's own.
         settings: further keys of Claude Code's settings file.
         telemetry: its program sends measurements; None leaves it to the settings.
+        print: its program does the task without a dialog, and ends.
     """
 
     agent_type: str = ""
@@ -221,6 +222,7 @@ class RoleOptions:
     limits: Limits = field(default=Limits(), metadata={"of": Limits})
     worktree: WorktreeWish = field(default=WorktreeWish(), metadata={"of": WorktreeWish})
     telemetry: bool | None = None
+    print: bool = False
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> RoleOptions:

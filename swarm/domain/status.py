@@ -45,6 +45,10 @@ class Evidence:
     decides: bool = False
 
 
+#: So begins why an agent was stopped that had used up too much.
+OVER_BUDGET = "over its budget"
+
+
 @dataclass(frozen=True, slots=True)
 class OwnWords:
     """What a program says of itself in a way of its own.
@@ -82,6 +86,8 @@ class ProgramFacts:
         own: what the living program says in its own way; it wins over what hooks of it wrote down.
         budget: how near it is to its limits, or which one it reached; empty when there is nothing to say.
         ran_ms: for how long programs of the agent ran before this one.
+        prints: it is in print mode: it does its task, asks nobody, and ends.
+        deaf: messages cannot reach it meanwhile.
     """
 
     launched: bool = False
@@ -105,6 +111,8 @@ class ProgramFacts:
     asked: bool = False
     budget: str = ""
     ran_ms: int = 0
+    prints: bool = False
+    deaf: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +160,18 @@ def _conclude(program: str, facts: ProgramFacts, pane: PaneFacts) -> Status:
     if not program:
         return Status(State.STOPPED, "no agent program, a worktree only", 0, seen)
     if facts.alive:
-        return _while_alive(program, facts, pane, seen)
+        return _in_print_mode(facts, seen) if facts.prints else _while_alive(program, facts, pane, seen)
     if facts.exit_cause:
         return _after_end(facts, seen)
     if not facts.launched or facts.pid == 0:
         return _before_start(facts, pane, seen)
     return _without_word(facts, seen)
+
+
+def _in_print_mode(facts: ProgramFacts, seen: tuple[Evidence, ...]) -> Status:
+    """Whatever it says of itself: it waits for nobody, and when it is idle it ends."""
+    detail = facts.said_detail if facts.said_state == State.WORKING and facts.said_ms >= facts.started_ms else ""
+    return Status(State.WORKING, detail or "at its task, then it ends", facts.started_ms, _decided(seen, "process"))
 
 
 def _while_alive(program: str, facts: ProgramFacts, pane: PaneFacts, seen: tuple[Evidence, ...]) -> Status:
@@ -182,7 +196,7 @@ def _while_alive(program: str, facts: ProgramFacts, pane: PaneFacts, seen: tuple
 def _after_end(facts: ProgramFacts, seen: tuple[Evidence, ...]) -> Status:
     decided = _decided(seen, "exit")
     if facts.exit_cause == "budget":
-        return Status(State.STOPPED, facts.budget or "over its budget", facts.ended_ms, decided)
+        return Status(State.STOPPED, facts.budget or OVER_BUDGET, facts.ended_ms, decided)
     if facts.exit_cause == "stopped" or 0 < facts.stopped_ms <= facts.ended_ms:
         return Status(State.STOPPED, "stopped by swarm", facts.ended_ms, decided)
     if facts.exit_cause == "hangup":
@@ -219,7 +233,8 @@ def _evidence(facts: ProgramFacts, pane: PaneFacts) -> tuple[Evidence, ...]:
     found = []
     if facts.pid:
         life = "lives" if facts.alive else "is gone" if facts.same_boot else "is of an earlier boot"
-        found.append(Evidence("process", f"process {facts.pid} {life}", facts.started_ms))
+        mode = ", in print mode" if facts.prints and facts.alive else ""
+        found.append(Evidence("process", f"process {facts.pid} {life}{mode}", facts.started_ms))
     if facts.own is not None:
         words = facts.own.state + (f": {facts.own.detail}" if facts.own.detail else "")
         found.append(Evidence("program", f"{facts.own.source} says {words}", facts.own.since_ms))

@@ -68,6 +68,8 @@ class AgentProcesses:
             asked=alive and was_asked(run_dir, process),
             budget=_budget(run_dir, process),
             ran_ms=process.ran_ms,
+            prints=process.prints,
+            deaf=process.deaf,
         )
 
     def run_aside(self, argv: Sequence[str], environ: Mapping[str, str]) -> None:

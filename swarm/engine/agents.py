@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from swarm.domain import codec
 from swarm.domain import layout as places
@@ -75,8 +76,20 @@ def overall(states: Sequence[State]) -> State:
 # --- bring back -----------------------------------------------------------------------------------
 
 
-def resume(world: World, session: Session, agents: Sequence[Agent], role: Callable[[str], Role]) -> tuple[str, ...]:
+def finished(world: World, session: Session, agents: Sequence[Agent], role: Callable[[str], Role]) -> tuple[Agent, ...]:
+    """Return those that did their task in print mode and ended well: there is nothing to take up."""
+    view = running.View(world)
+    done = [a for a in agents if view.status(session, a).state is State.DONE and view.facts(session, a).prints]
+    return tuple(a for a in done if launch.options_for(world, a, role(a.role)).print)
+
+
+def resume(
+    world: World, session: Session, agents: Sequence[Agent], role: Callable[[str], Role], *, anew: bool = False
+) -> tuple[str, ...]:
     """Start again the programs that do not run, in the same worktrees; all of them or none.
+
+    Args:
+        anew: those in print mode do their task anew instead of going on with it.
 
     Returns:
         The names of the agents that were started.
@@ -99,11 +112,16 @@ def resume(world: World, session: Session, agents: Sequence[Agent], role: Callab
         return ()
     operation = new_operation_id()
     told = [(agent, role(agent.role)) for agent in wanted]
-    refused = [p for a, r in told for p in launch.refusals(world, launch.Wish(a.program, a.command), r)]
+    refused = [p for a, r in told for p in launch.refusals(world, _wish_of(a, session), r)]
     raise_all(f"cannot resume session {session.name}", refused)
     record = replace(session, operations=(*session.operations, operation))
+    if anew:
+        told = [(_with_new_conversation(world, a, r), r) for a, r in told]
+        changed = {a.name: a for a, _ in told}
+        record = replace(record, agents=tuple(changed.get(a.name, a) for a in session.agents))
+    how: dict[str, Any] = {"resume": True, "anew": anew, "beside": session.beside}
     todo = (
-        *launch.start_steps(world, operation, session.name, told, session.task, resume=True, beside=session.beside),
+        *launch.start_steps(world, operation, session.name, told, session.task, **how),
         steps.WriteRecord(operation, codec.session_to_bytes(record).decode("ascii")),
     )
     started, boot = world.host.now_ns(), world.host.boot_id()
@@ -111,6 +129,16 @@ def resume(world: World, session: Session, agents: Sequence[Agent], role: Callab
     transaction.run(world, transaction.Operation(operation, "resume", session.name, started, boot, todo, refs))
     post_boxes.declare(world, session.name, [agent.name for agent in wanted])
     return tuple(agent.name for agent in wanted)
+
+
+def _wish_of(agent: Agent, session: Session) -> launch.Wish:
+    return launch.Wish(agent.program, agent.command, session.task, print_mode=agent.print_mode)
+
+
+def _with_new_conversation(world: World, agent: Agent, role: Role) -> Agent:
+    """Return the agent with another conversation, if it is to do its task anew: programs take no id twice."""
+    fresh = launch.options_for(world, agent, role).print and agent.conversation
+    return replace(agent, conversation=str(uuid4())) if fresh else agent
 
 
 def label(world: World, found: Sequence[SessionStatus]) -> None:

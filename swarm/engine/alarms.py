@@ -2,19 +2,27 @@
 
 Whoever labels the panes looks for such agents.  What was seen last is noted beside the agent's other
 notes before anybody is called: rather one call too few after a crash than one at every look.
+
+That an agent waits also is an event for whoever started it.  That is put down before the note; its id follows from
+what was noted before, so that after a crash in between it is the same event.
 """
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from swarm.domain import agent_events
+from swarm.domain.errors import SwarmError
 from swarm.domain.setup import words_of
+from swarm.domain.status import State
+from swarm.engine import events
 from swarm.pane import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from swarm.domain.model import AgentStatus, SessionStatus
+    from swarm.domain.model import AgentStatus, Session, SessionStatus
     from swarm.engine.world import World
 
 
@@ -31,23 +39,41 @@ def call(world: World, found: Sequence[SessionStatus]) -> int:
 def _news(world: World, found: Sequence[SessionStatus]) -> Iterable[tuple[str, AgentStatus]]:
     for one in found:
         for item in one.agents:
-            if item.agent.program and _is_new(world, one.session.name, item):
+            if item.agent.program and _is_new(world, one.session, item):
                 yield one.session.name, item
 
 
-def _is_new(world: World, session: str, item: AgentStatus) -> bool:
+def _is_new(world: World, session: Session, item: AgentStatus) -> bool:
     """Whether the agent is in another state than at the last look, in one that matters; it is noted as seen."""
-    run = world.layout.run_folder(session, item.agent.name)
+    run = world.layout.run_folder(session.name, item.agent.name)
     status = item.status
     now: dict[str, object] = {"state": str(status.state), "detail": status.detail, "since_ms": status.since_ms}
     seen = files.read(str(run), files.CALLED) or {}
     if not run.is_dir() or {key: seen.get(key) for key in now} == now:
         return False
+    times = seen.get("times")
+    count = times + 1 if isinstance(times, int) else 1
     try:
-        files.write(str(run), files.CALLED, now)
-    except OSError:  # cleaned up meanwhile, or no room: it would be told again and again
+        if status.state is State.WAITING:
+            _tell_waiting(world, session, item, count)
+        files.write(str(run), files.CALLED, {**now, "times": count})
+    except (OSError, SwarmError):  # cleaned up meanwhile, or no room: it would be told again and again
         return False
     return status.state in world.settings.notify.states
+
+
+def _tell_waiting(world: World, session: Session, item: AgentStatus, count: int) -> None:
+    """Put it into the queue of whoever started the agent.
+
+    Args:
+        count: how often its state was a new one: it may wait for the same thing again.
+    """
+    agent, status = item.agent, item.status
+    which = f"{session.name}/{agent.name}/{session.generation_of(agent)}/{item.pid}/{count}/{status.since_ms}"
+    name = f"waiting.{sha256(which.encode()).hexdigest()[:16]}"
+    kind, waiting = agent_events.AGENT_WAITING, agent_events.WAITING
+    at = {"time_ms": status.since_ms}
+    events.tell(world, session, events.event(kind, agent.name, session.name, waiting, status.detail, name=name, **at))
 
 
 def _line(session: str, item: AgentStatus) -> str:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from swarm.domain.errors import InboxNotFound, LimitReached
+from swarm.domain import agent_events
+from swarm.domain.errors import LimitReached
 from swarm.domain.message import POSTMASTER, Message
 from swarm.domain.words import count
-from swarm.engine.inboxes import bus_of
+from swarm.engine import events
+from swarm.engine.inboxes import bus_of, post_own
 from swarm.pane import files
 from swarm.pane.facts import one_line
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from swarm.domain import names
+    from swarm.domain.agent_events import AgentEvent
     from swarm.domain.model import Agent, Session
     from swarm.domain.role import Role
     from swarm.domain.role_fields import Limits, RoleOptions
@@ -129,24 +133,29 @@ def too_many(
 
 
 def tell(world: World, session: Session, agent: Agent) -> int:
-    """Tell the user's inbox how an agent stands with its limits; the same word twice is one message."""
+    """Tell the user's inbox how an agent stands with its limits; the same word twice is one message.
+
+    That it comes near one also is an event for whoever started it.
+    """
     record = files.read(str(world.layout.run_folder(session.name, agent.name)), files.BUDGET) or {}
     notes = record.get("notes")
     found = [note for note in notes if isinstance(note, dict)] if isinstance(notes, list) else []
     found = [note for note in found if note.get("level") != "over"]  # that is told with its end
     if not found:
         return 0
-    bus = bus_of(world)
-    try:
-        for message in (_message(session, agent, note) for note in found):
-            try:
-                bus.send(message)
-            except InboxNotFound:
-                bus.declare(message.to)
-                bus.send(message)
-    finally:
-        bus.close()
+    messages = [_message(session, agent, note) for note in found]
+    with closing(bus_of(world)) as bus:
+        post_own(bus, *messages)
+    near = [message for message in messages if message.metadata["level"] == "near"]
+    if near:
+        events.tell(world, session, *(_event(session, agent, message) for message in near))
     return len(found)
+
+
+def _event(session: Session, agent: Agent, message: Message) -> AgentEvent:
+    kind, limit = agent_events.BUDGET_NEAR, str(message.metadata["kind"])
+    name, near = message.id, agent_events.NEAR
+    return events.event(kind, agent.name, session.name, near, limit, name=name, message=message.subject)
 
 
 def _message(session: Session, agent: Agent, note: Mapping[str, Any]) -> Message:

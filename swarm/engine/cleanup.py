@@ -21,7 +21,6 @@ from swarm.domain.errors import (
     CleanupFailed,
     GitBusy,
     Interrupted,
-    SessionNotFound,
     SwarmError,
     WorkAtRisk,
     WorktreeExists,
@@ -31,7 +30,7 @@ from swarm.domain.model import AgentRisks, CleanupReport, Removed, RiskKind, Ski
 from swarm.engine import hiding, post_boxes, running, salvage, setup_notes, steps, transaction
 from swarm.engine.examine import Target, examine_all
 from swarm.engine.teardown import Teardowns
-from swarm.engine.world import new_operation_id
+from swarm.engine.world import new_operation_id, no_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -171,7 +170,7 @@ def _sessions(world: World, request: Request) -> tuple[Session, ...]:
         return world.sessions.all()
     wanted = dict.fromkeys((*request.sessions, *(session for session, _ in request.agents)))
     found = {name: world.sessions.get(name) for name in wanted}
-    raise_all("cannot clean up", [SessionNotFound(f"there is no session {n}") for n, s in found.items() if s is None])
+    raise_all("cannot clean up", [no_session(world, name) for name, s in found.items() if s is None])
     unique = {session.name: session for session in found.values() if session is not None}
     return tuple(unique.values())
 
@@ -204,9 +203,15 @@ def _refusal(agents: tuple[AgentRisks, ...]) -> WorkAtRisk:
     who = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     kinds = {risk.kind for one in agents for risk in one.risks}
     if kinds == {RiskKind.PROCESS}:
-        hint = "stop agents with `swarm stop`; or add --force: they are stopped, and what they leave is salvaged first"
+        hint = f"stop them with `{_stopping(agents)}`; or add --force: that stops them and salvages what they leave"
         return WorkAtRisk(f"nothing was removed: processes still run in {who}", hint=hint, agents=agents)
     return WorkAtRisk(f"nothing was removed: there is work at risk in {who}", agents=agents)
+
+
+def _stopping(agents: tuple[AgentRisks, ...]) -> str:
+    """Return a command line that ends these agents, as one can paste it."""
+    sessions = list(dict.fromkeys(one.session for one in agents))
+    return " && ".join(f"swarm stop {name}" for name in sessions)
 
 
 def _name(target: Target) -> str:

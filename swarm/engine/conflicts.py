@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from swarm.domain import layout as places
 from swarm.domain import names
-from swarm.domain.errors import SessionNotFound, SwarmError
+from swarm.domain.errors import SwarmError
 from swarm.domain.merging import (
     AgentForecast,
     Checkout,
@@ -24,6 +24,7 @@ from swarm.domain.merging import (
     Snapshot,
     suggest_order,
 )
+from swarm.engine.world import no_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -115,7 +116,7 @@ def _agents(world: World, session: str | None) -> list[tuple[Session, Agent]]:
         return [(one, agent) for one in world.sessions.all() for agent in one.agents]
     found = world.sessions.get(names.check_session(session))
     if found is None:
-        raise SessionNotFound(f"there is no session {session}")
+        raise no_session(world, session)
     return [(found, agent) for agent in found.agents]
 
 

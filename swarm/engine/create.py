@@ -31,7 +31,7 @@ from swarm.domain.errors import (
     raise_all,
 )
 from swarm.domain.model import Agent, CreatedAgent, CreateReport, Placed, Session
-from swarm.engine import budgets, hiding, launch, post_boxes, setup, steps, transaction
+from swarm.engine import budgets, hiding, launch, parents, post_boxes, setup, steps, transaction
 from swarm.engine.world import new_operation_id
 
 if TYPE_CHECKING:
@@ -574,6 +574,7 @@ def _finish_steps(
         task=wish.task if wish else old.task if old else "",
         workflow=wish.workflow if wish else old.workflow if old else "",
         beside=wish.beside if wish else old.beside if old else "",
+        parent=old.parent if old else parents.starter(world),
     )
     yield steps.WriteRecord(operation, codec.session_to_bytes(session).decode("ascii"))
 

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from swarm.domain import nudges, typed
+from swarm.domain.addressing import USER
 from swarm.domain.errors import InboxNotFound, MessageNotFound, PaneBusy, SwarmError, UsageProblem
 from swarm.domain.message import DROP, POSTMASTER, Message
 from swarm.domain.status import State
@@ -46,6 +47,7 @@ _MOST = 200
 _NAMED = 10
 #: While somebody has messages in hand, and is expected to come for the next ones by himself.
 _IN_HAND_MS = 30_000
+_PRINTS = "it is in print mode and is not told of messages"
 _SEEN_WITHIN, _LOOK_EVERY = 1.0, 0.03
 #: How often Enter is pressed while the line still stands there, and for how long it may.
 _ENTERS, _TAKEN_WITHIN = 3, 1.0
@@ -81,8 +83,12 @@ class _Nudge:
         if waiting and self._is_in_hand():
             self._remember(up_ms() + _IN_HAND_MS)
             return "it has messages in hand"
+        facts = self._world.processes.facts(self._run)
+        if facts.alive and facts.prints:
+            return self._leave_alone(waiting, deaf=facts.deaf)
         again, words = self._announce(waiting)
-        self._tell_senders(waiting, words)
+        hopeless = self._memory.hopeless(up_ms(), self._pause_ms)
+        self._tell_senders(waiting, {one: self._why(one, words) for one in hopeless})
         later = self._memory.next()
         self._remember(max(again, later) if again and later else again or later)
         return words
@@ -93,12 +99,26 @@ class _Nudge:
             stored = self._bus.peek(self._address, _MOST)
         except InboxNotFound:
             return {}
-        found: dict[str, Stored | None] = {one.message.id: one for one in stored if one.state == "queued"}
+        claimed = {one.message.id for one in stored if one.state == "claimed"}
+        if claimed:  # a claim that is over is nobody's; looked at twice, as it may just have been settled
+            claimed -= {message.id for claim in self._bus.claims(self._address) for message in claim.messages}
+            stored = self._bus.peek(self._address, _MOST)
+        found: dict[str, Stored | None] = {
+            one.message.id: one for one in stored if one.state == "queued" or one.message.id in claimed
+        }
         found.update((f"file {name}", None) for name in dropped(self._inbox)[: _MOST - len(found)])
         return found
 
     def _is_in_hand(self) -> bool:
         return bool(self._bus.claims(self._address))
+
+    def _leave_alone(self, waiting: dict[str, Stored | None], *, deaf: bool) -> str:
+        """Type nothing into a program in print mode; where no hook of its own delivers, the senders hear so now."""
+        which = [one for one, note in self._memory.notes.items() if deaf and not note.told]
+        self._tell_senders(waiting, dict.fromkeys(which, f"not typed: {_PRINTS}"))
+        told = all(self._memory.notes[one].told for one in which)
+        self._remember(0 if told else up_ms() + _IN_HAND_MS)
+        return _PRINTS
 
     # --- announce -------------------------------------------------------------------------------
 
@@ -200,12 +220,13 @@ class _Nudge:
 
     # --- tell and remember ------------------------------------------------------------------------
 
-    def _tell_senders(self, waiting: dict[str, Stored | None], words: str) -> None:
+    def _tell_senders(self, waiting: dict[str, Stored | None], reasons: dict[str, str]) -> None:
+        """Tell who sent messages why the agent does not read them: a reason for each message by its id."""
         several: dict[tuple[str, str], list[str]] = {}
-        for one in self._memory.hopeless(up_ms(), self._pause_ms):
+        for one, why in reasons.items():
             stored = waiting[one]
             sender = stored.message.sender if stored else DROP
-            several.setdefault((sender, self._why(one, words)), []).append(one)
+            several.setdefault((sender, why), []).append(one)
         for (_, why), ids in several.items():
             messages = [stored.message for one in ids if (stored := waiting[one])]
             if not messages or tell_sender(self._bus, messages, self._address, why):
@@ -247,12 +268,22 @@ def tell_sender(bus: FileBus, messages: Sequence[Message], address: str, why: st
         in_reply_to=message.id,
     )
     try:
-        bus.send(notice)
-    except InboxNotFound:
-        return True
+        with suppress(InboxNotFound):  # the sender is gone
+            _send(bus, notice)
     except SwarmError:
         return False
     return True
+
+
+def _send(bus: FileBus, message: Message) -> None:
+    """Send a message; a user who never had one has no inbox yet."""
+    try:
+        bus.send(message)
+    except InboxNotFound:
+        if message.to != USER:
+            raise
+        bus.declare(USER)
+        bus.send(message)
 
 
 def _notice(messages: Sequence[Message], address: str, why: str) -> str:
@@ -293,6 +324,12 @@ def type_into(world: World, typist: Typist, session: Session, agent: Agent, text
         UsageProblem: there is nothing to type.
         AgentNotRunning, PaneBusy: nothing was typed.
     """
+    facts = world.processes.facts(world.layout.run_folder(session.name, agent.name))
+    if facts.alive and facts.prints:
+        raise PaneBusy(
+            f"cannot type into {agent.name} of {session.name}: it is in print mode and reads nothing from its pane",
+            hint=f"wait for its end: swarm status {session.name}",
+        )
     plain = typed.clean(text.replace("\r\n", "\n")).rstrip("\n")
     if not plain and not enter:
         raise UsageProblem(f"cannot type into {agent.name}: the text is empty")

@@ -1,4 +1,6 @@
-"""An agent's end, with its cause, reaches the user's inbox: once for each run, whoever notices it.
+"""An agent's end, with its cause, reaches the user's inbox and its parent's: once for each run, whoever notices it.
+
+The parent is the agent that started its session.  In its queue, else in the user's, the end also is an event.
 
 Mostly that is the process that labels the panes, which the agent's supervisor starts when it has written
 down how the program ended.  Was the supervisor killed, too, the next command that changes something tells it.
@@ -6,26 +8,30 @@ down how the program ended.  Was the supervisor killed, too, the next command th
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import closing, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from swarm.domain.errors import InboxNotFound, SwarmError
+from swarm.domain import agent_events
+from swarm.domain.addressing import USER
+from swarm.domain.errors import SwarmError
 from swarm.domain.message import POSTMASTER, Message
-from swarm.domain.status import PaneFacts, conclude
-from swarm.engine import overdue
-from swarm.engine.inboxes import bus_of
+from swarm.domain.status import PaneFacts, State, conclude
+from swarm.engine import events, overdue, parents
+from swarm.engine.inboxes import bus_of, post_own
 from swarm.pane import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from swarm.domain.agent_events import AgentEvent
     from swarm.domain.model import Agent, Session
     from swarm.domain.status import ProgramFacts, Status
     from swarm.engine.world import World
 
 ENDED = "agent-ended"
+_STATUS = {State.DONE: agent_events.SUCCESS, State.STOPPED: agent_events.STOPPED}
 
 
 def tell(world: World, sessions: Iterable[Session] | None = None) -> int:
@@ -42,7 +48,8 @@ def tell(world: World, sessions: Iterable[Session] | None = None) -> int:
     with suppress(SwarmError, OSError):
         for session in world.sessions.all() if sessions is None else sessions:
             for agent in session.agents:
-                count += bool(agent.program) and _tell_of(world, session, agent)
+                with suppress(SwarmError, OSError):  # one that cannot be told now keeps no other from being told
+                    count += bool(agent.program) and _tell_of(world, session, agent)
     return count
 
 
@@ -55,7 +62,13 @@ def _tell_of(world: World, session: Session, agent: Agent) -> bool:
     if not facts.pid or facts.alive or facts.supervised or _is_told(run, name):
         return False
     status = conclude(agent.program, facts, PaneFacts())
-    _send(world, _message(session, agent, status, name))
+    message = _message(session, agent, status, name)
+    with closing(bus_of(world)) as bus:
+        post_own(bus, message)
+        parent = parents.living(world, session)
+        if parent is not None:
+            post_own(bus, message._replace(to=parent.address, generation=parent.generation))
+    events.put(world, parent, *_events(session, agent, facts, status, name))
     files.write(str(run), files.TOLD, {"id": name})
     return True
 
@@ -73,7 +86,7 @@ def _is_told(run: Path, name: str) -> bool:
 def _message(session: Session, agent: Agent, status: Status, name: str) -> Message:
     who = f"{agent.name}@{session.name}"
     return Message(
-        to="user",
+        to=USER,
         sender=POSTMASTER,
         type=ENDED,
         id=name,
@@ -89,12 +102,11 @@ def _message(session: Session, agent: Agent, status: Status, name: str) -> Messa
     )
 
 
-def _send(world: World, message: Message) -> None:
-    bus = bus_of(world)
-    try:
-        bus.send(message)
-    except InboxNotFound:
-        bus.declare(message.to)
-        bus.send(message)
-    finally:
-        bus.close()
+def _events(session: Session, agent: Agent, facts: ProgramFacts, status: Status, name: str) -> Iterator[AgentEvent]:
+    who = (agent.name, session.name)
+    if facts.exit_cause == "budget":
+        kind, reached = agent_events.BUDGET_REACHED, agent_events.REACHED
+        yield events.event(kind, *who, reached, status.detail, name=f"budget.{name}", time_ms=status.since_ms)
+    result = _STATUS.get(status.state, agent_events.FAILURE)
+    kind = agent_events.WORKER_COMPLETE
+    yield events.event(kind, *who, result, status.detail, name=name, time_ms=status.since_ms)

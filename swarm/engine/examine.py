@@ -37,6 +37,7 @@ class Target:
         keep, aside: files that are saved as git objects, or moved into the salvage.
         dropped: what can be made again and is not saved.
         untouched: files as swarm placed them; saved along, but nobody's work.
+        again: files as the setup left them, and not saved: too large, or of a kind that can be made again.
     """
 
     session: Session
@@ -50,6 +51,7 @@ class Target:
     aside: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     untouched: tuple[str, ...] = ()
+    again: frozenset[str] = frozenset()
     risks: tuple[Risk, ...] = ()
 
 
@@ -88,6 +90,7 @@ def _examine(world: World, session: Session, agent: Agent, tree: Path, living: t
         aside=sorted_out.aside,
         dropped=sorted_out.dropped,
         untouched=sorted_out.untouched,
+        again=given.difference(sorted_out.untouched),
         risks=risks,
     )
 
@@ -208,7 +211,8 @@ def _worth_saving(world: World, tree: Path, given: AbstractSet[str]) -> set[str]
     rules = world.settings.cleanup
     sizes = world.trees.sizes(tree, given)
     small = {path for path, size in sizes.items() if size <= rules.ignored_file_limit and _git_can_name(path)}
-    return {path for path in small if not _is_bulk(path, rules.bulk)}
+    links = setup_notes.links_among(small, world.layout.root, tree)
+    return {path for path in small if path in links or not _is_bulk(path, rules.bulk)}
 
 
 def _digest(path: Path) -> str:

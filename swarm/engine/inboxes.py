@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swarm.domain.errors import InboxNotFound
 from swarm.domain.names import tail
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from swarm.domain.message import Message
     from swarm.engine.world import World
     from swarm.store.bus import FileBus
 
@@ -23,3 +25,18 @@ def bus_of(world: World) -> FileBus:
 def inbox_folder(world: World, session: str, agent: str) -> Path:
     """Return where an agent's messages come in."""
     return world.layout.state / "messages" / "inbox" / tail(agent, session)
+
+
+def events_folder(world: World, session: str, agent: str) -> Path:
+    """Return where the events wait of what an agent started."""
+    return world.layout.state / "messages" / "events" / tail(agent, session)
+
+
+def post_own(bus: FileBus, *messages: Message) -> None:
+    """Send messages of swarm's own; a box that is not there is made. Each has an id, so that sent twice it is one."""
+    for message in messages:
+        try:
+            bus.send(message)
+        except InboxNotFound:
+            bus.declare(message.to, generation=message.generation)
+            bus.send(message)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
-from swarm.domain.errors import ConfigProblem, SwarmError
+from swarm.domain.errors import ConfigProblem, SwarmError, UsageProblem
 from swarm.domain.panes import Launch, PanePlan
 from swarm.domain.role_fields import Env, RoleOptions, plain
 from swarm.domain.settings import describe
@@ -105,6 +105,7 @@ class PrepareRun(Step):
     Attributes:
         role_text, task: what the agent is told.
         resume: take up the conversation of an earlier start.
+        anew: its folder is there from an earlier start, but its conversation is not taken up.
         options: what else the role's file says, as `role_fields.plain` gives it.
     """
 
@@ -115,6 +116,7 @@ class PrepareRun(Step):
     task: str
     resume: bool
     options: dict[str, Any] = field(default_factory=dict)
+    anew: bool = False
 
     def do(self, world: World) -> None:
         folder = world.layout.run_folder(self.session, str(self.agent["name"]))
@@ -139,7 +141,7 @@ class PrepareRun(Step):
             task_file=folder / "task.md",
             task=self.task,
             conversation=str(self.agent["conversation"]),
-            resume=self.resume,
+            resume=self.resume and not self.anew,
             executable=world.programs.find(str(self.agent["program"]), command, world.environ),
             options=options,
             main=world.layout.root,
@@ -173,21 +175,27 @@ class PrepareRun(Step):
             "from_pane": [one for one in _FROM_PANE if not options.env.drops(one) and one not in options.env.set],
             "label": [sys.executable, "-P", "-m", "swarm", "-C", str(world.layout.root), "_label"],
             "label_env": {key: value for key, value in world.environ.items() if key in _LABEL_ENV | _SETTINGS},
-            "screen": program.screens() is not None,
+            "screen": program.screens() is not None and not made.prints,
+            "prints": made.prints,
+            "deaf": made.deaf,
             "stamp": stamp_of(self.session, name, world.layout.root),
-            "heartbeat": plain(options.heartbeat, whole=True),
+            "heartbeat": None if made.prints else plain(options.heartbeat, whole=True),
             "mail": self._mail(world, made),
             "budget": budgets.spec(world, name, self.session, options, source),
         }
 
     def _mail(self, world: World, made: LaunchSpec) -> dict[str, Any]:
-        """Return how the supervisor tells the agent of its messages; a program that looks for itself is left alone."""
+        """Return how the supervisor tells the agent of its messages; a program that looks for itself is left alone.
+
+        In print mode nothing is typed: hooks deliver at the end of the turn, and without any the sender is told.
+        """
         name = str(self.agent["name"])
         command = [sys.executable, "-P", "-m", "swarm", "-C", str(world.layout.root), "_nudge", name, self.session]
+        alone = made.pulls or (made.prints and made.awaits) or world.settings.agents.nudge == "never"
         return {
             "inbox": str(inbox_folder(world, self.session, name)),
             "address": f"{name}@{self.session}",
-            "nudge": [] if made.pulls or world.settings.agents.nudge == "never" else command,
+            "nudge": [] if alone else command,
             "send": [*command, "--heartbeat"],
             "pause": world.settings.agents.nudge_pause,
             "shell": self.agent["program"] == "shell",
@@ -205,7 +213,8 @@ class PrepareRun(Step):
                     fsio.remove_empty(parent)
 
     def say(self) -> str:
-        return f"write down what {self.agent['name']} is told"
+        how = ", to do its task and end (print mode)" if self.options.get("print") else ""
+        return f"write down what {self.agent['name']} is told{how}"
 
 
 def _bytes(text: str) -> bytes:
@@ -420,6 +429,7 @@ class Wish:
         workflow: which kind of work it is.
         beside: the agent in whose window the panes are opened; empty: windows of their own.
         named: the user named the program, so what a role names does not count.
+        print_mode: all of them do the task and end, whatever their roles say.
     """
 
     program: str
@@ -428,6 +438,7 @@ class Wish:
     workflow: str = ""
     beside: str = ""
     named: bool = True
+    print_mode: bool = False
 
     def of(self, role: Role | None) -> Wish:
         """Return the wish for an agent of this role, which may name a program of its own."""
@@ -456,11 +467,42 @@ def refusals(world: World, wish: Wish, role: Role | None) -> Iterator[SwarmError
         return  # ``problems`` tells it, with all the others
     yield from program.check(options, environ_of(world, options.env))
     yield from telemetry.problems(world, options)
+    yield from _print_refusals(program, wish, role)
+
+
+def _print_refusals(program: AgentProgram, wish: Wish, role: Role | None) -> Iterator[SwarmError]:
+    """Say why an agent could not be started in print mode, if it is to be."""
+    by_role = role is not None and role.options.print
+    if wish.print_mode and not program.prints:
+        yield UsageProblem(
+            f"cannot start {_called(program, wish)} in print mode: it has none, and would not end by itself",
+            hint="leave out --print, or take a program that can: --agent claude, codex, gemini, opencode or demo",
+        )
+    elif (wish.print_mode or by_role) and program.prints and not wish.task.strip():
+        whose = f" {role.name}" if role is not None else ""
+        yield UsageProblem(
+            f"cannot start{whose} in print mode without a task: it does one task and ends",
+            hint="say what to do: swarm start … --task TEXT" + (", or take `print` out of the role" if by_role else ""),
+        )
+
+
+def _called(program: AgentProgram, wish: Wish) -> str:
+    """Return what people call the program of a wish."""
+    return f"the command {wish.command[0]}" if wish.command else program.name
 
 
 def equipped(agent: Agent, wish: Wish, conversation: str) -> Agent:
     """Return the agent's record with its program."""
-    return replace(agent, program=wish.program, command=wish.command, conversation=conversation)
+    return replace(
+        agent, program=wish.program, command=wish.command, conversation=conversation, print_mode=wish.print_mode
+    )
+
+
+def options_for(world: World, agent: Agent, role: Role | None) -> RoleOptions:
+    """Return what holds for an agent: what its role says, and the print mode that was asked for at its start."""
+    options = role.options if role else RoleOptions()
+    can = world.programs.get(agent.program, agent.command).prints
+    return replace(options, print=can and (options.print or agent.print_mode))
 
 
 def warnings(agents: Sequence[tuple[Agent, Role | None]]) -> tuple[str, ...]:
@@ -471,9 +513,13 @@ def warnings(agents: Sequence[tuple[Agent, Role | None]]) -> tuple[str, ...]:
         f"{note.key} of role {role.name} {note.text}"
         for agent, role in agents
         if role is not None and agent.program
-        for note in role_effects.notes(role.options, (agent.program,))
+        for note in role_effects.notes(_asked_of(agent, role), (agent.program,))
     )
     return tuple(dict.fromkeys(found))
+
+
+def _asked_of(agent: Agent, role: Role) -> RoleOptions:
+    return replace(role.options, print=role.options.print or agent.print_mode)
 
 
 def start_steps(
@@ -484,12 +530,15 @@ def start_steps(
     task: str,
     *,
     resume: bool,
+    anew: bool = False,
     beside: str = "",
 ) -> Iterator[Step]:
     """Give the steps that open the panes of some agents.
 
     Args:
         agents: each with its role.
+        resume: they were started before, and take up their conversations.
+        anew: those in print mode do their task anew instead.
         beside: the agent in whose window the panes are to be.
     """
     from swarm.domain.codec import agent_to_dict
@@ -497,8 +546,9 @@ def start_steps(
     root = world.layout.root
     for agent, role in agents:
         tree = str(root / agent.worktree)
-        text, options = (role.instructions, plain(role.options)) if role else ("", {})
-        yield PrepareRun(operation, session, agent_to_dict(agent), tree, text, task, resume, options)
+        text, options = role.instructions if role else "", options_for(world, agent, role)
+        fresh = anew and options.print
+        yield PrepareRun(operation, session, agent_to_dict(agent), tree, text, task, resume, plain(options), fresh)
     yield from _introductions(world, operation, agents)
     pairs = tuple((agent.name, str(root / agent.worktree)) for agent, _ in agents)
     yield LockRunning(operation, session, pairs)

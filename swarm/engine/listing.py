@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from swarm.domain import names
-from swarm.domain.errors import Ambiguous, GitFailed, SessionNotFound, WorktreeNotFound
+from swarm.domain.errors import Ambiguous, GitFailed, WorktreeNotFound
 from swarm.domain.model import WorktreeDetails, WorktreeInfo
 from swarm.engine import examine
 from swarm.engine.cleanup import landing_place
+from swarm.engine.world import no_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +36,7 @@ def worktrees(
         wanted = names.check_session(session).casefold()
         sessions = tuple(one for one in sessions if one.name.casefold() == wanted)
         if not sessions:
-            raise SessionNotFound(f"there is no session {session}")
+            raise no_session(world, session)
     pairs = [(one, agent) for one in sessions for agent in one.agents]
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # each look waits for a git of its own
         found = list(pool.map(lambda pair: _recorded(world, pair[0], pair[1], listed, look=look), pairs))
@@ -108,7 +109,7 @@ def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, 
     if session is not None:
         one = world.sessions.get(names.check_session(session))
         if one is None:
-            raise SessionNotFound(f"there is no session {session}")
+            raise no_session(world, session)
         found = one.agent(agent)
         if found is None:
             raise WorktreeNotFound(f"session {one.name} has no agent {agent}", hint=_who(one.agents))
@@ -119,15 +120,22 @@ def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, 
     if not hits:
         hits = [(one, a) for one in world.sessions.all() for a in one.agents if a.role.casefold() == agent.casefold()]
     if not hits:
-        raise WorktreeNotFound(
-            f"there is no agent {agent}", hint=_who([a for s in world.sessions.all() for a in s.agents])
-        )
+        raise _no_agent(agent, world.sessions.all())
     if len(hits) > 1:
         ways = ", ".join(f"{a.name}@{s.name}" for s, a in hits)
         raise Ambiguous(
             f"{agent} could be {ways}", hint=f"write one of them, such as {hits[0][1].name}@{hits[0][0].name}"
         )
     return hits[0]
+
+
+def _no_agent(name: str, sessions: Sequence[Session]) -> WorktreeNotFound:
+    """Return what is to be raised; whoever has named a session is told who is in it."""
+    for one in sessions:
+        if one.name.casefold() == name.casefold():
+            agents = ", ".join(f"{agent.name}@{one.name}" for agent in one.agents[:_MOST_NAMED])
+            return WorktreeNotFound(f"there is no agent {name}", hint=f"{one.name} is a session; in it are: {agents}")
+    return WorktreeNotFound(f"there is no agent {name}", hint=_who([a for one in sessions for a in one.agents]))
 
 
 def _who(agents: Sequence[Agent]) -> str | None:
@@ -152,4 +160,5 @@ def details(world: World, session: Session, agent: Agent) -> WorktreeDetails:
         risks=target.risks,
         landed=world.trees.landed(head, agent.base, landing_place(world, session)) if known else "",
         placed=tuple(placed.path for placed in agent.placed),
+        parent=session.parent.address if session.parent else "",
     )

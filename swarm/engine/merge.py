@@ -25,7 +25,6 @@ from swarm.domain.errors import (
     MergeBlocked,
     MergeConflict,
     NotCommitted,
-    SessionNotFound,
     SwarmError,
     TargetNotFound,
     UsageProblem,
@@ -46,7 +45,7 @@ from swarm.domain.model import AgentRisks, Risk, RiskKind
 from swarm.engine import transaction
 from swarm.engine.conflicts import base_of, branch_tip
 from swarm.engine.examine import examine_all
-from swarm.engine.world import new_operation_id
+from swarm.engine.world import new_operation_id, no_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -170,7 +169,7 @@ def _plan(world: World, box: Quarantine, request: Request, *, sign: bool) -> _Pl
 def _choose(world: World, request: Request) -> tuple[Session, tuple[Agent, ...]]:
     session = world.sessions.get(request.session)
     if session is None:
-        raise SessionNotFound(f"there is no session {request.session}")
+        raise no_session(world, request.session)
     if request.agent is None:
         return session, session.agents
     agent = session.agent(request.agent)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from swarm.domain.bus import Claim, Depth, Pruned, Receipt, Stored, Trace
+    from swarm.domain.bus import Claim, Depth, Pruned, PrunedAttachments, Receipt, Stored, Trace
     from swarm.domain.errors import SwarmError
     from swarm.domain.settings import Settings
     from swarm.engine.overdue import Reply
@@ -169,6 +169,15 @@ class Post:
         member = addressing.one(name, self.members(), self.me().member)
         return USER if member is None else member.address
 
+    def addresses(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the addresses of all who are to be waited for, each once; ``all@feature-x`` means several.
+
+        Raises:
+            AgentNotFound, SessionNotFound, Ambiguous: there is none, or several.
+        """
+        meant = addressing.resolve(names, self.members(), self.me().member, "cannot wait")
+        return tuple(USER if member is None else member.address for member in meant)
+
     # --- send -----------------------------------------------------------------------------------
 
     def send(  # noqa: PLR0913  # what a message is made of
@@ -265,7 +274,8 @@ class Post:
 
     def _in_question(self, words: Sequence[str], me: Sender) -> tuple[Member, ...]:
         """Return the agents that the words may mean; an agent that writes to its own session needs no other record."""
-        if all(word in (USER, addressing.PARENT) for word in words):
+        plainly_user = (USER,) if me.member is not None and me.member.parent else (USER, addressing.PARENT)
+        if all(word in plainly_user for word in words):
             return ()
         if me.member is None or any("@" in word for word in words):
             return self.members()
@@ -325,7 +335,13 @@ class Post:
     # --- take and settle ------------------------------------------------------------------------
 
     def take(
-        self, name: str | None = None, *, wait: float = 0.0, limit: int = 100, lease: float | None = None
+        self,
+        name: str | None = None,
+        *,
+        wait: float = 0.0,
+        limit: int = 100,
+        lease: float | None = None,
+        hold: bool = True,
     ) -> Taken | None:
         """Take the next messages of an inbox, one's own by default; they are the taker's until *lease* is over.
 
@@ -334,24 +350,25 @@ class Post:
         Args:
             wait: for how many seconds to wait for the first.
             lease: seconds after which what is not acknowledged goes back.
+            hold: an agent's program holds them while it lives; False: this process does, until it hands them over.
 
         Raises:
             NotForAgents: an agent may only take from its own inbox.
         """
         address = self._mine(name, "take from")
         time = self._lease if lease is None else lease
+        holder = self.holder() if hold else None
         try:
             held = self.bus.claims(address)
             if held:
                 return Taken(held[0], again=True)
-            return self._receive(address, wait, limit, time)
+            return self._receive(address, wait, limit, time, holder)
         except InboxNotFound:
             self._declare(address)
-            return self._receive(address, wait, limit, time)
+            return self._receive(address, wait, limit, time, holder)
 
-    def _receive(self, address: str, wait: float, limit: int, lease: float) -> Taken | None:
+    def _receive(self, address: str, wait: float, limit: int, lease: float, holder: Holder | None) -> Taken | None:
         me = self.me()
-        holder = self.holder()
         until = monotonic() + wait
         while True:
             left, due = until - monotonic(), self._tell_overdue(address)
@@ -384,6 +401,10 @@ class Post:
         if who is None:
             return Holder(proc.boot_id(), 0, 0)
         return Holder(who.boot, who.program_pid, who.program_start)
+
+    def hand_over(self, claim: Claim, lease: float) -> None:
+        """Let a claim depend on the life of the agent's program, and no longer on that of this process."""
+        self.bus.extend(claim, lease, self.holder())
 
     def seen(self, taken: Taken, evidence: str) -> None:
         """Write down that what was taken has entered its reader's turn, and how one knows."""
@@ -528,11 +549,25 @@ class Post:
         from swarm.engine import post_kept
 
         keep = post_kept.rule(self.settings, older_than_ms)
-        if name is not None or self.me().who is not None:
-            boxes: tuple[str, ...] = (self._mine(name, "remove messages of"),)
-        else:
-            boxes = self.bus.addresses()
-        return post_kept.prune(self.bus, boxes, keep, dry_run=dry_run)
+        return post_kept.prune(self.bus, self._prunable(name), keep, dry_run=dry_run)
+
+    def prune_attachments(
+        self, name: str | None = None, *, older_than_ms: int | None = None, dry_run: bool = False
+    ) -> PrunedAttachments:
+        """Remove the attachments that no message of anybody refers to any longer; to be called after ``prune``.
+
+        Args:
+            name, older_than_ms, dry_run: as for ``prune``; they say what would have been removed by it.
+        """
+        from swarm.engine import post_kept
+
+        keep = post_kept.rule(self.settings, older_than_ms)
+        return post_kept.prune_attachments(self.bus, self._prunable(name), keep, dry_run=dry_run)
+
+    def _prunable(self, name: str | None) -> tuple[str, ...]:
+        if name is None and self.me().who is None:
+            return self.bus.addresses()
+        return (box_of(self._mine(name, "remove messages of")),)
 
     def thread(self, message_id: str) -> tuple[Stored, ...]:
         """Return the messages that belong together with one of them, oldest first, one for each recipient."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from swarm import fsio
 from swarm.domain.errors import SwarmError
-from swarm.engine.inboxes import bus_of, inbox_folder
+from swarm.engine.inboxes import bus_of, events_folder, inbox_folder
 from swarm.engine.steps import Registry, Step
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from swarm.domain.model import Agent, Session
     from swarm.engine.world import World
 
-#: The name of an inbox in a salvage folder.
-SAVED = "inbox"
+#: What an agent has, by its name in a salvage folder.
+_BOXES = {"inbox": inbox_folder, "events": events_folder}
 _AT_ONCE = 16
 
 
@@ -52,29 +52,40 @@ def _declare(world: World, address: str, generation: str) -> None:
 
 
 def retire(world: World, session: Session, agent: Agent, salvage: Path, trash: Path, *, discard: bool) -> None:
-    """Take the inbox of an agent that goes away: into its salvage, or, with nothing in it, into the trash.
+    """Take the inbox and the events of an agent that goes away: into its salvage, or, with nothing in them, the trash.
 
-    Done again after a crash it finds the inbox moved, and does nothing.  One that others write to at this very
-    moment takes what they write along.
+    Done again after a crash it finds them moved, and does nothing.  What others write to at this very moment takes
+    what they write along.
     """
-    folder = inbox_folder(world, session.name, agent.name)
-    if not folder.is_dir():
-        return
-    if discard or _is_bare(folder):
-        fsio.rename_if_there(folder, trash / f"{folder.name}.inbox")
-        return
-    target = salvage / SAVED
+    for kind, folder_of in _BOXES.items():
+        folder = folder_of(world, session.name, agent.name)
+        if not folder.is_dir():
+            continue
+        if discard or _is_bare(folder):
+            fsio.rename_if_there(folder, trash / f"{folder.name}.{kind}")
+        else:
+            _save(world, folder, salvage, kind)
+
+
+def _save(world: World, folder: Path, salvage: Path, kind: str) -> None:
+    target = salvage / kind
     if fsio.exists(target):  # a message came after an earlier try
-        target = salvage / f"{SAVED}.{world.host.now_ns()}"
+        target = salvage / f"{kind}.{world.host.now_ns()}"
     fsio.make_private_dir(salvage.parent.parent.parent)
     for part in (salvage.parent.parent, salvage.parent, salvage):
         fsio.make_private_dir(part)
-    fsio.rename_if_there(folder, target)
+    _move(world, folder, target)
+
+
+def _move(world: World, folder: Path, target: Path) -> None:
+    """Move a box; not while somebody looks which attachments are still referred to, and might miss it."""
+    with bus_of(world).attachments_stay():
+        fsio.rename_if_there(folder, target)
 
 
 @dataclass(frozen=True, slots=True)
 class BringInboxBack(Step):
-    """Put the saved inbox of an agent in its place; a new one that is there already stays."""
+    """Put the saved inbox, or events, of an agent in its place; a new one that is there already stays."""
 
     saved: str
     folder: str
@@ -84,12 +95,12 @@ class BringInboxBack(Step):
         if not fsio.exists(folder) and saved.is_dir():
             fsio.make_private_dir(folder.parent.parent)
             fsio.make_private_dir(folder.parent)
-            fsio.rename_if_there(saved, folder)
+            _move(world, saved, folder)
 
     def undo_files(self, world: World) -> None:
         # It was saved when this was planned: if it is not there now, what stands in its place is it.
         if Path(self.saved).parent.is_dir() and not fsio.exists(Path(self.saved)):
-            fsio.rename_if_there(Path(self.folder), Path(self.saved))
+            _move(world, Path(self.folder), Path(self.saved))
 
     def say(self) -> str:
         return f"bring back the messages of {Path(self.folder).name}"
@@ -99,10 +110,11 @@ Registry.known[BringInboxBack.__name__] = BringInboxBack
 
 
 def steps_back(world: World, operation: str, session: str, agent: str, salvage: Path) -> Iterator[Step]:
-    """Give the step that brings an agent's messages back, if some were saved with it."""
-    saved = salvage / SAVED
-    if saved.is_dir():
-        yield BringInboxBack(operation, str(saved), str(inbox_folder(world, session, agent)))
+    """Give the steps that bring an agent's messages and events back, if some were saved with it."""
+    for kind, folder_of in _BOXES.items():
+        saved = salvage / kind
+        if saved.is_dir():
+            yield BringInboxBack(operation, str(saved), str(folder_of(world, session, agent)))
 
 
 def _is_bare(folder: Path) -> bool:

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from swarm.domain.bus import Keep, Pruned, Stored
+    from swarm.domain.bus import Keep, Pruned, PrunedAttachments, Stored
     from swarm.domain.errors import SwarmError
     from swarm.domain.settings import Settings
     from swarm.store.bus import FileBus
@@ -40,6 +40,12 @@ def rule(settings: Callable[[], Settings], older_than_ms: int | None) -> Keep:
     from swarm.engine.post_rules import keep_of
 
     return keep_of(settings()) if older_than_ms is None else Keep(older_than_ms)
+
+
+def prune_attachments(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> PrunedAttachments:
+    """Remove the attachments that no message refers to any longer, when these boxes have been pruned."""
+    there = set(bus.addresses())
+    return bus.prune_attachments(keep, dry_run=dry_run, after=[one for one in boxes if one in there])
 
 
 def prune(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> tuple[Pruned, ...]:

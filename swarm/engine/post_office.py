@@ -82,12 +82,21 @@ def members(state: str, sessions: Sequence[str] | None = None) -> tuple[Member, 
         record = read_session(f"{folder}/{session}")
         agents = record.get("agents")
         name = str(record.get("name", session))
+        parent = _parent_in(record)
         for one in agents if isinstance(agents, list) else ():
             if isinstance(one, dict) and isinstance(one.get("name"), str):
                 agent = one["name"]
                 role, program = str(one.get("role", "")), str(one.get("program", ""))
-                found.append(Member(agent, name, role, generation_in(record, agent), program))
+                found.append(Member(agent, name, role, generation_in(record, agent), program, *parent))
     return tuple(found)
+
+
+def _parent_in(record: Mapping[str, object]) -> tuple[str, str]:
+    """Return address and generation of the agent that started a session; empty texts when it was a person."""
+    parent = record.get("parent")
+    if not isinstance(parent, dict):
+        return "", ""
+    return f"{parent.get('agent')}@{parent.get('session')}", str(parent.get("generation"))
 
 
 def whereabouts(state: str, member: Member) -> str:

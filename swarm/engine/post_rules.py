@@ -6,7 +6,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from swarm.domain.bus import Keep
     from swarm.domain.settings import Settings
@@ -26,7 +26,28 @@ def open_bus(folder: str, settings: Callable[[], Settings]) -> FileBus:
         except SwarmError:  # a mistake in the settings is no reason not to send
             return PATIENCE
 
-    return FileBus(folder, keep=lambda: keep_of(settings()), patience=patience)  # type: ignore[arg-type]  # text does
+    return FileBus(
+        folder,  # type: ignore[arg-type]  # text does
+        keep=lambda: keep_of(settings()),
+        patience=patience,
+        saved=lambda: saved_boxes(f"{os.path.dirname(folder)}/salvage"),
+    )
+
+
+def saved_boxes(salvage: str) -> Iterator[str]:
+    """Give whatever in the salvage folder may be a box of an agent that was cleaned up; a restore brings it back."""
+    folders = [salvage]
+    for _ in ("session", "agent", "entry", "box"):
+        folders = [path for folder in folders for path in _folders_in(folder)]
+    yield from folders
+
+
+def _folders_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+    except FileNotFoundError:
+        return []
 
 
 def keep_of(settings: Settings) -> Keep:

@@ -171,6 +171,7 @@ def _tree_steps(world: World, operation: str, wanted: list[Wanted]) -> Iterator[
             placed.setdefault(item.path, []).append(str(one.tree))
     for file in placed:
         yield from hiding.steps_before(world, operation, file)
+    yield from setup.steps_before(world, operation, ((one.entry, one.tree) for one in wanted))
     taken = tuple(admin.name for admin in world.git.admin_dirs())
     for one in wanted:
         yield steps.AddWorktree(operation, str(one.tree), one.head_branch, one.commit, taken, salvaged=True)
@@ -209,4 +210,5 @@ def _session(world: World, operation: str, wanted: list[Wanted]) -> Session:
         task=str(facts.get("task", "")),
         workflow=str(facts.get("workflow", "")),
         beside=str(facts.get("beside", "")),
+        parent=codec.parent_from_dict(facts.get("parent")),
     )

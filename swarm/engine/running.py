@@ -45,13 +45,16 @@ class View:
     def pane(self, session: Session, agent: Agent) -> Pane | None:
         return self._panes.get((session.name, agent.name))
 
+    def facts(self, session: Session, agent: Agent) -> ProgramFacts:
+        return self._world.processes.facts(self._world.layout.run_folder(session.name, agent.name))
+
     def pid(self, session: Session, agent: Agent) -> int:
-        facts = self._world.processes.facts(self._world.layout.run_folder(session.name, agent.name))
+        facts = self.facts(session, agent)
         return facts.pid if facts.alive else 0
 
     def status(self, session: Session, agent: Agent) -> Status:
         pane = self.pane(session, agent)
-        facts = self._world.processes.facts(self._world.layout.run_folder(session.name, agent.name))
+        facts = self.facts(session, agent)
         seen = PaneFacts(
             pane.id if pane else "",
             dead=pane.dead if pane else False,
@@ -62,7 +65,7 @@ class View:
 
     def _screen(self, agent: Agent, facts: ProgramFacts, pane: str) -> Verdict | None:
         """Read the state from the screen of a program that says nothing itself; all of them are looked at at once."""
-        silent = facts.own is None or facts.own.state == State.STARTING
+        silent = (facts.own is None or facts.own.state == State.STARTING) and not facts.prints
         rules = self._world.programs.get(agent.program, agent.command).screens() if facts.alive and silent else None
         if rules is None:
             return None

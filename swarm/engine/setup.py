@@ -8,6 +8,7 @@ everything that was started is ended, and the worktrees go with all that is in t
 
 from __future__ import annotations
 
+import glob
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,13 +114,17 @@ def steps_for(
             links.update(dict.fromkeys(pattern for part in parts for pattern in part.link))
     if not items:
         return
-    # What git ignores in the main checkout it may ignore everywhere; `node_modules/` says nothing of a link.
-    for path in world.preparing.ignored(world.preparing.whole(tuple(links)).paths):
-        if _is_plain_pattern(path):
-            yield hiding.everywhere(world, operation, path)
+    yield from _hide_links(world, operation, world.preparing.whole(tuple(links)).paths)
     yield SetUp(
         operation, session, tuple(items), include, _files_in_words(world, items, include=include) if count else ""
     )
+
+
+def _hide_links(world: World, operation: str, paths: Sequence[str]) -> Iterator[Step]:
+    """What git ignores in the main checkout it may ignore everywhere; `node_modules/` says nothing of a link."""
+    for path in world.preparing.ignored(paths):
+        if _is_plain_pattern(path):
+            yield hiding.everywhere(world, operation, path)
 
 
 def _is_plain_pattern(path: str) -> bool:
@@ -199,6 +204,15 @@ class SetUp(Step):
 Registry.known[SetUp.__name__] = SetUp
 
 
+def steps_before(world: World, operation: str, restored: Iterable[tuple[SalvageEntry, Path]]) -> Iterator[Step]:
+    """Give what hides the links again with which worktrees come back; it comes before they do."""
+    links: dict[str, None] = {}
+    for entry, tree in restored:
+        if notes := entry.manifest.get("setup"):
+            links.update(dict.fromkeys(setup_notes.links_in(notes, world.layout.root, tree)))
+    yield from _hide_links(world, operation, tuple(links))
+
+
 def steps_back(operation: str, restored: Iterable[tuple[SalvageEntry, Path]]) -> Iterator[Step]:
     """Give the steps that a restored worktree takes which had been set up."""
     for entry, tree in restored:
@@ -208,7 +222,7 @@ def steps_back(operation: str, restored: Iterable[tuple[SalvageEntry, Path]]) ->
 
 @dataclass(frozen=True, slots=True)
 class RememberSetup(Step):
-    """Write down again what the setup of a restored worktree had left there, and hide it again.
+    """Write down again what the setup of a restored worktree had left there, copy what was not saved, and hide it.
 
     Attributes:
         notes: as `setup_notes.plain` gave them.
@@ -222,6 +236,8 @@ class RememberSetup(Step):
     def do(self, world: World) -> None:
         """Make the change."""
         setup_notes.give_back(world, self.session, self.agent, self.notes)
+        again = self.notes.get(setup_notes.AGAIN) or ()
+        world.preparing.copy(Path(self.tree), world.preparing.files([glob.escape(one) for one in again]).paths)
         admin = world.git.admin_of(Path(self.tree))
         if admin is not None and fsio.exists(admin.path / "config.worktree"):
             hiding.hide_in(world, Path(self.tree), ())

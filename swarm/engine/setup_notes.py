@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
@@ -10,7 +11,8 @@ from swarm.domain.errors import Environment
 from swarm.domain.prepared import Ended, Notes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from swarm.engine.world import World
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 NOTES, LOG = "setup.json", "setup.log"
 #: What the commands of the last failure printed; their run folder may be gone by then.
 FAILED_LOG = "setup-failed.log"
+#: In the notes of a removed worktree.
+AGAIN = "again"
 _LIMIT = 64 << 20
 
 
@@ -39,6 +43,7 @@ def write(world: World, session: str, agent: str, notes: Notes) -> None:
             "schema": 1,
             "copied": notes.copied,
             "linked": notes.linked,
+            "copies": list(notes.copies),
             "seconds": round(notes.seconds, 3),
             "commands": [
                 {"line": one.line, "outcome": one.outcome, "seconds": round(one.seconds, 3), "tail": list(one.tail)}
@@ -65,6 +70,13 @@ def plain(world: World, session: str, agent: str) -> dict[str, Any] | None:
     return data if isinstance(data, dict) else None
 
 
+def to_save(world: World, session: str, agent: str, again: AbstractSet[str]) -> dict[str, Any] | None:
+    """Return the notes for a restore, with the copies that it must make again: of what is there unchanged, *again*."""
+    found = plain(world, session, agent)
+    copies = found.get("copies") if found else None
+    return {**found, AGAIN: [one for one in copies if one in again]} if found and isinstance(copies, list) else found
+
+
 def read(world: World, session: str, agent: str) -> Notes | None:
     """Return what was done; None where there was nothing to do, or nobody knows any more."""
     data = plain(world, session, agent)
@@ -88,6 +100,29 @@ def read(world: World, session: str, agent: str) -> Notes | None:
 def _ended(data: Any) -> Ended:
     tail = tuple(str(line) for line in data["tail"])
     return Ended(str(data["line"]), str(data["outcome"]), float(data["seconds"]), tail)
+
+
+def links_among(paths: Iterable[str], main: Path, tree: Path) -> frozenset[str]:
+    """Return those paths at which a worktree has the link to the main checkout's own that a setup puts there."""
+    return frozenset(path for path in paths if _readlink(tree / path) == _target(path, main, tree))
+
+
+def links_in(plain: Mapping[str, Any], main: Path, tree: Path) -> tuple[str, ...]:
+    """Return where some notes say that there was such a link."""
+    left = plain.get("left")
+    found = left.items() if isinstance(left, dict) else ()
+    return tuple(path for path, mark in found if mark == f"link {_target(path, main, tree)}")
+
+
+def _target(path: str, main: Path, tree: Path) -> str:
+    return os.path.relpath(main / path, (tree / path).parent)
+
+
+def _readlink(path: Path) -> str:
+    try:
+        return os.readlink(path)  # noqa: PTH115  # as it is written
+    except OSError:
+        return ""
 
 
 def untouched(world: World, session: str, agent: str, tree: Path) -> frozenset[str]:

@@ -46,6 +46,7 @@ class Job:
     began: float = field(default_factory=time.monotonic)
     copied: list[str] = field(default_factory=list)
     linked: list[str] = field(default_factory=list)
+    left_out: set[str] = field(default_factory=set)
     commands: list[Ended] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -127,8 +128,10 @@ def place(world: World, files: Files, job: Job, *, include: bool) -> None:
 def _left_out(job: Job, policy: Policy, found: Selected) -> None:
     if found.lacking:
         job.fail(policy, some(found.lacking, "not in the main checkout: "))
-    if found.problems:
-        job.warnings.append(f"setup of {job.name}: {some(found.problems, 'left out: ')}")
+    fresh = [problem for problem in found.problems if problem not in job.left_out]
+    job.left_out.update(fresh)  # two lists may name the same file
+    if fresh:
+        job.warnings.append(f"setup of {job.name}: {some(fresh, 'left out: ')}")
 
 
 def _is_below(path: str, tops: Sequence[str]) -> bool:
@@ -217,6 +220,7 @@ def notes_of(world: World, job: Job) -> Notes:
     return Notes(
         copied=len(job.copied),
         linked=len(job.linked),
+        copies=tuple(job.copied[:_MOST_NOTED]),
         seconds=time.monotonic() - job.began,
         commands=tuple(job.commands),
         warnings=tuple(job.warnings),

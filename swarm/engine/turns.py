@@ -1,10 +1,11 @@
 """Messages into the turns of a program that has hooks: claimed, put before it, found again, acknowledged.
 
-    claim ─► print, exit 2 (the program wakes, or hears it with the next tool result)
+    claim ─► print ─► hand the claim over ─► exit 2 (the program wakes, or hears it with the next tool result)
       ─► the next hook event: is it in the prompt, or in the program's own record? ─► seen, acknowledged
       ─► not within the time: given back, and delivered again
 
-A claim is held by the program's life.  What was put before an earlier life of the program is looked for in its
+A claim is held by the life of the process that waits, until it has printed what it took; then by the program's.  So
+what is killed in between gives back at once.  What was put before an earlier life of the program is looked for in its
 record, too, before it is delivered again.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +55,7 @@ class Turns:
         self._event = event
         self._lives = lives
         self._record = str(event.get("transcript_path") or "")
+        self._own: Claim | None = None
 
     def next(self) -> str:
         """Wait for messages and return what is to be put before the program; empty when it has ended."""
@@ -67,8 +70,15 @@ class Turns:
         self._settle(time.monotonic() + _SHORT_PATIENCE)
         return self._take(0.0)
 
+    def hand_over(self) -> None:
+        """Let what was printed be in the program's hands; call it before this process ends."""
+        if self._own is not None:
+            with suppress(ClaimLost):
+                self._post.hand_over(self._own, _LEASE)
+
     def _take(self, wait: float) -> str:
-        taken = self._post.take(wait=wait, limit=_MOST, lease=_LEASE)
+        taken = self._post.take(wait=wait, limit=_MOST, lease=_LEASE, hold=False)
+        self._own = taken.claim if taken is not None and not taken.again else None
         fresh = self._without_known(taken.claim) if taken is not None else []
         return self._give(taken.claim.address, fresh) if taken is not None and fresh else ""
 

@@ -38,14 +38,14 @@ class Reached(NamedTuple):
 
 
 def targets(post: Post, names: Sequence[str], until: str) -> tuple[str, ...]:
-    """Return the addresses that names mean; without any, one's own inbox.
+    """Return the addresses that names mean, also of several at once; without any, one's own inbox.
 
     Raises:
         UsageProblem, AgentNotFound, Ambiguous
     """
     if until not in UNTIL:
         raise UsageProblem(f"cannot wait for {until[:40]!a}", hint="one of " + ", ".join(UNTIL))
-    found = tuple(dict.fromkeys(post.address(name) for name in names or (None,)))
+    found = post.addresses(names) if names else (post.address(),)
     if until != MESSAGE and (not names or USER in found):
         raise UsageProblem(f"cannot wait until {until}: name agents", hint=f"swarm wait AGENT@SESSION --until {until}")
     return found

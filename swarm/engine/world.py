@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from swarm.domain.errors import SessionNotFound
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -49,3 +51,10 @@ def new_operation_id() -> str:
         time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         + f"-{time.time_ns() // 1_000_000 % 1000:03d}{secrets.token_hex(4)}"
     )
+
+
+def no_session(world: World, name: str) -> SessionNotFound:
+    """Return what is to be raised; whoever has named an agent is told in which session it is."""
+    meant = [f"{agent.name}@{one.name}" for one in world.sessions.all() if (agent := one.agent(name)) is not None]
+    hint = f"{name} is no session but an agent: {', '.join(meant[:5])}" if meant else None
+    return SessionNotFound(f"there is no session {name}", hint=hint)

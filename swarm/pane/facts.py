@@ -39,6 +39,8 @@ class Process:
         argv0: what was run.
         operation: the operation that launched it.
         ran_ms: for how long programs of the agent had run before.
+        prints: it does its task and ends.
+        deaf: messages cannot reach it meanwhile.
     """
 
     supervisor_pid: int
@@ -50,6 +52,8 @@ class Process:
     argv0: str
     operation: str
     ran_ms: int = 0
+    prints: bool = False
+    deaf: bool = False
 
 
 @dataclass(frozen=True, slots=True)

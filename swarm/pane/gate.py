@@ -54,6 +54,8 @@ class Launch:
         self.label = [_bytes(word) for word in _list(record.get("label") or [])]
         self.label_env = {_bytes(k): _bytes(v) for k, v in _mapping(record.get("label_env") or {}).items()}
         self.screen = bool(record.get("screen"))
+        self.prints = record.get("prints") is True
+        self.deaf = record.get("deaf") is True
         self.mail = Mail(_mapping(record.get("mail") or {}))
         self.heartbeat = Heartbeat(_mapping(record.get("heartbeat") or {}))
         self.budget = _mapping(record.get("budget") or {})

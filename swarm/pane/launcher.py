@@ -20,6 +20,8 @@ UTF-8 with ``surrogateescape``:
     grace         optional: seconds between asking a program to end and killing it; 5
     label         optional: the command that shows the states of all agents and tells of those that ended
     label_env     its environment, and that of the commands below
+    prints        optional: whether it does its task and ends; what is typed into its pane is not for it
+    deaf          optional: whether, then, messages cannot reach it
     mail          optional: {"inbox", "address", "nudge", "send", "pause", "shell"}, see ``gate.Mail``
     heartbeat     optional: {"idle_timeout", "message", "condition"}, see ``gate.Heartbeat``
 

@@ -6,12 +6,17 @@ import posix as os  # most of `os`, and loaded already: `os` itself is a sixth o
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from os import stat_result
     from typing import Any
 
 SCHEMA = 1
+#: What makes a folder a swarm directory.
+MARKER = ".swarm-dir.txt"
+#: The variables that name one.
+NAMING = ("SWARM_DIR", "SWARM_ROOT")
 _LIMIT = 64 << 10
+_MARKER_LIMIT, _MOST_PARTS = 4096, 4
 _REGULAR, _FOLDER, _KIND = 0o100000, 0o040000, 0o170000  # `stat` tells the same
 
 
@@ -44,6 +49,22 @@ def read_bytes(path: str, limit: int) -> bytes:
     if len(data) > limit:
         raise ValueError("it is too large")
     return data
+
+
+def names_good_dir(environ: Mapping[str, str]) -> bool:
+    """Whether the variables that name a swarm directory surely name none that is wrong; else ``dirs`` has to look."""
+    named, root = (environ.get(one, "") for one in NAMING)
+    return not root and (not named or (named[0] == "/" and is_marked(named)))
+
+
+def is_marked(folder: str) -> bool:
+    """Whether a folder is beyond doubt a swarm directory: it has the marker, with a plain version in it."""
+    try:
+        line = read_bytes(f"{folder}/{MARKER}", _MARKER_LIMIT).partition(b"\n")[0]
+    except (OSError, ValueError):
+        return False
+    parts = line[1:].split(b".")
+    return line[:1] == b"v" and len(parts) <= _MOST_PARTS and all(one.isdigit() and len(one) <= 6 for one in parts)
 
 
 def is_folder(info: stat_result) -> bool:

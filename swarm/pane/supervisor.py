@@ -159,6 +159,7 @@ class Supervisor:
             "boot_id": self._boot_id,
             "started_ms": _now_ms(),
             "ran_ms": self._ran_ms,
+            **({"prints": True, "deaf": self._launch.deaf} if self._launch.prints else {}),
             "argv0": os.fsdecode(self._launch.argv[0]),
             "operation": self._launch.operation,
         }

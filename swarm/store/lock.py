@@ -18,13 +18,25 @@ from swarm import fsio
 from swarm.domain.errors import Locked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
+_HINT = "wait for it to end, then try again; or wait for it up to 10 minutes: export SWARM_LOCK_TIMEOUT=600"
+#: Who waits longer than this is told for whom, and again and again: what the other one does changes.
+_SILENT, _TELL_EVERY = 1.0, 0.5
+#: A note takes this much of the file, whatever it says; of its words so much is kept.
+_ROOM, _LONGEST = 4096, 200
+
+
 @contextlib.contextmanager
-def hold(path: Path, *, command: str, timeout: float) -> Iterator[int]:
+def hold(
+    path: Path, *, command: str, timeout: float, waiting: Callable[[str], None] = lambda _text: None
+) -> Iterator[int]:
     """Hold the lock for this block; gives the descriptor to pass on to git.
+
+    Args:
+        waiting: told who holds it, by those who have to wait for long.
 
     Raises:
         Locked: somebody else held it for all of *timeout* seconds.
@@ -33,13 +45,19 @@ def hold(path: Path, *, command: str, timeout: float) -> Iterator[int]:
 
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        deadline = time.monotonic() + timeout
+        now = time.monotonic()
+        deadline, tell_at = now + timeout, now + _SILENT
         while not lock_descriptor(fd, blocking=False):
-            if time.monotonic() >= deadline:
-                raise Locked(f"cannot get the lock of this repository within {timeout:g} s: {_holder(path)}")
+            now = time.monotonic()
+            if now >= deadline:
+                what = f"cannot get the lock of this repository within {timeout:g} s: it is {_holder(path)}"
+                raise Locked(what, hint=_HINT)
+            if now >= tell_at:
+                tell_at = now + _TELL_EVERY
+                waiting(f"waiting for the lock, {_holder(path)}")
             time.sleep(random.uniform(0.005, 0.03))  # noqa: S311  # spread the waiters, no secret
         try:
-            _sign(fd, command)
+            sign(fd, command, clock())
             yield fd
         finally:
             unlock_descriptor(fd)
@@ -47,17 +65,22 @@ def hold(path: Path, *, command: str, timeout: float) -> Iterator[int]:
         os.close(fd)
 
 
-def _sign(fd: int, command: str) -> None:
-    """Write down who holds the lock; a disk without room for that is no reason to stop."""
-    note = {"pid": os.getpid(), "command": command, "since": time.strftime("%H:%M:%S")}
+def clock() -> str:
+    """Return the time of day for people."""
+    return time.strftime("%H:%M:%S")
+
+
+def sign(fd: int, command: str, since: str, doing: str = "") -> None:
+    """Write down who holds the lock, and what it is at; a disk without room for that is no reason to stop."""
+    note = {"pid": os.getpid(), "command": command[:_LONGEST], "since": since, "doing": doing[:_LONGEST]}
     with contextlib.suppress(OSError):
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, json.dumps(note).encode(), 0)
+        os.pwrite(fd, json.dumps(note).encode().ljust(_ROOM), 0)  # in one, so that nobody reads half of two
 
 
 def _holder(path: Path) -> str:
     try:
-        note = json.loads(fsio.read_small(path, 4096))
-        return f"held by `{note['command']}` (pid {note['pid']}) since {note['since']}"
+        note = json.loads(fsio.read_small(path, 2 * _ROOM))
+        doing = f": {note['doing']}" if note.get("doing") else ""
+        return f"held by `{note['command']}` (pid {note['pid']}) since {note['since']}{doing}"
     except (OSError, ValueError, KeyError, TypeError):
         return "held by another swarm command"

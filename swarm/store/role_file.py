@@ -323,6 +323,7 @@ KEYS = {
     "limits": Key(_LIMITS),
     "worktree": Key(_WORKTREE),
     "telemetry": Key(switch),
+    "print": Key(switch, aliases=("print_mode", "headless", "non_interactive")),
 }
 _OPTIONS = frozenset(RoleOptions.__dataclass_fields__)
 _READ = table(KEYS)

@@ -16,6 +16,7 @@ instructions: |
 # command: [my-agent, --flag]   # or any other program
 # model: opus
 # permission_mode: default      # default, acceptEdits, plan, auto, dontAsk, bypassPermissions
+# print: true                   # do the task without a dialog, and end
 # system_prompt: Replaces the program's own prompt.
 # root_dir: services/api        # where in its worktree it works
 # claude_config_dir: ~/.claude-work

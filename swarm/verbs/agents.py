@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from swarm.domain.prepared import Notes
     from swarm.domain.workflow import Workflow
+    from swarm.engine.launch import Wish
 
 from swarm.verbs.sets import Sets, options_of
 
@@ -41,7 +42,7 @@ class Agents(Sets):
         task: str = "",
         program: str | None = None,
         command: str | Sequence[str] = (),
-        workflow: str = "",
+        print_mode: bool = False,
         beside: str = "",
         setup: bool = True,
         dry_run: bool = False,
@@ -54,7 +55,7 @@ class Agents(Sets):
             program: ``claude``, ``codex``, ``gemini``, ``opencode``, ``shell``, ``demo``; default: what the role
                 names, else the setting.
             command: any command instead, as words or as one text with quotes.
-            workflow: remembered with the session.
+            print_mode: each does the task without a dialog, and ends; without it as the roles say.
             beside: an agent, ``name`` or ``name@session``: the panes are opened in its window, as those of workers
                 beside their lead, instead of in windows of their own.
             setup: as for ``create``.
@@ -63,15 +64,42 @@ class Agents(Sets):
         Raises:
             SwarmError: nothing was made and nothing runs; ``Refused`` holds several problems at once.
         """
+        name = names.check_session(session)
+        wish = self._wish(task, program=program, command=command, beside=beside, print_mode=print_mode)
+        return self._start(name, roles, base, wish, setup=setup, dry_run=dry_run)
+
+    def _wish(
+        self,
+        task: str,
+        *,
+        program: str | None = None,
+        command: str | Sequence[str] = (),
+        beside: str = "",
+        print_mode: bool = False,
+        workflow: str = "",
+    ) -> Wish:
+        """Return what is started, and what it is told."""
         from swarm.drivers.agents import COMMAND, read_command
-        from swarm.engine import create
         from swarm.engine.launch import Wish
 
-        name = names.check_session(session)
-        specs = names.expand_roles(roles)
         argv = read_command(command) if isinstance(command, str) and command else tuple(command)
         chosen = COMMAND if argv else program or self.settings.agents.program
-        wish = Wish(chosen, argv, task, workflow, self._address_of_pane(beside), named=bool(argv or program))
+        at = self._address_of_pane(beside)
+        return Wish(chosen, argv, task, workflow, at, named=bool(argv or program), print_mode=print_mode)
+
+    def _start(
+        self,
+        name: str,
+        roles: str | Sequence[str | names.AgentSpec],
+        base: str | None,
+        wish: Wish,
+        *,
+        setup: bool,
+        dry_run: bool,
+    ) -> CreateReport:
+        from swarm.engine import create
+
+        specs = names.expand_roles(roles)
         texts, problems = self._role_texts(specs, wanted=True)
         request = create.Request(name, specs, texts, base, wish, options_of(texts) if setup else None)
         with self._making(f"cannot start session {name}"):
@@ -100,13 +128,13 @@ class Agents(Sets):
         Args:
             kind: name of a workflow, such as ``research``, ``implement``, ``review``, ``full``.
             session: default: a fresh one.
-            how: ``program``, ``command``, ``setup``, ``dry_run`` as for ``start``.
+            how: ``program``, ``command``, ``print_mode``, ``beside``, ``setup``, ``dry_run`` as for ``start``.
         """
         workflow = self.workflow(kind)
-        name = session if session is not None else names.new_session_id()
-        return self.start(
-            name, list(workflow.roles), base=base, task=workflow.tell(goal), workflow=workflow.name, **how
-        )
+        name = names.check_session(session if session is not None else names.new_session_id())
+        setup, dry_run = how.pop("setup", True), how.pop("dry_run", False)
+        wish = self._wish(workflow.tell(goal), workflow=workflow.name, **how)
+        return self._start(name, list(workflow.roles), base, wish, setup=setup, dry_run=dry_run)
 
     def workflow(self, name: str) -> Workflow:
         """Return a workflow by its name or an alias.
@@ -172,7 +200,15 @@ class Agents(Sets):
         return StopReport(tuple(stopped), tuple(survivors))
 
     def resume(self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "") -> ResumeReport:
-        """Start again what does not run: same worktrees, same panes, and where the program can, same conversation."""
+        """Start again what does not run: same worktrees, same panes, and where the program can, same conversation.
+
+        Agents that did their task in print mode are left alone.
+        """
+        return self._resume(sessions, everything=everything, agent=agent)
+
+    def _resume(
+        self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "", anew: bool = False
+    ) -> ResumeReport:
         from swarm.domain.model import ResumeReport, Skipped
         from swarm.engine import agents, budgets
 
@@ -180,16 +216,19 @@ class Agents(Sets):
         started: list[tuple[str, str]] = []
         running: list[tuple[str, str]] = []
         skipped: list[Skipped] = []
+        done: list[tuple[str, str]] = []
         with fsio.os_errors("cannot resume the agents"), self._changing("resume"):
             for session, group in chosen:
                 with_program = [one for one in group if one.program]
                 try:
+                    finished = () if anew else agents.finished(self._world, session, with_program, self.role)
+                    with_program = [one for one in with_program if one not in finished]
                     over = budgets.spent(self._world, session, with_program, self.role)
                     with_program = [one for one in with_program if one not in over]
-                    if not with_program and len(chosen) == 1:
+                    if over and not with_program and len(chosen) == 1:
                         raise_all(f"cannot resume session {session.name}", over.values())
                     skipped += [_left_out(f"{one.name}@{session.name}", problem) for one, problem in over.items()]
-                    names_started = agents.resume(self._world, session, with_program, self.role)
+                    names_started = agents.resume(self._world, session, with_program, self.role, anew=anew)
                 except SwarmError as problem:
                     if len(chosen) == 1:
                         raise
@@ -197,13 +236,14 @@ class Agents(Sets):
                     continue
                 started += [(session.name, name) for name in names_started]
                 running += [(session.name, a.name) for a in with_program if a.name not in names_started]
-        return ResumeReport(tuple(started), tuple(running), tuple(skipped))
+                done += [(session.name, one.name) for one in finished]
+        return ResumeReport(tuple(started), tuple(running), tuple(skipped), tuple(done))
 
     def restart(self, agent: str, session: str | None = None) -> ResumeReport:
-        """Stop one agent if it runs, and start it again."""
+        """Stop one agent if it runs, and start it again; one in print mode does its task anew."""
         found, one = self._find(agent, session)
         self.stop([found.name], agent=one.name)
-        return self.resume([found.name], agent=one.name)
+        return self._resume([found.name], agent=one.name, anew=True)
 
     def peek(self, agent: str, session: str | None = None, *, lines: int = 40) -> list[str]:
         """Return the last lines that an agent's pane shows."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from swarm import dirs, fsio
 from swarm.domain import names
-from swarm.domain.errors import SessionNotFound, SwarmError
+from swarm.domain.errors import SwarmError
 from swarm.domain.layout import Layout
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ class Door:
         with fsio.os_errors("cannot read the sessions"):
             found = self._world.sessions.get(names.check_session(name))
         if found is None:
-            raise SessionNotFound(f"there is no session {name}")
+            from swarm.engine.world import no_session
+
+            raise no_session(self._world, name)
         return found
 
     def history(self) -> tuple[dict[str, Any], ...]:
@@ -159,9 +161,15 @@ class Door:
         from swarm.domain.errors import raise_all
         from swarm.engine import create
 
-        if dry_run or not self.unfinished():
-            look = create.make_plan if dry_run else create.check
-            return look(self._world, request, problems=problems)
+        if dry_run:
+            return create.make_plan(self._world, request, problems=problems)
+        before = self._world.journal.mark()
+        if not self.unfinished():
+            try:
+                return create.check(self._world, request, problems=problems)
+            except SwarmError:
+                if not self.unfinished() and self._world.journal.mark() == before:
+                    raise  # else it may be half of what another one is making; that is looked at again, with the lock
         raise_all(f"cannot create session {request.session}", problems)
         return None
 
@@ -192,12 +200,32 @@ class Door:
 
         layout = self._world.layout
         prepare(self._world)
-        with lock.hold(layout.lock, command=f"swarm {command}", timeout=self.settings.lock.timeout) as fd:
+        name, wait, tell = f"swarm {command}", self.settings.lock.timeout, self._world.progress
+        with lock.hold(layout.lock, command=name, timeout=wait, waiting=tell) as fd, self._telling_others(fd, name):
             self._world.git.bind_lock(fd)
             try:
                 yield
             finally:
                 self._world.git.bind_lock(None)
+
+    @contextlib.contextmanager
+    def _telling_others(self, fd: int, command: str) -> Iterator[None]:
+        """Write down beside the lock what is being done: whoever waits for it is told."""
+        from dataclasses import replace
+
+        from swarm.store import lock
+
+        world, since = self._world, lock.clock()
+
+        def tell(doing: str) -> None:
+            lock.sign(fd, command, since, doing)
+            world.progress(doing)
+
+        self._world = replace(world, progress=tell)
+        try:
+            yield
+        finally:
+            self._world = world
 
     def _role_texts(
         self, specs: Sequence[names.AgentSpec], *, wanted: bool

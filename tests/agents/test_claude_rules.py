@@ -5,6 +5,7 @@ The commands and files are such that the program's own rules do not see them.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -99,6 +100,45 @@ def test_in_print_mode_too_whatever_the_users_own_settings_say(claude: ClaudeLab
         assert done.returncode == 0, (mode, done.stderr)
         assert "All tried." in done.stdout
         check_refused(claude, tree, "the command cannot be understood, and there are rules about commands")
+
+
+def test_the_programs_own_deny_list_holds_without_the_hook(claude: ClaudeLab) -> None:
+    """What swarm writes into its settings is enough for calls that say plainly what they do, in every mode."""
+    tree = prepare(claude)
+    claude.begin("claude", "builder", "begin with nothing")
+    claude.shows("builder", "All done.")
+    settings = json.loads((claude.run("builder") / ".claude" / "settings.json").read_text())
+    assert settings["permissions"]["deny"] == DENY
+    assert "guard.py" in json.dumps(settings["hooks"].pop("PreToolUse"))
+    alone = claude.root.parent / "without-the-hook.json"
+    for mode in ("default", "bypassPermissions", "auto"):
+        (tree / "plain").unlink(missing_ok=True)
+        claude.api.script(
+            f"in mode {mode}",
+            call("Bash", command="touch secret-one", description="x"),
+            call("Write", file_path=str(tree / "vault" / "in.txt"), content="x"),
+            call("Bash", command="touch plain", description="x"),
+            say("All tried."),
+        )
+        alone.write_text(json.dumps(settings))
+        argv = [str(cache() / "bin" / "claude"), "--print", "--settings", str(alone), "--permission-mode", mode]
+        done = subprocess.run(
+            [*argv, "--", f"work in mode {mode} under rules"],
+            cwd=tree,
+            env={**claude.env, "DISABLE_AUTOUPDATER": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert (done.returncode, "All tried." in done.stdout) == (0, True), (mode, done.stderr, done.stdout)
+        assert (tree / "plain").exists(), mode
+        assert not (tree / "secret-one").exists(), mode
+        assert os.listdir(tree / "vault") == ["keep"], mode
+        said = [text for text in claude.api.requests(f"in mode {mode}")[-1].said if "denied" in text]
+        assert len(said) == 2, (mode, said)
+        assert not any("swarm" in text for text in said), said
 
 
 def test_a_role_with_a_rule_that_is_none_is_not_started(claude: ClaudeLab) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.testing.api import Turn, call, hold, say
+from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
     from tests.support.agents import AgentLab
@@ -22,6 +23,12 @@ SHELL: dict[str, Turn] = {
     "gemini": call("run_shell_command", command="touch made", description="make a file"),
     "opencode": call("bash", command="touch made", description="make a file"),
 }
+
+
+def counted(agents: AgentLab) -> tuple[int, int, int, int]:
+    """Return what swarm counts: answers, tokens read, from the cache, written."""
+    total = agents.swarm.usage("fx").total
+    return total.requests, total.input, total.cache_read, total.output
 
 
 def ready(agents: AgentLab, program: str) -> None:
@@ -84,6 +91,56 @@ def test_its_life(agents: AgentLab, program: str) -> None:
     last = agents.api.heard("tell me where you are")
     assert "Green it is." in last.text
     assert "word ANVIL" in last.text
+
+
+@pytest.mark.parametrize("program", ["codex", "gemini", "opencode"])
+def test_in_print_mode_it_does_its_task_and_ends(agents: AgentLab, program: str) -> None:
+    """Nobody is asked: what would be is denied. Its records are counted as those of any other."""
+    ready(agents, program)
+    agents.role("builder", "You are the builder of bridges, word ANVIL.")
+    agents.api.script("paint it green", hold("go", SHELL[program]), say("Green it is."))
+    task = '- paint it green\nand  "well" --format 007 1e3 '
+    agents.swarm.start("fx", "builder", task=task, program=program, print_mode=True)
+
+    asked = agents.api.heard("paint it green")
+    assert "word ANVIL" in asked.text
+    assert any(task.strip() in words for words in asked.said), asked.said
+    found = agents.until("builder", "working")
+    assert "in print mode" in next(one.text for one in found.status.evidence if one.decides)
+    agents.api.open("go")
+
+    done = agents.until("builder", "done")
+    agents.shows("builder", "Green it is.")
+    assert not (done.worktree / "made").exists()
+    assert agents.git("status", "--porcelain", cwd=done.worktree) == ""
+    wait_for(lambda: counted(agents) == agents.api.counted(), "the same count on both sides", 90)
+    wait_for(lambda: any("is done" in one.message.subject for one in agents.swarm.inbox("user")), "the notice", 90)
+
+
+@pytest.mark.parametrize("program", ["codex", "gemini", "opencode"])
+def test_in_print_mode_a_stopped_one_goes_on_and_a_restart_does_it_anew(agents: AgentLab, program: str) -> None:
+    ready(agents, program)
+    agents.role("builder", "You are the builder of bridges, word ANVIL.", print=True)
+    agents.api.script("paint it green", hold("never", say("Not heard.")), say("Gone on."), say("Once more."))
+    agents.begin(program, "builder", "paint it green")
+    agents.api.heard("paint it green")
+
+    agents.swarm.stop(["fx"])
+    agents.until("builder", "stopped")
+    agents.swarm.resume(["fx"])
+
+    agents.until("builder", "done")
+    agents.shows("builder", "Gone on.")
+    last = agents.api.requests()[-1]
+    assert "Go on with it" in last.text
+    assert "paint it green" in last.text
+    assert "word ANVIL" in last.text
+
+    agents.swarm.restart("builder", "fx")
+
+    agents.shows("builder", "Once more.")
+    agents.until("builder", "done")
+    assert "Go on with it" not in agents.api.requests()[-1].text
 
 
 #: How each runs a command of its shell that it need not ask for.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm.domain.message import POSTMASTER, Message
 from swarm.testing.lab import Lab
 
 if TYPE_CHECKING:
@@ -75,6 +76,22 @@ def test_send_look_take_ack(at: Shell) -> None:
     again = at.cli("inbox", "take")
     assert (again.stdout, again.stderr.strip()) == (b"", b"no messages")
     assert "acked" in at.said("inbox", "history")
+
+
+@pytest.mark.parametrize("more", [(), ("--max", "5")], ids=["quick", "full"])
+def test_a_notice_of_swarm_itself_cannot_be_answered(at: Shell, more: tuple[str, ...]) -> None:
+    post = at.swarm.post
+    notice = Message("user", POSTMASTER, "it has ended", type="agent-ended")
+    post.declare(None)
+    post.bus.send(notice)
+    assert b"to answer" not in at.cli("inbox", "take", *more).stderr
+    at.said("inbox", "ack")
+    post.bus.send(notice)
+    asked = at.json("send", "user", "may I?")["data"]["id"]
+
+    hints = at.cli("inbox", "take", *more).stderr.decode()
+
+    assert f"swarm reply {asked} TEXT" in hints
 
 
 @pytest.mark.parametrize("quick", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,3 +48,31 @@ def test_what_is_done_is_removed_and_said_to_be_gone(at: Shell) -> None:
 @pytest.mark.parametrize("words", [["--older-than", "5"], ["nobody"]])
 def test_what_cannot_be_meant_is_refused(at: Shell, words: list[str]) -> None:
     assert at.cli("inbox", "prune", *words).returncode in (2, 3)
+
+
+def test_attachments_go_when_no_message_refers_to_them_any_longer(at: Shell) -> None:
+    """One of a message of the user's, one of an agent that is cleaned up, and one of no message at all."""
+    for to, text in (("user", "to the user"), ("researcher", "to an agent")):
+        at.write({"file.log": text})
+        at.said("send", to, "see there", "--attach", "file.log")
+    at.swarm.post.bus.attach(b"no message")
+    blobs = at.root / ".swarm/messages/blobs"
+
+    def there() -> set[str]:
+        for path in blobs.iterdir():
+            os.utime(path, (5, 5))
+        return {path.read_text() for path in blobs.iterdir()}
+
+    at.swarm.take()
+    at.swarm.ack()
+    at.swarm.cleanup(["fx"], force=True)
+    assert there() == {"to the user", "to an agent", "no message"}
+    planned = at.json("inbox", "prune", "--older-than", "0s", "--dry-run")["data"]
+    done = at.json("inbox", "prune", "--older-than", "0s")["data"]
+    assert done == {**planned, "dry_run": False}
+    assert done["attachments"] == {"files": 2, "bytes": len("to the user") + len("no message")}
+    assert there() == {"to an agent"}, "a restore brings its message back"
+
+    at.swarm.drop_salvage(everything=True)
+    assert at.said("inbox", "prune") == "1 attachment removed (11 bytes)\n"
+    assert there() == set()

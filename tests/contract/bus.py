@@ -176,12 +176,15 @@ class MemoryBus:
         lease: float = 60.0,
         holder: Holder | None = None,
         who: str = "",
+        types: tuple[str, ...] = (),
     ) -> Claim | None:
         box = self._box(address)
+        if box.ordered and types:
+            raise MessageProblem("an inbox has an order")
         self._take_back(box)
         if box.ordered and box.claims:
             return None
-        chosen, dead = self._choose(box, limit)
+        chosen, dead = self._choose(box, limit, types)
         claim = None
         if chosen:
             for item in chosen:
@@ -210,15 +213,12 @@ class MemoryBus:
             held.since,
         )
 
-    def _choose(self, box: _Box, limit: int) -> tuple[list[_Item], list[_Item]]:
+    def _choose(self, box: _Box, limit: int, types: tuple[str, ...]) -> tuple[list[_Item], list[_Item]]:
         chosen: list[_Item] = []
         dead: list[_Item] = []
         done = {item.message.id for item in box.items if item.state == "acked"}
         behind = [item for item in box.items if not done.issuperset(item.message.after)]
-        for item in behind:
-            if item.state == "queued" and self._is_late(item):
-                self._bury(item, "too old")
-                dead.append(item)
+        seen: list[_Item] = []
         delayed = [item for item in box.items if self._is_delayed(item)]
         held = {item.message.sender for item in delayed} if box.ordered else set()
         while len(chosen) < limit:
@@ -229,13 +229,20 @@ class MemoryBus:
                 and item not in chosen
                 and item.message.sender not in held
                 and item not in delayed
-                and item not in behind
+                and item not in seen
+                and (not types or item.message.type in types)
             ]
             if not waiting:
                 break
             item = min(waiting, key=lambda one: (one.lane, one.place.at))
             if box.ordered:  # the earliest of that sender
                 item = next(one for one in waiting if one.message.sender == item.message.sender)
+            if item in behind:  # its time runs out while it waits; that is found when it is come across
+                seen.append(item)
+                if self._is_late(item):
+                    self._bury(item, "too old")
+                    dead.append(item)
+                continue
             if chosen and 2 <= item.attempts < MAX_ATTEMPTS:
                 break
             reason = self._death(box, item)
@@ -377,8 +384,9 @@ class MemoryBus:
                 found.append(task)
         return tuple(found[:limit])
 
-    def extend(self, claim: Claim, lease: float) -> None:
+    def extend(self, claim: Claim, lease: float, holder: Holder | None = None) -> None:
         _, held, _ = self._mine(claim, None)
+        held.holder = holder or held.holder
         held.until = self._machine.up + int(lease * 1000)
 
     def claims(self, address: str) -> tuple[Claim, ...]:

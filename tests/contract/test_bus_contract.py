@@ -276,6 +276,18 @@ def test_a_claim_can_be_held_longer(rig: Rig, bus: Tasks) -> None:
     bus.ack(claim)
 
 
+def test_a_claim_can_be_put_into_the_hands_of_another(rig: Rig, bus: Tasks) -> None:
+    say(bus, "one")
+    claim = must_take(rig, bus, pid=200)
+    bus.extend(claim, 10)
+    bus.extend(claim, 10, rig.machine.holder(100))
+    del rig.machine.alive[200]
+
+    assert [one.id for one in rig.open().claims(DEV)] == [claim.id]
+    del rig.machine.alive[100]
+    assert bus.claims(DEV) == ()
+
+
 def test_a_dead_holder_gives_back(rig: Rig, bus: Tasks) -> None:
     say(bus, "one")
     must_take(rig, bus, pid=200)
@@ -541,6 +553,23 @@ def test_giving_back_is_not_doing(rig: Rig, bus: Tasks) -> None:
     bus.nack(must_take(rig, bus, WORK, limit=9))
 
     assert bodies(take(rig, bus, WORK, limit=9)) == ["one"]
+
+
+def test_of_a_box_without_an_order_messages_of_some_types_can_be_taken(rig: Rig, bus: Tasks) -> None:
+    events = "events.dev-s"
+    bus.declare(events)
+    kinds = ("task", "done", "late", "done")
+    for number, kind in enumerate(kinds):
+        say(bus, str(number), to=events, type=kind)
+    first = bus.receive(events, holder=rig.machine.holder(), types=("done", "late"))
+    other = bus.receive(events, holder=rig.machine.holder(), limit=5, types=("done",))
+    assert (bodies(first), bodies(other)) == (["1"], ["3"])
+    assert bus.receive(events, holder=rig.machine.holder(), types=("other",)) is None
+    assert first is not None
+    bus.nack(first)
+    assert drain(rig, bus, events) == ["0", "1", "2"]
+    with pytest.raises(MessageProblem):
+        bus.receive(DEV, holder=rig.machine.holder(), types=("done",))
 
 
 def test_a_task_cannot_wait_for_what_is_not_there(rig: Rig, bus: Tasks) -> None:

@@ -9,6 +9,7 @@ from tests.support.crash import Scenario, build_user
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from swarm.domain.bus import Claim
     from swarm.testing.lab import Lab
 
 ROLES = ["researcher", "developer", "reviewer"]
@@ -116,6 +117,40 @@ def with_work(folder: Path) -> Lab:
     return lab
 
 
+#: What the agents of ``with_messages`` have in their inboxes, and how it stands.
+MESSAGES = {
+    "researcher": {"done": "acked", "in-hand": "claimed", "urgent": "queued", "waits": "queued"},
+    "developer": {"dead": "dead", "late": "queued"},
+}
+
+
+def with_messages(folder: Path) -> Lab:
+    """Two agents with messages of every kind in their inboxes, some with an attachment; so has the user one."""
+    lab = with_session(folder)
+    attached = folder / "attached.txt"
+    attached.write_text("attached\n")
+    one, two = (f"{agent}@{SESSION}" for agent in ROLES[:2])
+    bus = lab.swarm.post.bus
+    lab.swarm.send(one, "done", id="done")
+    bus.ack(_taken(lab, one))
+    lab.swarm.send(one, "in hand, for the second time", id="in-hand", attach=[attached])
+    bus.nack(_taken(lab, one))
+    _taken(lab, one)
+    lab.swarm.send(one, "waits", id="waits", attach=[attached])
+    lab.swarm.send(one, "urgent", id="urgent", priority="interrupt")
+    lab.swarm.send(two, "dead", id="dead", attach=[attached])
+    bus.fail(_taken(lab, two), reason="no way")
+    lab.swarm.send(two, "late", id="late")
+    bus.close()
+    return lab
+
+
+def _taken(lab: Lab, inbox: str) -> Claim:
+    taken = lab.swarm.take(inbox, lease=86_400)
+    assert taken is not None
+    return taken.claim
+
+
 def with_new_role(folder: Path) -> Lab:
     """Two agents, and a role whose text was changed since."""
     lab = with_session(folder)
@@ -174,6 +209,13 @@ SCENARIOS = {
             "cleanup-packed",
             with_packed_session,
             lambda swarm: swarm.cleanup([SESSION]),
+            goes_on=True,
+            undo=lambda swarm: swarm.restore(SESSION),
+        ),
+        Scenario(
+            "cleanup-messages",
+            with_messages,
+            lambda swarm: swarm.cleanup([SESSION], force=True),
             goes_on=True,
             undo=lambda swarm: swarm.restore(SESSION),
         ),

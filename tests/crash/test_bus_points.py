@@ -21,7 +21,7 @@ from swarm.domain.errors import ClaimLost, MessageNotFound, SwarmError
 from swarm.domain.message import Message
 from swarm.engine import overdue
 from swarm.pane import awaited
-from swarm.store.bus import FileBus, book, intake, log, retention  # noqa: F401  # loaded before the fork
+from swarm.store.bus import FileBus, blobs, book, intake, log, retention, unused  # noqa: F401  # loaded before the fork
 from tests.contract.bus import FakeMachine
 from tests.support import tracer
 from tests.support.tracer import Action
@@ -45,7 +45,7 @@ class World:
         self.machine.alive[os.getpid()] = 1
 
     def bus(self) -> FileBus:
-        return FileBus(self.root, self.machine)
+        return FileBus(self.root, self.machine, saved=lambda: ())
 
     def say(self, bus: FileBus, name: str, **more: Any) -> None:
         bus.send(Message(DEV, "user", name, id=name, time_ms=1, **more))
@@ -189,6 +189,39 @@ def _prune(_: World, bus: FileBus) -> None:
     bus.prune(DEV, Keep(-100 * 365 * 86_400_000))  # the machine's clock is set to long before the files were made
 
 
+def _attached(world: World, bus: FileBus) -> None:
+    """Attachments, old but for one, of messages that wait, are done and are not kept, and of none at all."""
+    _settled(waiting=True)(world, bus)
+    for name in ("waiting", "done", "sent", "never", "young"):
+        artifact = bus.attach(name.encode(), name)
+        if name != "young":
+            os.utime(world.root / "blobs" / artifact["sha256"], (5, 5))
+        if name in ("waiting", "done"):
+            bus.send(Message("user" if name == "done" else DEV, "user", name, id=name, artifacts=(artifact,)))
+    claim = bus.receive("user", limit=9, holder=world.machine.holder())
+    assert claim is not None
+    bus.ack(claim)
+
+
+def _half_attached(world: World, bus: FileBus) -> None:
+    """The same, and what a killed copying left."""
+    _attached(world, bus)
+    half = world.root / "blobs" / f".{'0' * 16}.tmp"
+    half.write_text("half")
+    os.utime(half, (5, 5))
+
+
+def _prune_attachments(world: World, bus: FileBus) -> None:
+    bus.prune("user", Keep(-100 * 365 * 86_400_000))
+    bus.prune_attachments(Keep(0))
+
+
+def _attach_and_send(world: World, bus: FileBus) -> None:
+    """The same content as one that nobody needs just now."""
+    artifact = bus.attach(b"sent", "sent")
+    bus.send(Message(DEV, "user", "e", id="e", time_ms=1, artifacts=(artifact,)))
+
+
 def _awaited(world: World, bus: FileBus) -> None:
     """A message whose answer was overdue at once."""
     question = Message(DEV, "user", "q", id="q", time_ms=1, requires_response=True, deadline_ms=1)
@@ -222,6 +255,8 @@ SCENES = {
     "task-fail": Scene(_behind, _give_up, between=True),
     "prune": Scene(_settled(waiting=True), _prune),
     "prune-all": Scene(_settled(waiting=False), _prune),
+    "attach": Scene(_attached, _attach_and_send, between=True),
+    "prune-attachments": Scene(_half_attached, _prune_attachments, between=True),
     "overdue": Scene(_awaited, _tell_overdue, between=True),
     "drop": Scene(_dropped, lambda w, bus: w.take(bus, 5), between=True),
 }
@@ -243,9 +278,21 @@ def seen(world: World) -> Any:
     tasks = world.bus().tasks(WORK, settled=True)
     found["tasks"] = [(t.stored.message.id, t.stored.state, t.needs, t.blocked, t.who, t.note) for t in tasks]
     drop = world.root / "inbox" / "dev-s"
+    found["attachments"] = attachments(world)
     # Of a file set aside the name holds the inode, and every trial has its own copy.
     found["files"] = [[re.sub("-[0-9a-f]+", "", n) for n in sorted(os.listdir(drop / x))] for x in ("drop", "bad")]
     return found
+
+
+def attachments(world: World) -> list[str]:
+    """Return those that there are; every message that is kept must have what it refers to."""
+    bus = world.bus()
+    for address in (DEV, USER):
+        for one in bus.history(address):
+            for artifact in one.message.artifacts:
+                bus.attachment(artifact)
+    there = sorted((world.root / "blobs").iterdir()) if (world.root / "blobs").is_dir() else []
+    return [path.read_text() for path in there if not path.name.startswith(".")]
 
 
 class Stage:

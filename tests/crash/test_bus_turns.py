@@ -6,10 +6,13 @@ Each scene begins warm: the boxes are there, and whoever acts has them open, as 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import shutil
 import tempfile
+import time
+from contextlib import nullcontext
 from functools import partial
 from itertools import permutations
 from pathlib import Path
@@ -17,8 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm import fsio  # noqa: F401  # loaded before anything is counted
+from swarm.domain.bus import Keep
+from swarm.domain.errors import AttachmentProblem
 from swarm.domain.message import PRIORITIES, Message
-from swarm.store.bus import FileBus, notices, parts, taking, wake  # noqa: F401  # loaded before anything is counted
+from swarm.store.bus import FileBus, blobs, notices, parts, retention, taking, unused, wake  # noqa: F401  # loaded before anything is counted
 from swarm.store.bus.log import Log
 from tests.contract.bus import FakeMachine
 from tests.support.interleave import CHANGES, Run, Turn, explore
@@ -393,3 +399,116 @@ def test_who_looks_for_ids_while_the_end_is_mended_finds_each_afterwards(folder:
     for plan, _ in all_of(original, acts, changes_of(("normal",), 1)):
         for number in range(6):
             assert box(watching[0]).find(f"s-{number}"), plan
+
+
+# --- attachments ---------------------------------------------------------------------------------------
+
+
+class Attached(Stage):
+    """Attachments that nothing refers to, but for what the acts of a run send."""
+
+    def __init__(self, original: Path, root: Path) -> None:
+        super().__init__(original, root, 1 << 20)
+        for path in (self.root / "blobs").iterdir():
+            os.utime(path, (5, 5))
+        self.refused: list[str] = []
+        self.machine.now = time.time_ns() // 1_000_000
+
+    def bus(self) -> FileBus:
+        bus = FileBus(self.root, self.machine, saved=lambda: [str(self.root / "saved")])
+        self._open.append(bus)
+        return bus
+
+    def attaches(self, _: int) -> None:
+        """Attaches what is there already, under another name, and sends it."""
+        self.bus().send(Message(DEV, "a", artifacts=(self.bus().attach(b"one", "again"),)), durable=False)
+
+    def passes_on(self, _: int) -> None:
+        """Sends what somebody else attached, and maybe is not there any longer."""
+        try:
+            self.bus().send(Message(DEV, "b", artifacts=(ARTIFACT,)), durable=False)
+        except AttachmentProblem as error:
+            self.refused.append(str(error))
+
+    def moves(self, _: int) -> None:
+        """Brings a saved box back, as a restore does."""
+        with self.bus().attachments_stay():
+            os.rename(self.root / "saved", self.root / "inbox/other")
+
+    def sweeps(self, _: int) -> None:
+        self.bus().prune_attachments(Keep(0))
+
+    def missing(self) -> list[str]:
+        """Return what a message has that is not there; and what else there is."""
+        bus = self.bus()
+        wrong = []
+        for address in bus.addresses():
+            for one in bus.peek(address):
+                for artifact in one.message.artifacts:
+                    try:
+                        bus.attachment(artifact)
+                    except AttachmentProblem as error:
+                        wrong.append(f"{one.message.sender}: {error}")
+        return wrong
+
+
+ARTIFACT = {"sha256": hashlib.sha256(b"one").hexdigest(), "size": 3, "name": "one"}
+
+
+def with_attachments(folder: Path) -> Path:
+    def before(bus: FileBus) -> None:
+        bus.attach(b"one", "one")
+        bus.attach(b"two", "two")
+        bus.declare("inbox.other")
+        bus.send(Message("inbox.other", "c", artifacts=(bus.attach(b"three", "three"),)))
+
+    original = prepared(folder, before)
+    (original / "inbox/other").rename(original / "saved")
+    return original
+
+
+def swept(original: Path, acts: Callable[[Attached], Acts]) -> Iterator[tuple[dict[int, Turn], Attached]]:
+    stages: list[Attached] = []
+
+    def make(plan: Mapping[int, Turn]) -> Run:
+        stages[:] = [Attached(original, original.parent / "run")]
+        return Run(acts(stages[0]), plan, lambda *_: True)
+
+    for plan, _ in explore(make, 1):
+        yield plan, stages[0]
+        stages[0].close()
+
+
+ACTS: dict[str, Callable[[Attached], Acts]] = {
+    "attach": lambda stage: (stage.attaches, stage.sweeps),
+    "pass on": lambda stage: (stage.passes_on, stage.sweeps),
+    "move": lambda stage: (stage.moves, stage.sweeps),
+    "two sweeps": lambda stage: (stage.attaches, stage.sweeps, stage.sweeps),
+}
+
+
+@pytest.mark.parametrize("name", [one for one in ACTS if FULL or one != "two sweeps"])
+def test_no_message_is_left_without_its_attachment(name: str, folder: Path) -> None:
+    outcomes = set()
+    for plan, stage in swept(with_attachments(folder), ACTS[name]):
+        assert not (wrong := stage.missing()), f"{plan}: {wrong}"
+        outcomes.add(bool(stage.refused))
+        assert hashlib.sha256(b"two").hexdigest() not in os.listdir(stage.root / "blobs"), plan
+    assert outcomes == ({True, False} if name == "pass on" else {False})
+
+
+@pytest.mark.parametrize(
+    ("name", "bug"),
+    [("pass on", "in_use"), ("attach", "locked_folder"), ("pass on", "reads once"), ("move", "reads once")],
+)
+def test_the_turns_find_what_the_locks_of_attachments_are_for(
+    name: str, bug: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if bug == "reads once":
+        once = unused._Boxes.read
+        monkeypatch.setattr(unused._Boxes, "read", lambda self, *a: once(self, *a) if not self._read else None)
+    else:
+        monkeypatch.setattr(blobs, bug, lambda *_, **__: nullcontext())
+    found = swept(with_attachments(folder), ACTS[name])
+
+    assert any(stage.missing() or (name == "attach" and stage.refused) for _, stage in found)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.crash.scenarios import SCENARIOS
+from tests.crash.scenarios import MESSAGES, SCENARIOS, SESSION
 from tests.support.crash import FULL, AgainTrials, NestedTrials, Tally, Trials
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from swarm.testing.lab import Lab
     from tests.support.crash import Bench
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(3600 if FULL else 300)]
@@ -45,6 +46,7 @@ STRIDES = {
     "cleanup-setup": (80, 400),
     "cleanup": (12, 90),
     "cleanup-packed": (10, 70),
+    "cleanup-messages": (30, 240),
     "cleanup-force": (3, 60),
     "cleanup-all": (20, 120),
     "remove": (8, 40),
@@ -86,6 +88,32 @@ def test_all_or_nothing(
     setup = bench.setup(SCENARIOS[name])
     points = [ONLY] if ONLY else range(first, setup.count + 1, step)
     report(Trials(setup, action).run(points), record_property)
+
+
+def test_what_no_kill_changes_is_that_messages_go_into_the_salvage_and_come_back(bench: Bench) -> None:
+    """What the trials of ``cleanup-messages`` are compared with, as somebody sees it who looks for a message."""
+    setup = bench.setup(SCENARIOS["cleanup-messages"])
+
+    def found(lab: Lab) -> dict[str, dict[str, str]]:
+        all_of_them: dict[str, dict[str, str]] = {agent: {} for agent in MESSAGES}
+        for one in (
+            trace.stored for names in MESSAGES.values() for id_ in names for trace in lab.swarm.post.bus.find(id_)
+        ):
+            all_of_them[one.address.removeprefix("inbox.").removesuffix(f"-{SESSION}")][one.message.id] = one.state
+            for artifact in one.message.artifacts:
+                assert lab.swarm.post.bus.attachment(artifact).read_text() == "attached\n"
+        return all_of_them
+
+    lab = bench.load(setup.image)
+    assert found(lab) == MESSAGES
+    setup.act()
+    assert found(bench.lab()) == {agent: {} for agent in MESSAGES}
+    for agent in MESSAGES:
+        assert len(list((lab.root / ".swarm/salvage" / SESSION / agent).glob("*/inbox"))) == 1
+        assert lab.swarm.post.prune_attachments(older_than_ms=0) == (0, 0)
+    lab.swarm.restore(SESSION)
+    assert found(bench.lab()) == MESSAGES
+    assert not list((lab.root / ".swarm/salvage").rglob("inbox"))
 
 
 @pytest.mark.parametrize(

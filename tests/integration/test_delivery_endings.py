@@ -96,11 +96,11 @@ def test_the_notice_is_there_when_the_record_of_it_was_lost(panes: PaneLab) -> N
 def test_an_end_with_its_supervisor_is_told_by_the_next_change(panes: PaneLab) -> None:
     start(panes)
     facts = panes.note(AGENT, "process.json")
-    os.kill(facts["supervisor_pid"], signal.SIGSTOP)  # it shall not see the end
-    panes.only(facts["supervisor_pid"], facts["pid"])  # nor whoever it had sent to look
-    os.kill(facts["pid"], signal.SIGKILL)
-    os.kill(facts["supervisor_pid"], signal.SIGKILL)
-    wait_for(lambda: proc.start_of(facts["supervisor_pid"]) is None, "the end of the supervisor")
+    panes.only(facts["supervisor_pid"], facts["pid"])  # whoever it had sent to look shall not see the end
+    os.kill(facts["supervisor_pid"], signal.SIGKILL)  # nor it itself; tmux would let go on what was only stopped
+    proc.send(facts["pid"], facts["pid_start"], signal.SIGKILL)
+    pids = (facts["supervisor_pid"], facts["pid"])
+    wait_for(lambda: not any(proc.start_of(one) for one in pids), "the end of both")
 
     panes.swarm.status()
     assert subjects(panes) == []  # looking writes nothing

@@ -31,6 +31,7 @@ from swarm.domain.errors import (
 from swarm.drivers import gitrun
 from swarm.drivers.git import parse_worktrees
 from swarm.drivers.gitrun import GitRunner, clean_environment, explain
+from tests.support.descriptors import open_descriptors
 from tests.support.odd import is_running, program, reads_well
 
 if TYPE_CHECKING:
@@ -290,13 +291,13 @@ def test_git_runs_in_a_process_group_of_its_own(lab: Lab) -> None:
 def test_no_descriptor_is_left_open(lab: Lab) -> None:
     git = runner(lab)
     git.run("version", stdin=b"x")
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_descriptors()
 
     for _ in range(5):
         git.run("version", stdin=b"x")
         git.attempt("no-such-command")
 
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_descriptors() == before
 
 
 # --- locks of others -------------------------------------------------------------------------------

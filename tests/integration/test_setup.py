@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import SetupFailed, TeardownFailed, WorkAtRisk
+from swarm import Swarm
+from swarm.domain.errors import Locked, SetupFailed, TeardownFailed, WorkAtRisk
 from swarm.pane import proc
-from swarm.testing.lab import Lab
+from swarm.testing.lab import Lab, file_digests
 from swarm.testing.panes import QUICK, PaneLab
-from swarm.testing.terminal import wait_for
+from swarm.testing.terminal import Pane, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,6 +110,59 @@ def test_what_the_agent_changed_is_work_and_all_of_it_comes_back(lab: Lab) -> No
         lab.swarm.remove("qa-1", "fx")
 
 
+def test_a_restored_worktree_has_its_links_again(lab: Lab) -> None:
+    """Also where it was the last session, and as it was: one that the agent removed stays away."""
+    lab.write({"node_modules/.bin/tool": "#!/bin/sh\n", "deep/cache/x": "1\n"})
+    role(lab, "setup: {link: [node_modules, secret, deep/cache]}\n")
+    before = lab.fingerprint()
+    lab.swarm.create("fx", "qa:2")
+    one, two = lab.tree("qa-1", "fx"), lab.tree("qa-2", "fx")
+    was = file_digests(one, skip={".git"})
+    (two / "node_modules").unlink()
+    during = lab.fingerprint()
+
+    report = lab.swarm.cleanup(["fx"])
+    gone = lab.fingerprint()
+    lab.swarm.restore("fx")
+
+    assert [removed.dropped for removed in report.removed] == [(), ()]
+    assert (gone, lab.fingerprint()["exclude"]) == (before, during["exclude"])
+    assert file_digests(one, skip={".git"}) == was
+    assert (one / "node_modules/.bin/tool").exists()
+    assert os.readlink(one / "deep/cache") == "../../../deep/cache"
+    assert not os.path.lexists(two / "node_modules")
+    assert (two / "secret/key").read_text() == "k\n"
+    for tree in (one, two):
+        lab.git("add", "--all", cwd=tree)
+        assert lab.git("status", "--porcelain", cwd=tree) == ""
+    lab.swarm.cleanup(["fx"])
+    assert lab.fingerprint() == before
+    assert (lab.root / "node_modules/one/index.js").exists()
+
+
+def test_copies_that_are_not_saved_are_made_again(lab: Lab) -> None:
+    """Large ones, and such as can be made again; what the agent changed or removed is not, nor what is gone."""
+    modules = {f"node_modules/[{name}].js": name for name in ("kept", "changed", "removed", "gone")}
+    lab.write({"large.log": b"x" * (2 << 20), **modules})
+    role(lab, "setup: {copy: [large.log, node_modules]}\n")
+    lab.swarm.create("fx", "qa")
+    tree = lab.tree("qa", "fx")
+    (tree / "node_modules/[changed].js").write_text("by the agent")
+    (tree / "node_modules/[removed].js").unlink()
+
+    lab.swarm.cleanup(["fx"])
+    (lab.root / "node_modules/[gone].js").unlink()
+    lab.swarm.restore("fx")
+
+    assert (tree / "large.log").stat().st_size == 2 << 20
+    assert sorted(path.name for path in (tree / "node_modules").iterdir()) == ["[kept].js", "one"]
+    assert (tree / "node_modules/one/index.js").read_text() == "1\n"
+    assert not (tree / "node_modules").is_symlink()
+    lab.git("add", "--all", cwd=tree)
+    assert lab.git("status", "--porcelain", cwd=tree) == ""
+    lab.swarm.remove("qa", "fx")
+
+
 def test_what_cannot_be_given_is_left_out_or_refused(lab: Lab) -> None:
     (lab.root / "secret/away").symlink_to(lab.root.parent)
     (lab.root / "out").symlink_to("/etc/hostname")
@@ -130,6 +184,16 @@ def test_what_cannot_be_given_is_left_out_or_refused(lab: Lab) -> None:
     assert "src holds files that git tracks" in told
     lab.swarm.cleanup(["fx"])
     assert lab.fingerprint() == before
+
+
+def test_a_file_that_two_lists_name_and_neither_may_give_is_told_of_once(lab: Lab) -> None:
+    (lab.root / "secret/away").symlink_to(lab.root.parent)
+    lab.write({".worktreeinclude": "secret/*\n"})
+    role(lab, "setup: {copy: [secret]}\n")
+
+    report = lab.open(setup__copy=["secret/*"]).create("fx", "qa")
+
+    assert len([text for text in report.warnings if "secret/away" in text]) == 1
 
 
 def test_a_dry_run_tells_and_no_setup_leaves_it_out(lab: Lab) -> None:
@@ -247,6 +311,38 @@ def test_a_start_that_is_stopped_in_a_command_leaves_nothing(lab: Lab, tmp_path:
     assert lab.fingerprint() == before
     assert not (lab.root / ".swarm/salvage").exists()
     assert not (lab.root / ".swarm/sessions/fx").exists()
+
+
+def test_who_waits_for_a_setup_is_told_for_whom(lab: Lab, tmp_path: Path) -> None:
+    """On a terminal while it waits, and by the error of one who gives up."""
+    out, go = tmp_path / "began", tmp_path / "go"
+    role(lab, f"setup: {{run: [{sh(f'echo 1 > {out}; while [ ! -e {go} ]; do sleep 0.02; done')}]}}\n")
+    swarm = [sys.executable, "-P", "-m", "swarm"]
+    create = [*swarm, "worktree", "create", "fx", "--roles", "qa:2"]
+    holder = subprocess.Popen(create, cwd=lab.root, env=lab.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    env = {**lab.env, "TERM": "xterm", "SWARM_LOCK_TIMEOUT": "200"}
+    try:
+        assert number_in(out) == 1
+        pane = Pane([*swarm, "recover"], env=env, cwd=lab.root, columns=200)
+        whole = f"held by `swarm create fx` (pid {holder.pid}) since "
+        pane.see(f"waiting for the lock, {whole}")
+        pane.see(": setup of 2 worktrees")
+        told: list[str] = []
+        lab.env["SWARM_LOCK_TIMEOUT"] = "3"
+        with pytest.raises(Locked) as caught:
+            Swarm.open(lab.root, environ=lab.env, progress=told.append).recover()
+        go.touch()
+        assert holder.wait(60) == 0
+        assert pane.ended() == 0
+        pane.close()
+    finally:
+        go.touch()
+        holder.wait(60)
+
+    assert f"it is {whole}" in str(caught.value)
+    assert str(caught.value).endswith(": setup of 2 worktrees")
+    assert "export SWARM_LOCK_TIMEOUT=600" in caught.value.hint
+    assert set(told) == {"waiting for the lock, " + str(caught.value).partition("it is ")[2]}
 
 
 # --- teardown -------------------------------------------------------------------------------------

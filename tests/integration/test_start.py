@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm import SwarmError
-from swarm.domain.errors import Refused
+from swarm.domain.errors import BranchExists, Refused, SessionExists
 from swarm.drivers.tmux import Tmux
+from swarm.engine import create
 from swarm.testing.panes import QUICK, PaneLab, states, topology
 from swarm.testing.terminal import wait_for
 from tests.support.procs import Crew
@@ -397,8 +398,22 @@ def test_the_same_session_twice_at_the_same_moment(panes: PaneLab) -> None:
     said = sorted(word for words in crew.go() for word in words)
 
     assert said.count("DONE") == 1
-    assert set(said) <= {"DONE", "SESSION_EXISTS", "WORKTREE_EXISTS", "BRANCH_EXISTS"}
+    assert set(said) == {"DONE", "SESSION_EXISTS"}  # whoever looked while it was half made has looked again
     assert panes.panes() == ["fx developer", "fx researcher"]
+
+
+def test_what_another_had_half_made_is_looked_at_again(panes: PaneLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = create.check
+
+    def early(*_args: object, **_how: object) -> create.Start:
+        monkeypatch.setattr(create, "check", real)
+        panes.start("developer")
+        raise BranchExists("branch swarm/developer-fx already exists")  # as seen before the record was there
+
+    monkeypatch.setattr(create, "check", early)
+
+    with pytest.raises(SessionExists):
+        panes.start("developer")
 
 
 def test_several_sessions_at_the_same_moment(panes: PaneLab) -> None:

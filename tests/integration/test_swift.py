@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import posix
 import random
@@ -15,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm import dirs
 from swarm.cli import boot, quick, swift
 from swarm.domain import plain
 from swarm.domain.addressing import EVERYBODY, PARENT, ROLE, USER
 from swarm.domain.message import PRIORITIES, Message
 from swarm.engine import post
 from swarm.engine.post import Post
+from swarm.pane import records
 from swarm.pane.whoami import Who
 from swarm.store.bus import Limits, box, lines
 from swarm.store.bus.log import ROLL_AT
@@ -106,6 +109,26 @@ def test_both_ways_write_the_same_bytes(lab: Lab, monkeypatch: pytest.MonkeyPatc
         one, other = both(lab, to, "hello", address)
         assert one == other
         assert b'"from":"developer@fx"' in one
+
+
+@pytest.mark.usefixtures("still")
+def test_a_parent_that_is_an_agent_is_left_to_the_engine(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent(lab, monkeypatch, "developer")
+    lab.swarm.create("sub", "worker=developer", instructions=False)
+    who = Who(f"{lab.root}/.swarm/sessions/sub/run/worker", {})
+    monkeypatch.setattr(swift, "whoami", lambda _: who)
+    assert swift.send("parent", "hello") == full(lab, "parent", "hello")  # a person started it
+    record = lab.root / ".swarm/sessions/sub/session.json"
+    generation = lab.swarm.session("fx").generation
+    parent = {"agent": "developer", "session": "fx", "generation": generation}
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"parent": parent}))
+    monkeypatch.setattr(post, "whoami", lambda *_: who)
+    before = file_digests(lab.root / ".swarm")
+    for word in ("parent", "Parent"):
+        assert swift.send(word, "hello") is None
+    assert file_digests(lab.root / ".swarm") == before
+    assert full(lab, "parent", "hello").startswith(f"sent {'0' * 28} to developer@fx")
+    assert swift.send("user", "hello") == f"sent {'0' * 28} to user\n"
 
 
 @pytest.mark.usefixtures("still")
@@ -234,6 +257,12 @@ def test_its_limits_lie_within_those_of_the_engine() -> None:
     assert ROLE == "role:"
 
 
+def lab_cli(lab: Lab, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the full program."""
+    argv = [sys.executable, "-P", "-m", "swarm", *words]
+    return subprocess.run(argv, cwd=lab.root, env=lab.env, capture_output=True, text=True, check=False, timeout=120)
+
+
 # --- the program ------------------------------------------------------------------------------------------
 
 
@@ -276,6 +305,25 @@ def test_the_program_sends_itself_and_leaves_the_rest(lab: Lab, tmp_path: Path) 
     assert said(lab, "swarm", "send", "researcher", "by its name")[0] == 0
     bodies = [one.message.body for one in lab.swarm.inbox("researcher")]
     assert bodies == ["the first", "look: $(x) 'ü'\n\\n *", "by a link", "by its name"]
+
+
+def test_a_variable_that_names_a_wrong_folder_is_an_error_as_of_every_command(lab: Lab, tmp_path: Path) -> None:
+    swarm = program(tmp_path / "bin")
+    good, own = lab.root / ".swarm", tmp_path / "own"
+    shutil.copytree(good, own)
+    (own / records.MARKER).write_text("version 1\n")
+    for named in (good, "", own, good.parent, "not absolute", tmp_path / "nowhere"):
+        lab.env["SWARM_DIR"] = str(named)
+        expected = (0, "sent") if named in (good, "") else (7, "FULL")
+        code, text = said(lab, swarm, "send", "researcher", "x")
+        assert (code, text.split()[0]) == expected, named
+        for words in (["send", "researcher", "x"], ["send", "researcher", "x", "--subject", "s"], ["inbox", "take"]):
+            done = lab_cli(lab, *words)
+            assert (done.returncode, "code: SWARM_DIR" in done.stderr) == ((0, False) if not expected[0] else (2, True))
+            assert done.stderr.splitlines()[1:] == lab_cli(lab, "list").stderr.splitlines()[1:] or not expected[0]
+    lab.env |= {"SWARM_DIR": "", "SWARM_ROOT": str(lab.root)}
+    assert said(lab, swarm, "send", "researcher", "x")[0] == 7
+    assert records.MARKER == dirs.MARKER
 
 
 @pytest.mark.parametrize("first", ["#!/bin/sh", "#!/nowhere/python3"])

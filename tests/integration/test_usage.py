@@ -68,6 +68,9 @@ def test_an_agent_is_warned_of_and_then_stopped_with_its_work_kept(panes: PaneLa
     assert subjects(panes)[1] == f"builder@fx is stopped: {words}"
     assert len(subjects(panes)) == 2
     assert (found.worktree / "work.txt").read_text() == "kept"
+    hints = panes.cli("status").stderr
+    assert "swarm usage fx" in hints
+    assert "swarm resume" not in hints
     with pytest.raises(SwarmError) as raised:
         swarm.resume(["fx"])
     assert (raised.value.code, raised.value.exit_code) == ("LIMIT_REACHED", 2)

@@ -19,6 +19,7 @@ from swarm.drivers.gitrun import GitRunner, Started
 from swarm.engine import transaction
 from swarm.store import lock
 from swarm.testing.lab import Lab
+from tests.support.descriptors import open_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -679,11 +680,11 @@ def test_a_signal_between_two_questions_leaves_neither_running(lab: Lab, monkeyp
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ordinary, "ask_attributes", interrupted)
-    descriptors = len(os.listdir("/proc/self/fd"))
+    descriptors = open_descriptors()
     with pytest.raises(KeyboardInterrupt):
         swarm.create("s", ["developer"])
     assert git.runner._running == {}
-    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert open_descriptors() == descriptors
     assert not (lab.root / ".swarm").exists()
 
 
@@ -691,9 +692,9 @@ def test_a_refusal_ends_the_questions_that_were_begun(lab: Lab) -> None:
     lab.git("branch", "swarm/developer-s")
     swarm = lab.swarm
     git: Any = swarm._world.git
-    descriptors = len(os.listdir("/proc/self/fd"))
+    descriptors = open_descriptors()
     for _ in range(3):
         with pytest.raises(BranchExists):
             swarm.create("s", ["developer"])
         assert git.runner._running == {}
-    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert open_descriptors() == descriptors

@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 
 _OPERATIONS = {
     function: function.__name__
-    for function in (os.open, os.lseek, os.pread, os.write, os.pwrite, os.ftruncate, os.rename, os.unlink, os.stat)
+    for function in (
+        *(os.open, os.lseek, os.pread, os.write, os.pwrite, os.ftruncate, os.rename, os.replace, os.unlink, os.stat),
+        *(os.lstat, os.scandir),
+    )
 } | {flock: "flock"}  # fmt: skip
-CHANGES = frozenset(("write", "pwrite", "ftruncate", "rename", "unlink"))
+CHANGES = frozenset(("write", "pwrite", "ftruncate", "rename", "replace", "unlink"))
 _PATIENCE = 60.0
 
 

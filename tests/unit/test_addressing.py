@@ -13,6 +13,8 @@ REV2 = Member("second", "fx", "reviewer")
 OTHER = Member("developer", "bugs", "developer")
 ALONE = Member("architect", "bugs", "architect")
 ALL = (DEV, REV, REV2, OTHER, ALONE)
+LEAD = Member("lead", "top", "architect", "op-1")
+WORKER = Member("worker", "sub", "developer", parent="lead@top", parent_generation="op-1")
 
 
 @pytest.mark.parametrize(
@@ -93,3 +95,31 @@ def test_a_box_is_not_named_by_a_word_for_several(word: str) -> None:
 def test_without_any_session_a_person_is_told_so() -> None:
     with pytest.raises(AgentNotFound, match="no session is there"):
         resolve(("developer",), (), None)
+
+
+@pytest.mark.parametrize(
+    ("members", "sender", "expected"),
+    [
+        ((*ALL, LEAD, WORKER), WORKER, LEAD),
+        ((*ALL, WORKER), WORKER, None),
+        ((*ALL, LEAD._replace(generation="op-2"), WORKER), WORKER, None),
+        ((*ALL, LEAD._replace(session="other"), WORKER), WORKER, None),
+        ((*ALL, LEAD, WORKER), LEAD, None),
+        ((*ALL, LEAD, WORKER), None, None),
+    ],
+    ids=["there", "removed", "another of its name", "of another session", "started by a person", "a person"],
+)
+def test_the_parent_is_the_agent_that_started_the_senders_session_while_that_run_is_there(
+    members: tuple[Member, ...], sender: Member | None, expected: Member | None
+) -> None:
+    assert resolve(["Parent"], members, sender) == (expected,)
+    assert one("parent", members, sender) == expected
+
+
+def test_nobody_names_the_parent_of_another_session() -> None:
+    with pytest.raises(UsageProblem) as caught:
+        one("parent@sub", (LEAD, WORKER), WORKER)
+    assert (caught.value.message, caught.value.hint) == (
+        "cannot send to 'parent@sub': everybody has one parent",
+        "write parent",
+    )

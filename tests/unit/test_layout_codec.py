@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from swarm.domain import codec, layout, names
 from swarm.domain.errors import RecordProblem
 from swarm.domain.layout import Layout
-from swarm.domain.model import SCHEMA, Agent, Placed, Session
+from swarm.domain.model import SCHEMA, Agent, Parent, Placed, Session
 from tests.support.odd import reads_well
 
 ROOT = Path("/home/u/my project")
@@ -78,6 +78,7 @@ AGENT = st.builds(
     program=TEXT,
     command=st.lists(TEXT, max_size=2).map(tuple),
     conversation=TEXT,
+    print_mode=st.booleans(),
 )
 SESSION = st.builds(
     Session,
@@ -90,6 +91,7 @@ SESSION = st.builds(
     task=TEXT,
     workflow=TEXT,
     beside=TEXT,
+    parent=st.none() | st.builds(Parent, NAME, NAME, TEXT),
 )
 
 
@@ -104,7 +106,7 @@ def test_a_record_is_read_exactly_as_it_was_written(session: Session) -> None:
 
 def test_every_field_of_a_session_is_in_the_record() -> None:
     record = json.loads(
-        codec.session_to_bytes(replace(EXAMPLE, beside="lead@other"))
+        codec.session_to_bytes(replace(EXAMPLE, beside="lead@other", parent=Parent("lead", "other", "op-0")))
     )  # written where it says something
 
     assert set(record) == {"schema"} | {"session" if f.name == "name" else f.name for f in fields(Session)}

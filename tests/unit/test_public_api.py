@@ -83,6 +83,7 @@ RECORDS = {
 }
 #: What is given back, or taken, by the verbs about messages and queues.
 MESSAGES = {
+    "AgentEvent": ("id", "kind", "worker", "session", "agent", "status", "message", "cause", "time_ms"),
     "Claim": ("id", "address", "messages", "attempts", "lease", "places", "who", "since_ms"),
     "Depth": ("waiting", "claimed", "dead", "oldest_ms"),
     "Event": ("name", "time_ms", "evidence"),
@@ -92,6 +93,7 @@ MESSAGES = {
     ),
     "Post": (),
     "Pruned": ("address", "messages", "octets"),
+    "PrunedAttachments": ("files", "octets"),
     "Queue": (),
     "Reached": ("address", "state", "detail"),
     "Receipt": ("id", "address", "lane", "number", "durable", "duplicate"),
@@ -152,6 +154,10 @@ VERBS = {
     "role_names": "(self) -> tuple[str, ...]",
     "transcript": "(self, agent: str, session: str | None = None) -> tuple[TranscriptEntry, ...]",
     "usage": "(self, session: str | None = None, *, everything: bool = False) -> UsageReport",
+    "wait_for_event": (
+        "(self, timeout: float | None = None, kinds: Sequence[str] = (), *, ack: bool = True) -> AgentEvent | None"
+    ),
+    "event_done": "(self, event: AgentEvent | str) -> None",
     "watch_transcript": "(self, agent: str, session: str | None = None) -> Iterator[tuple[TranscriptEntry, ...]]",
 }
 #: Methods that take the session by position where the function has it by name only.
@@ -265,6 +271,8 @@ def types_of_the_public_names(one: Swarm) -> None:
     assert_type(one.message("id"), tuple[swarm.Trace, ...])
     assert_type(one.message("id")[0].events, tuple[swarm.Event, ...])
     assert_type(one.wait_for(["developer"]), tuple[swarm.Reached, ...])
+    assert_type(one.wait_for_event(timeout=1.0), swarm.AgentEvent | None)
+    assert_type(one.wait_for_event(kinds=["WorkerComplete"], ack=False), swarm.AgentEvent | None)
     assert_type(one.queue("work"), swarm.Queue)
     assert_type(one.queue("work").take(), swarm.Claim | None)
     assert_type(one.queues(), tuple[tuple[str, swarm.Depth], ...])

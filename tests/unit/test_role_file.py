@@ -24,6 +24,7 @@ from swarm.domain.role_fields import (
     WorktreeWish,
     plain,
 )
+from swarm.drivers.agents import PROGRAMS
 from swarm.store import strictyaml
 from swarm.store.role_template import TEMPLATE
 from swarm.store.roles import check_file
@@ -93,6 +94,7 @@ teardown: {run: docker compose down, policy: abort}
 limits: {tokens: 2000000, cost: 2.50, minutes: 90, agents: 3}
 worktree: {enabled: true, branch_from: main, use_detached_head: false}
 telemetry: true
+print: true
 """
 
 
@@ -129,6 +131,7 @@ def test_everything_at_once(folder: Path) -> None:
         limits=Limits(2_000_000, 2.5, 90, 3),
         worktree=WorktreeWish(True, "main", False),
         telemetry=True,
+        print=True,
     )
 
 
@@ -324,6 +327,17 @@ def test_what_a_program_does_not_enforce(folder: Path) -> None:
     assert [note.programs for note in role_effects.notes(role(folder, text + "command: x\n").options)] == [
         ("command",),
         ("command",),
+    ]
+
+
+def test_who_has_a_print_mode_and_what_has_no_effect_in_it(folder: Path) -> None:
+    have = {name for name, one in PROGRAMS.items() if one.prints}
+    assert {name for name, keys in role_effects.OBEYED.items() if "print" in keys} == have
+
+    text = "print: true\nheartbeat: {idle_timeout: 10m, message: Go on}\n"
+    assert [str(note.text) for note in role_effects.notes(role(folder, text).options, ("claude", "shell"))] == [
+        "has no effect in print mode: such an agent is never idle",
+        "has no effect with shell",
     ]
 
 

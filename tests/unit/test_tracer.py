@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import tracer
+from tests.support.descriptors import open_descriptors
 from tests.support.tracer import Action, Outcome, Point, trace
 
 if TYPE_CHECKING:
@@ -48,11 +49,11 @@ def _family() -> list[str]:
 @pytest.fixture(autouse=True)
 def _nothing_left() -> Iterator[None]:
     """No zombie, no traced process, no thread and no descriptor survives any of these tests."""
-    family, threads, fds = _family(), threading.active_count(), len(os.listdir("/proc/self/fd"))
+    family, threads, fds = _family(), threading.active_count(), open_descriptors()
     yield
     assert _family() == family
     assert threading.active_count() == threads
-    assert len(os.listdir("/proc/self/fd")) == fds
+    assert open_descriptors() == fds
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class Program:
     """The answers that most programs share; see ``ports.AgentProgram``."""
 
+    prints = False
+
     def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
         """Say what of a role the program would refuse: nothing."""
         return iter(())

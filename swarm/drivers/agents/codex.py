@@ -1,4 +1,4 @@
-"""Codex: started in its terminal interface, with everything of ours on the command line.
+"""Codex: started in its terminal interface, or for one task with ``exec``; all of ours is on the command line.
 
 Nothing is written into the user's ``~/.codex``: trust for the worktree and the role's text are given with ``-c``.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swarm.domain.panes import LaunchSpec
 from swarm.domain.role_fields import PermissionMode
@@ -31,12 +31,19 @@ _MODES = {
     PermissionMode.DONT_ASK: ("--ask-for-approval", "never", "--sandbox", "workspace-write"),
     PermissionMode.BYPASS: ("--dangerously-bypass-approvals-and-sandbox",),
 }
+#: The same for ``exec``, which asks nobody and knows some of these options only as settings.
+_PRINT_MODES = {
+    **dict.fromkeys(PermissionMode, ("-c", 'approval_policy="never"', "-c", 'sandbox_mode="workspace-write"')),
+    PermissionMode.PLAN: ("-c", 'approval_policy="never"', "-c", 'sandbox_mode="read-only"'),
+    PermissionMode.BYPASS: ("--dangerously-bypass-approvals-and-sandbox",),
+}
 
 
 class Codex(Program):
     """``codex``."""
 
     name = "codex"
+    prints = True
 
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return the program's name."""
@@ -44,37 +51,64 @@ class Codex(Program):
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its first prompt, or take up the newest conversation of its worktree."""
-        resume = launch.resume and _has_conversation(launch)
-        trusted = f"projects={{{_toml(str(launch.worktree))}={{trust_level={_toml('trusted')}}}}}"
-        # A login shell would set PATH anew, and the agent's commands would not find what it was started with.
-        settings = ["check_for_update_on_startup=false", "allow_login_shell=false", trusted]
-        settings.append(f"developer_instructions={_toml(told.role(launch))}")
-        argv = [launch.executable, *(("resume", "--last") if resume else ())]
-        for setting in settings:
-            argv += ["-c", setting]
-        argv += _MODES[launch.options.permission_mode]
-        if launch.options.model:
-            argv += ["--model", launch.options.model]
-        asked = bool(launch.task and not resume)
-        if asked:
-            argv += ["--", told.prompt(launch)]
-        return LaunchSpec(tuple(argv), {}, note(self.name, asked="yes" if asked else "no"))
+        return _print(launch) if launch.options.print else _interactive(launch)
 
     def screens(self) -> Rules | None:
         """Its state is read from its title and the line above its input."""
         return load(self.name)
 
 
-def _has_conversation(launch: Launch) -> bool:
-    """Whether there is one of this worktree; without one it would show a list to choose from."""
+def _interactive(launch: Launch) -> LaunchSpec:
+    resume = bool(launch.resume and _conversation(launch))
+    argv = [launch.executable, *(("resume", "--last") if resume else ()), *_settings(launch)]
+    argv += _MODES[launch.options.permission_mode]
+    asked = bool(launch.task and not resume)
+    if asked:
+        argv += ["--", told.prompt(launch)]
+    return LaunchSpec(tuple(argv), {}, note(Codex.name, asked="yes" if asked else "no"))
+
+
+def _print(launch: Launch) -> LaunchSpec:
+    again = _conversation(launch) if launch.resume else ""
+    argv = [launch.executable, "exec", *(("resume",) if again else ()), *_settings(launch)]
+    argv += _PRINT_MODES[launch.options.permission_mode]
+    argv += ["--", *((again,) if again else ()), told.print_prompt(launch, again=bool(again))]
+    return LaunchSpec(tuple(argv), {}, note(Codex.name, asked="no"), prints=True)
+
+
+def _settings(launch: Launch) -> list[str]:
+    """Return what is the same in both interfaces."""
+    trusted = f"projects={{{_toml(str(launch.worktree))}={{trust_level={_toml('trusted')}}}}}"
+    # A login shell would set PATH anew, and the agent's commands would not find what it was started with.
+    settings = ["check_for_update_on_startup=false", "allow_login_shell=false", trusted]
+    settings.append(f"developer_instructions={_toml(told.role(launch))}")
+    words = [word for setting in settings for word in ("-c", setting)]
+    return [*words, *(("--model", launch.options.model) if launch.options.model else ())]
+
+
+def _conversation(launch: Launch) -> str:
+    """Return the id of the newest conversation of this worktree; empty when there is none.
+
+    Without one the program would show a list to choose from.
+    """
     environ = launch.environ
     home = Path(environ.get("CODEX_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".codex")
-    wanted = f'"cwd":{json.dumps(str(launch.worktree), ensure_ascii=False)}'
-    for path in home.glob("sessions/*/*/*/rollout-*.jsonl"):
+    for path in sorted(home.glob("sessions/*/*/*/rollout-*.jsonl"), reverse=True):
         with path.open(encoding="utf-8", errors="replace") as lines:
-            if wanted in lines.readline().replace('": ', '":'):
-                return True
-    return False
+            head = _payload(lines.readline())
+        if head.get("cwd") == str(launch.worktree):
+            return str(head.get("id") or "")
+    return ""
+
+
+def _payload(line: str) -> dict[str, Any]:
+    """Return what the first line of a conversation tells of it."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    payload = found.get("payload") if isinstance(found, dict) else None
+    return payload if isinstance(payload, dict) else {}
 
 
 def _toml(text: str) -> str:

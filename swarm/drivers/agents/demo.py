@@ -18,6 +18,7 @@ class Demo(Program):
     """``python -m swarm.demo_agent``."""
 
     name = "demo"
+    prints = True
 
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return this very Python."""
@@ -26,4 +27,6 @@ class Demo(Program):
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it; it finds role and task by its environment."""
         argv = (launch.executable, "-P", "-m", "swarm.demo_agent")
-        return LaunchSpec(argv, {"SWARM_DEMO_INBOX": "pull"}, {}, pulls=True)
+        prints = launch.options.print
+        env = {"SWARM_DEMO_INBOX": "pull", **({"SWARM_DEMO_PRINT": "1"} if prints else {})}
+        return LaunchSpec(argv, env, {}, pulls=True, prints=prints)

@@ -1,4 +1,4 @@
-"""Gemini CLI: started in its terminal interface under a conversation id chosen beforehand.
+"""Gemini CLI: started in its terminal interface, or for one task, under a conversation id chosen beforehand.
 
 Nothing is written into the user's ``~/.gemini`` or the worktree.  The program has no option for instructions and
 takes settings only from folders that nobody else may write to, so the role's text opens the first prompt.
@@ -37,6 +37,7 @@ class Gemini(Program):
     """``gemini``."""
 
     name = "gemini"
+    prints = True
 
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return the program's name."""
@@ -49,6 +50,9 @@ class Gemini(Program):
         argv += ["--skip-trust", "--approval-mode", _MODES[launch.options.permission_mode]]
         if launch.options.model:
             argv += ["--model", launch.options.model]
+        if launch.options.print:
+            argv.append(f"--prompt={told.print_prompt(launch, again=True) if resume else _first(launch)}")
+            return LaunchSpec(tuple(argv), {}, note(self.name, asked="no"), prints=True)
         asked = not resume
         if asked:
             argv.append(f"--prompt-interactive={_first(launch)}")

@@ -1,4 +1,7 @@
-"""opencode: started in its terminal interface; our part of its configuration travels in its environment."""
+"""opencode: started in its terminal interface, or for one task with ``run``.
+
+Our part of its configuration travels in its environment.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
     from swarm.domain.screens import Rules
 
 _CONFIG = "OPENCODE_CONFIG_CONTENT"
+#: The one prompt of print mode.  ``run`` would put quotes around an argument with blanks and fails over a number.
+_PROMPT = "prompt.md"
+_FROM_FILE = ("/bin/sh", "-c", f'exec "$0" "$@" <"$SWARM_RUN_DIR/{_PROMPT}"')
 #: What is asked about in each mode; without such a word the program asks about nothing at all.
 _ASK = {"edit": "ask", "bash": "ask", "webfetch": "ask"}
 _MODES: dict[PermissionMode, dict[str, str]] = {
@@ -37,6 +43,7 @@ class Opencode(Program):
     """``opencode``."""
 
     name = "opencode"
+    prints = True
 
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return the program's name."""
@@ -45,16 +52,20 @@ class Opencode(Program):
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its first prompt, or take up the newest conversation of its worktree."""
         session = _conversation(launch) if launch.resume else ""
-        argv = [launch.executable]
+        prints = launch.options.print
+        argv = [*_FROM_FILE, launch.executable, "run"] if prints else [launch.executable]
         if session:
             argv += ["--session", session]
         if launch.options.model:
             argv += ["--model", launch.options.model]
-        asked = bool(launch.task and not session)
+        asked = bool(launch.task and not session and not prints)
         if asked:
             argv.append(f"--prompt={told.prompt(launch)}")
+        files = note(self.name, asked="yes" if asked else "no")
+        if prints:
+            files[_PROMPT] = told.print_prompt(launch, again=bool(session))
         env = {_CONFIG: json.dumps(_config(launch)), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
-        return LaunchSpec(tuple(argv), env, note(self.name, asked="yes" if asked else "no"))
+        return LaunchSpec(tuple(argv), env, files, prints=prints)
 
     def screens(self) -> Rules | None:
         """Its state is read from its screen."""
@@ -70,9 +81,17 @@ def _config(launch: Launch) -> dict[str, Any]:
     made = dict(found) if isinstance(found, dict) else {}
     said = made.get("instructions")
     made["instructions"] = [*(said if isinstance(said, list) else ()), str(launch.role_file)]
-    made.setdefault("permission", _MODES[launch.options.permission_mode])
+    made.setdefault("permission", _permissions(launch))
     made["autoupdate"] = False
     return made
+
+
+def _permissions(launch: Launch) -> dict[str, str]:
+    """Return what is allowed; in print mode what would be asked is denied, since a question there ends the turn."""
+    found = _MODES[launch.options.permission_mode]
+    if not launch.options.print:
+        return found
+    return {tool: "deny" if answer == "ask" else answer for tool, answer in found.items()}
 
 
 def _conversation(launch: Launch) -> str:

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from swarm.domain.panes import Launch
 
 _LONGEST = 100_000
+#: What one in print mode is told whose conversation is taken up again: without a prompt it would do nothing.
+_GO_ON = "You were stopped before your task was done. Go on with it where you were."
 
 
 def prompt(launch: Launch) -> str:
@@ -15,6 +17,15 @@ def prompt(launch: Launch) -> str:
     if _fits(launch.task):
         return launch.task
     return f"Your task is in the file {launch.task_file}. Read all of it, then begin."
+
+
+def print_prompt(launch: Launch, *, again: bool) -> str:
+    """Return the one prompt of print mode.
+
+    Args:
+        again: the conversation in which the task was given is taken up again.
+    """
+    return _GO_ON if again else prompt(launch)
 
 
 def role(launch: Launch) -> str:

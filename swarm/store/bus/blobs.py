@@ -1,18 +1,27 @@
-"""Attachments: copies of files, kept once under the sum of their content."""
+"""Attachments: copies of files, kept once under the sum of their content, for as long as a message refers to them.
+
+The lock of their folder is held alone by who removes some (``unused.py``), shared by all for whom one must stay.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
+from fcntl import LOCK_EX, flock
 
 from swarm import fsio
 from swarm.domain.errors import AttachmentProblem
+from swarm.store.bus.files import locked_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import Any, BinaryIO
+
+    from swarm.store.bus.files import Patience
 
 _CHUNK = 1 << 20
 _SUM = re.compile("[0-9a-f]{64}")
@@ -47,6 +56,7 @@ def _keep(folder: Path, file: BinaryIO | Any, name: str, most: int) -> dict[str,
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         try:
+            flock(fd, LOCK_EX)  # until it has its name: then nobody takes it for one that was left behind
             while chunk := file.read(_CHUNK):
                 size += len(chunk)
                 if size > most:
@@ -54,14 +64,45 @@ def _keep(folder: Path, file: BinaryIO | Any, name: str, most: int) -> dict[str,
                 digest.update(chunk)
                 fsio.write_all(fd, chunk)
             os.fsync(fd)
+            with locked_folder(os.fspath(folder), shared=True):
+                os.replace(temporary, folder / digest.hexdigest())
         finally:
             os.close(fd)
-        os.replace(temporary, folder / digest.hexdigest())
     except BaseException:
         fsio.unlink_if_there(temporary)
         raise
     fsio.sync_folder(folder)
     return {"sha256": digest.hexdigest(), "size": size, "name": name}
+
+
+@contextlib.contextmanager
+def staying(folder: str, patience: Patience = None) -> Iterator[None]:
+    """Let nobody remove an attachment during a block."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(FileNotFoundError):  # there are none
+            stack.enter_context(locked_folder(folder, patience, shared=True))
+        yield
+
+
+@contextlib.contextmanager
+def in_use(folder: str, artifacts: Iterable[dict[str, Any]], patience: Patience = None) -> Iterator[None]:
+    """Make sure that the attachments of a message are there, and stay until it is in its box.
+
+    Raises:
+        AttachmentProblem: one is not there (any more).
+    """
+    with staying(folder, patience):
+        for one in artifacts:
+            if _is_copy(one) and not os.path.lexists(f"{folder}/{one['sha256']}"):
+                name = str(one["name"])[:60]
+                raise AttachmentProblem(f"the attachment {name!a} is not kept any longer", hint="attach it again")
+        yield
+
+
+def _is_copy(artifact: Any) -> bool:
+    """Whether it is what ``keep`` gave; what says more or less is the sender's own, and may be kept anywhere."""
+    ours = isinstance(artifact, dict) and artifact.keys() == {"sha256", "size", "name"}
+    return ours and _SUM.fullmatch(str(artifact["sha256"])) is not None
 
 
 def get(folder: Path, artifact: dict[str, Any]) -> Path:

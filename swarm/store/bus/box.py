@@ -1,6 +1,6 @@
 """One box: its four lanes and its readers' book.
 
-inbox/<agent>-<session>/  or  queue/<name>/
+inbox/<agent>-<session>/  or  queue/<name>/  or  events/<agent>-<session>/
     interrupt/ high/ normal/ low/      a log each
     reader/ reader.state reader.lock   what the readers did
     drop/                              plain files that foreign programs want to be messages
@@ -57,6 +57,7 @@ class Box:
         kind, _, name = address.partition(".")
         self.address = address
         self.folder = f"{root}/{kind}/{name}"
+        self.blobs = f"{root}/blobs"  # the attachments of all boxes
         self.ordered = kind == "inbox"
         self.lanes = tuple(Log(f"{self.folder}/{lane}", patience=patience) for lane in PRIORITIES)
         self._book: Book | None = None
@@ -76,6 +77,7 @@ class Box:
         self._ids: set[int] = set()
         self._ids_upto = [0] * len(PRIORITIES)
         self._durable: dict[tuple[int, int], int] = {}
+        self._secured: dict[int, tuple[int, int]] = {}  # lane → which opening of it, and up to where
 
     @property
     def book(self) -> Book:
@@ -194,11 +196,11 @@ class Box:
 
     def ends(self) -> Ends:
         """Return where the lanes end now: who has looked through all before that need not do so again."""
-        return Ends(_identity(f"{self.folder}/reader.lock"), tuple(log.whole_end() for log in self.lanes))
+        return Ends(identity_of(f"{self.folder}/reader.lock"), tuple(log.whole_end() for log in self.lanes))
 
     def find(self, message_id: str, behind: Ends | None = None) -> tuple[Place, Line] | None:
         """Return the first record of a message, in any lane; only those *behind* some ends of this very box."""
-        identity = _identity(f"{self.folder}/reader.lock")
+        identity = identity_of(f"{self.folder}/reader.lock")
         self.learn_of(identity)
         self._lookups += behind is None
         if self._lookups > _FEW and not self._may_hold(message_id):
@@ -233,6 +235,16 @@ class Box:
                 base, upto = self.lanes[place.lane].sync(place.at)
                 self._durable[place.lane, base] = upto
 
+    def secure_tails(self, tails: list[tuple[int, int]]) -> None:
+        """Make sure that what stands before some ends of lanes, as ``tails`` just gave them, is on the disk."""
+        for lane, end in tails:
+            log = self.lanes[lane]
+            opened, upto = self._secured.get(lane, (0, 0))
+            if opened != log.opened or upto < end:  # one that was opened anew may be another box's
+                opened = log.opened
+                log.sync(log.behind_last(end) - 1)
+                self._secured[lane] = (opened, end)
+
     # --- setting aside --------------------------------------------------------------------------
 
     def set_aside(self, lane: int, line: Line) -> None:
@@ -266,7 +278,8 @@ def _make_folder(path: str) -> bool:
     return True
 
 
-def _identity(lock: str) -> bytes:
+def identity_of(lock: str) -> bytes:
+    """Return the name of a box, which stands in its lock file."""
     fd = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         return os.pread(fd, 64, 0)

@@ -17,13 +17,27 @@ from swarm.store.bus.sending import send, sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from typing import Any, TypeVar
 
-    from swarm.domain.bus import Claim, Depth, Holder, Keep, Machine, Pruned, Receipt, Stored, Task, Trace
+    from swarm.domain.bus import (
+        Claim,
+        Depth,
+        Holder,
+        Keep,
+        Machine,
+        Pruned,
+        PrunedAttachments,
+        Receipt,
+        Stored,
+        Task,
+        Trace,
+    )
     from swarm.domain.message import Message
     from swarm.store.bus.files import Patience
+    from swarm.store.bus.unused import Saved, Sweep
 
     T = TypeVar("T")
 
@@ -38,6 +52,8 @@ class FileBus:
     Args:
         keep: asked, now and then, how long what is settled is kept; without it that is for ever.
         patience: asked, by whoever has to wait for a lock, for how many seconds.
+        saved: asked for the folders of boxes that were moved elsewhere and may come back: their attachments stay.
+            Without it none is removed.
     """
 
     def __init__(
@@ -47,7 +63,9 @@ class FileBus:
         limits: Limits = Limits(),  # noqa: B008
         keep: Callable[[], Keep] | None = None,
         patience: Patience = None,
+        saved: Saved | None = None,
     ) -> None:
+        self._saved = saved
         self._root = os.fspath(root)
         self._machine = machine or ThisMachine()
         self._limits = limits
@@ -150,25 +168,31 @@ class FileBus:
         lease: float = 60.0,
         holder: Holder | None = None,
         who: str = "",
+        types: tuple[str, ...] = (),
     ) -> Claim | None:
         """Take the next messages, in order; wait up to *wait* seconds for the first.
 
         An inbox gives none while another claim on it is in flight.
 
+        Args:
+            types: only messages of these; not of an inbox, where that would break the order.
+
         Raises:
             InboxNotFound: there is no such box.
+            MessageProblem: *types* for an inbox.
         """
         from swarm.store.bus import notices, taking
         from swarm.store.bus.wake import Watches
 
         box = self._box(box_of(address))
+        taker = taking.Taker(lease, holder, who)
         deadline = time.monotonic() + wait
         watches = Watches(box)
         try:
             while True:
                 with os_errors(f"cannot read {box.address}"):
                     self._intake(box)
-                    taken = taking.take(box, self._machine, limit=limit, lease=lease, holder=holder, who=who)
+                    taken = taking.take(box, self._machine, limit, taker, types)
                     if taken.owed:
                         notices.tell_senders(box, self.send)
                     self._tidy(box)
@@ -235,8 +259,11 @@ class FileBus:
             taking.fail(box, self._machine, claim, ids, reason)
             notices.tell_senders(box, self.send)
 
-    def extend(self, claim: Claim, lease: float) -> None:
+    def extend(self, claim: Claim, lease: float, holder: Holder | None = None) -> None:
         """Keep a claim for *lease* more seconds from now.
+
+        Args:
+            holder: on whose life it depends from then on; None: as before.
 
         Raises:
             ClaimLost: it is over.
@@ -245,7 +272,7 @@ class FileBus:
 
         box = self._box(claim.address)
         with os_errors(f"cannot extend a claim on {box.address}"):
-            taking.extend(box, self._machine, claim, lease)
+            taking.extend(box, self._machine, claim, lease, holder)
 
     # --- removing what is not kept --------------------------------------------------------------
 
@@ -260,6 +287,10 @@ class FileBus:
         self._tidied[box.address] = time.monotonic() + _TIDY_EVERY
         try:
             retention.tidy(box, self._machine, self._keep)
+            if self._saved is not None and os.path.isdir(box.blobs):
+                sweep = self._sweep(self._saved)
+                if sweep.is_due():
+                    sweep.remove(self._keep(), self._machine.now_ms())
         except (OSError, SwarmError):  # what was asked for is done; this is for whoever comes next
             return
 
@@ -274,6 +305,30 @@ class FileBus:
         box = self._box(box_of(address))
         with os_errors(f"cannot remove what is too old in {box.address}"):
             return retention.prune(box, self._machine, keep, dry_run=dry_run)
+
+    def prune_attachments(self, keep: Keep, *, dry_run: bool = False, after: Iterable[str] = ()) -> PrunedAttachments:
+        """Remove the attachments that no message in any box refers to, if they are older than ``keep.least_ms``.
+
+        Args:
+            after: with *dry_run*, what would go after ``prune`` of these boxes.
+        """
+        from swarm.domain.bus import PrunedAttachments as Found
+        from swarm.store.bus import retention
+
+        if self._saved is None:
+            return Found(0, 0)
+        now = self._machine.now_ms()
+        with os_errors("cannot remove attachments"):
+            if not dry_run:
+                return self._sweep(self._saved).remove(keep, now)
+            boxes = [self._box(box_of(one)) for one in after]
+            without = {box.folder: retention.planned(box, self._machine, keep) for box in boxes}
+            return self._sweep(self._saved).plan(keep, now, without)
+
+    def _sweep(self, saved: Saved) -> Sweep:
+        from swarm.store.bus.unused import Sweep
+
+        return Sweep(self._root, saved, self._patience)
 
     def removed(self, address: str = "") -> int:
         """Return how many messages of a box, or of all, are not kept any longer."""
@@ -405,6 +460,12 @@ class FileBus:
 
         with os_errors(f"cannot attach {name or source!s:.60}"):
             return blobs.keep(Path(self._root) / "blobs", source, name)
+
+    def attachments_stay(self) -> AbstractContextManager[None]:
+        """Let nobody remove an attachment during a block; to move a box in."""
+        from swarm.store.bus import blobs
+
+        return blobs.staying(self._root + "/blobs", self._patience)
 
     def attachment(self, artifact: dict[str, Any]) -> Path:
         """Return the kept copy after verifying it."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from swarm.store.bus.part import Line
     from swarm.store.bus.state import Lane, State
 
-_BEGIN, _NEXT = b'{"schema":1,"id":"', b'","from":"'
+_BEGIN, _NEXT, _TYPE = b'{"schema":1,"id":"', b'","from":"', b'","type":"'
 _FAR = 1 << 16
 #: From then on a message is handed out alone, so that it takes no other with it.
 _SUSPECT = 2
@@ -51,6 +51,11 @@ def place_of(lane: int, line: Line) -> Place | None:
     if not name or not sender or b'"' in name or b"\\" in name or b"\\" in sender:
         return None
     return Place(lane, line.at, line.end - line.at, name.decode(), sender.decode())
+
+
+def type_of(line: Line) -> bytes:
+    """Return the type of the message in a record; sender and recipient, before it, hold nothing that could be it."""
+    return line.data.partition(_TYPE)[2].partition(b'"')[0]
 
 
 def ids_in(data: bytes) -> list[bytes]:
@@ -164,12 +169,17 @@ class Chooser:
         self.entries: list[dict[str, Any]] = []
         self.damaged: list[tuple[int, Line]] = []
         self.due_ms = 0
+        self._types: tuple[bytes, ...] = ()
         self._held: set[str] = set()
         boot, up = machine.boot_id(), machine.up_ms()
         for message_id, (place, until, when) in state.delayed.items():
             if when == boot and until > up:
                 self._held.add(place.sender if ordered else message_id)
                 self.due_ms = min(self.due_ms or until, until)
+
+    def only(self, types: tuple[str, ...]) -> None:
+        """Pass over what is of no such type; for boxes without an order."""
+        self._types = tuple(one.encode() for one in types)
 
     def choose(self, limit: int) -> list[Picked]:
         """Return up to *limit* messages in the order in which they are to be done."""
@@ -187,8 +197,15 @@ class Chooser:
                     return picked
         return picked
 
+    def settled(self) -> tuple[Place, ...]:
+        """Return the places of what was found to be dead or damaged."""
+        dead = [place for entry in self.entries for place in entry.get("m", ())]
+        return (*dead, *(Place(lane, line.at, line.end - line.at, "", "") for lane, line in self.damaged))
+
     def _passed_over(self, place: Place, line: Line) -> bool:
         if (place.lane, place.at) in self._taken or (place.sender if self._ordered else place.id) in self._held:
+            return True
+        if self._types and type_of(line) not in self._types:
             return True
         if self._ordered or b'"needs":' not in line.data or not waits_for(self._state, self._needs, place, line):
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl as _fcntl
 import os
 import time
-from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, fcntl, flock
+from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, fcntl, flock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,17 +25,18 @@ _HINT = "try again; to wait longer, set messages.lock_timeout"
 _FULL_SYNC: int | None = getattr(_fcntl, "F_FULLFSYNC", None)
 
 
-def lock(fd: int, path: str, patience: Patience = None) -> None:
+def lock(fd: int, path: str, patience: Patience = None, kind: int = LOCK_EX) -> None:
     """Lock an open file; the kernel frees it when we die.
 
     Args:
         patience: asked for how many seconds to wait, by those who do have to wait.
+        kind: ``LOCK_SH``: together with others who want no more than that.
 
     Raises:
         Locked: others held it the whole time.
     """
     try:
-        flock(fd, LOCK_EX | LOCK_NB)
+        flock(fd, kind | LOCK_NB)
         return
     except BlockingIOError:
         pass
@@ -46,7 +47,7 @@ def lock(fd: int, path: str, patience: Patience = None) -> None:
     while True:
         time.sleep(pause)
         try:
-            flock(fd, LOCK_EX | LOCK_NB)
+            flock(fd, kind | LOCK_NB)
             return
         except BlockingIOError:
             waited = time.monotonic() - began
@@ -84,19 +85,20 @@ def _holder(fd: int) -> str:
 
 
 class locked_folder:  # noqa: N801  # reads as a statement, and contextlib costs more than this
-    """Hold the lock of a folder for a block."""
+    """Hold the lock of a folder for a block; *shared* with others who do so."""
 
-    __slots__ = ("_fd", "_path", "_patience")
+    __slots__ = ("_fd", "_kind", "_path", "_patience")
 
-    def __init__(self, path: str, patience: Patience = None) -> None:
+    def __init__(self, path: str, patience: Patience = None, *, shared: bool = False) -> None:
         self._path = path
         self._patience = patience
+        self._kind = LOCK_SH if shared else LOCK_EX
         self._fd = -1
 
     def __enter__(self) -> None:
         self._fd = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            lock(self._fd, self._path, self._patience)
+            lock(self._fd, self._path, self._patience, self._kind)
         except BaseException:
             os.close(self._fd)
             raise

@@ -12,7 +12,7 @@ import signal
 import stat
 from zlib import crc32
 
-from swarm.domain.errors import MessageProblem, QuotaReached
+from swarm.domain.errors import AttachmentProblem, MessageProblem, QuotaReached
 from swarm.domain.message import DROP, MAX_EXTRA, Message, decode
 from swarm.domain.plain import MAX_TEXT
 from swarm.store.bus.files import sync_folder
@@ -51,7 +51,7 @@ def take_in(box: Box, send: Callable[[Message], Receipt]) -> None:
             send(message)
         except QuotaReached:
             return
-        except MessageProblem as error:
+        except (AttachmentProblem, MessageProblem) as error:
             _refuse(box, name, str(error))
             continue
         try:

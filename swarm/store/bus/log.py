@@ -141,6 +141,13 @@ class Log(Parts):
             os.close(fd)
         return base, base + size
 
+    def behind_last(self, end: int) -> int:
+        """Return the same end of the log, or that of the part before if the active one has no record yet.
+
+        With that part on the disk, closed as it is, the next one begins at the same place whatever is lost of it.
+        """
+        return self._base if end <= self._base + self._head else end
+
     def rewrite(self, line: Line) -> bool:
         """Write a record again over itself, and sync: when an earlier sync failed nothing is known of it.
 

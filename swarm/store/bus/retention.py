@@ -51,7 +51,13 @@ def tidy(box: Box, machine: Machine, keep: Callable[[], Keep]) -> None:
 def prune(box: Box, machine: Machine, keep: Keep, *, dry_run: bool) -> Pruned:
     """Remove all that is too old, also of the parts that are still added to; return what that is."""
     look = _Look(box, machine, keep)
-    return look.plan() if dry_run else look.remove(close=True)
+    return _sum(box, look.plan()) if dry_run else look.remove(close=True)
+
+
+def planned(box: Box, machine: Machine, keep: Keep) -> list[tuple[int, int, int]]:
+    """Return the parts of lanes that ``prune`` would remove: (lane, from, to)."""
+    parts = _Look(box, machine, keep).plan()
+    return [(old.lane, old.part.base, old.part.end) for old in parts if old.lane != _READER]
 
 
 class _Look:
@@ -64,11 +70,11 @@ class _Look:
         self._logs = [OldParts(f"{box.folder}/{name}", box.patience) for name in _FOLDERS]
         self._needed: set[str] | None = None
 
-    def plan(self) -> Pruned:
+    def plan(self) -> list[Old]:
         """Return what ``remove`` would."""
         with self._box.mutex:
             state = self._box.book.look()
-            return _sum(self._box, self._choose(state, [*self._old(), *self._closable(state)]))
+            return self._choose(state, [*self._old(), *self._closable(state)])
 
     def remove(self, most: int | None = None, *, close: bool = False) -> Pruned:
         """Remove what is too old, or the first *most* of it.

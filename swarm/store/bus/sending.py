@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 def send(box: Box, machine: Machine, message: Message, *, durable: bool) -> Receipt:
     """Put a message into its box; see ``FileBus.send``."""
+    if not message.artifacts:
+        return _send(box, machine, message, durable=durable)
+    from swarm.store.bus import blobs
+
+    with files.os_errors(f"cannot send to {box.address}"), blobs.in_use(box.blobs, message.artifacts, box.patience):
+        return _send(box, machine, message, durable=durable)
+
+
+def _send(box: Box, machine: Machine, message: Message, *, durable: bool) -> Receipt:
     given = message.id
     now = machine.now_ms()
     message_id = given or new_id(now)
@@ -57,6 +66,8 @@ def _finished(record: bytes, message: Message, box: Box, machine: Machine, lane:
     if message.ttl_ms:
         parts.append(b'"boot":"%b","up":%d' % (machine.boot_id().encode(), machine.up_ms()))
     if box.ordered and lane < len(PRIORITIES) - 1 and (tails := box.tails(lane)):
+        if durable:  # or after a power cut what its sender sends later could come to stand before these ends
+            box.secure_tails(tails)
         parts.append(b'"after":[%b]' % b",".join(b"[%d,%d]" % tail for tail in tails))
     return b'%b,"bus":{%b}}' % (record[:-1], b",".join(parts)) if parts else record
 

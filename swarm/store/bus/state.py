@@ -188,7 +188,8 @@ class State:
     def _on_extend(self, entry: dict[str, Any], _: list[Place]) -> None:
         held = self.claims.get(entry["claim"])
         if held is not None:
-            self.claims[entry["claim"]] = held._replace(up=entry["up"], lease=entry["lease"])
+            holder = Holder(*entry["by"]) if "by" in entry else held.holder
+            self.claims[entry["claim"]] = held._replace(holder=holder, up=entry["up"], lease=entry["lease"])
 
     def _on_dead(self, entry: dict[str, Any], places: list[Place]) -> None:
         for place in places:

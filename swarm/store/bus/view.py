@@ -7,7 +7,7 @@ import os
 
 from swarm.domain.bus import Claim, Event, Stored, Trace
 from swarm.domain.errors import MessageProblem
-from swarm.domain.message import Message, from_record
+from swarm.domain.message import KINDS, Message, from_record
 from swarm.store.bus.choose import place_of, unsettled
 
 TYPE_CHECKING = False
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from swarm.store.bus.part import Line
     from swarm.store.bus.state import Held, State
 
-_KINDS = ("inbox", "queue")
-
 
 def addresses(root: str) -> Iterator[str]:
     """Give every box below a folder."""
-    for kind in _KINDS:
+    for kind in KINDS:
         try:
             names = sorted(os.listdir(f"{root}/{kind}"))
         except FileNotFoundError:

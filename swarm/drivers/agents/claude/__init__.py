@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 
 class Claude(Program):
-    """``claude`` in interactive mode.
+    """``claude``, in interactive mode or in print mode.
 
     Args:
         swarm_dir: the swarm directory in use; ``claude-config/default`` in it is used when it holds a login.
     """
 
     name = "claude"
+    prints = True
 
     def __init__(self, swarm_dir: Path | None = None) -> None:
         self._swarm_dir = swarm_dir
@@ -61,7 +62,7 @@ class Claude(Program):
         """Return swarm's own hooks, in the program's form: event → list of ``{matcher, hooks}``."""
         from swarm.drivers.agents.claude import hooks, rules
 
-        return hooks.standard(run_dir, main, guarded=bool(rules.denied(options)))
+        return hooks.standard(run_dir, main, guarded=bool(rules.denied(options)), prints=options.print)
 
     def home(self, options: RoleOptions, environ: Mapping[str, str]) -> str:
         """Return the file that must know a folder before the program is started there."""

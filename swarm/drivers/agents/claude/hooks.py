@@ -27,18 +27,19 @@ _SHORT = 5
 _GUARD = 60
 
 
-def standard(run_dir: Path, main: Path, *, guarded: bool) -> dict[str, Sequence[Any]]:
+def standard(run_dir: Path, main: Path, *, guarded: bool, prints: bool = False) -> dict[str, Sequence[Any]]:
     """Return the hooks that every agent has.
 
     Args:
         guarded: there are rules about what it must not do.
+        prints: it is in print mode: its questions are not for people, and one without an answer is denied.
     """
     quick = [sys.executable, "-I", "-S"]
     note = [*quick, str(Path(pane.__file__).with_name("hook.py")), str(run_dir)]
     guard = [*quick, str(Path(pane.__file__).parents[1] / "guard.py"), str(run_dir)]
     swarm = [sys.executable, "-P", "-m", "swarm", "-C", str(main)]
     waiter = {"asyncRewake": True, **_command([*note, *swarm, "hook", "deliver"], _DAY)}
-    ask = _command([*swarm, "permission-request"], _DAY)
+    ask = _command([*swarm, "permission-request", *(("--wait", "0") if prints else ())], _DAY)
     return {
         **{event: [_entry(waiter)] for event in _TURNS},
         **{event: [_entry(_command(note, _SHORT))] for event in _NOTED},

@@ -11,6 +11,7 @@ from swarm import fsio
 from swarm.domain.errors import SwarmError
 from swarm.domain.panes import LaunchSpec
 from swarm.drivers import reviewer
+from swarm.drivers.agents import told
 from swarm.drivers.agents.claude import rules, settings
 from swarm.drivers.agents.notes import note
 from swarm.drivers.agents.team import with_team
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 #: The role's text and what holds for every agent.
 _SYSTEM = "system.md"
-#: The kernel takes no longer argument than 128 KiB.
-_LONGEST_PROMPT = 100_000
 #: What an outer Claude Code tells its children; an agent is nobody's child session.
 _NOT_INHERITED = (
     *("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_ENV_FILE"),
@@ -47,8 +46,12 @@ def spec(launch: Launch, swarm_dir: Path | None, hooks: Mapping[str, Sequence[An
         _SYSTEM: with_team(launch, _role_text(launch)),
         **_reviewer(launch),
     }
+    if not launch.resume:  # what an earlier start was in is over
+        fsio.unlink_if_there(launch.run_dir / events.CONVERSATION)
     says = str(folder / "sessions" / "{pid}.json")
-    return LaunchSpec(_argv(launch, folder), env, files, without=_NOT_INHERITED, awaits=True, says=says)
+    prints = launch.options.print
+    argv = _argv(launch, folder)
+    return LaunchSpec(argv, env, files, without=_NOT_INHERITED, awaits=True, says=says, prints=prints)
 
 
 def _reviewer(launch: Launch) -> dict[str, str]:
@@ -83,15 +86,11 @@ def _argv(launch: Launch, folder: Path) -> tuple[str, ...]:
     if options.system_prompt:
         argv += ["--system-prompt", options.system_prompt]
     argv += ["--append-system-prompt-file", str(launch.run_dir / _SYSTEM)]  # not remembered: also when resumed
-    if launch.task and not resume and not begun_anew:
-        argv += ["--", _prompt(launch)]
+    if options.print:
+        argv += ["--print", "--", told.print_prompt(launch, again=resume)]
+    elif launch.task and not resume and not begun_anew:
+        argv += ["--", told.prompt(launch)]
     return tuple(argv)
-
-
-def _prompt(launch: Launch) -> str:
-    if len(launch.task.encode("utf-8", "surrogateescape")) <= _LONGEST_PROMPT:
-        return launch.task
-    return f"Your task is in the file {launch.task_file}. Read all of it, then begin."
 
 
 def conversation_of(run_dir: Path) -> str:

@@ -1,0 +1,42 @@
+"""Who started a session: noted when it is made, and asked when one of its agents has something to tell.
+
+It is read from the machine, never from an argument or the environment: see ``pane/whoami.py``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swarm.domain.model import Parent
+from swarm.pane.whoami import whoami
+
+if TYPE_CHECKING:
+    from swarm.domain.model import Session
+    from swarm.engine.world import World
+
+
+def starter(world: World) -> Parent | None:
+    """Return the agent of this repository to which this process belongs; None: a person, or one of elsewhere."""
+    who = whoami(world.environ)
+    if who is None or not who.generation:
+        return None
+    try:
+        here = world.layout.state.samefile(who.state)
+    except OSError:
+        return None
+    return Parent(who.agent, who.session, who.generation) if here else None
+
+
+def living(world: World, session: Session) -> Parent | None:
+    """Return the agent that started a session, if it is still there: that very run of its name.
+
+    Whether its program runs does not matter; what it is told waits for it.
+    """
+    parent = session.parent
+    if parent is None:
+        return None
+    found = world.sessions.get(parent.session)
+    agent = found.agent(parent.agent) if found is not None else None
+    if found is None or agent is None or found.generation_of(agent) != parent.generation:
+        return None
+    return parent
