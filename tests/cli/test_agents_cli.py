@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.timeout(150)
-SESSION = {"session", "base", "base_ref", "created_at", "state", "workflow", "agents"}
+SESSION = {"session", "base", "base_ref", "created_at", "state", "workflow", "parent", "agents"}
 AGENT = {
     *("name", "role", "session", "branch", "worktree", "program", "pane", "pid", "state", "detail", "since"),
     *("evidence", "head", "ahead", "dirty", "missing", "unread", "ports"),
@@ -200,7 +200,7 @@ def test_why_and_peek(team: PaneLab) -> None:
     assert "developer@fx" in done.stdout
     assert " * program: the program said: waiting: permission: Bash" in done.stdout
     found = team.json("why", "developer")["data"]
-    assert set(found) == AGENT | {"setup"}
+    assert set(found) == AGENT | {"setup", "parent"}
     assert found["session"] == "fx"
     assert "permission: Bash" in team.cli("peek", "developer", "-n", "5").stdout
     assert team.json("peek", "developer@fx")["data"]["agent"] == "developer"
