@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import random
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,27 @@ def sign(fd: int, command: str, since: str, doing: str = "") -> None:
     note = {"pid": os.getpid(), "command": command[:_LONGEST], "since": since, "doing": doing[:_LONGEST]}
     with contextlib.suppress(OSError):
         os.pwrite(fd, json.dumps(note).encode().ljust(_ROOM), 0)  # in one, so that nobody reads half of two
+
+
+class Doing:
+    """What the holder of a lock is at, for whoever waits for it; silent once the lock is given back."""
+
+    def __init__(self, fd: int, command: str) -> None:
+        self._fd = fd
+        self._command = command
+        self._since = clock()
+        self._mutex = threading.Lock()
+
+    def tell(self, doing: str) -> None:
+        """Write it down; another thread that still has this may come late, when the descriptor is another file's."""
+        with self._mutex:
+            if self._fd >= 0:
+                sign(self._fd, self._command, self._since, doing)
+
+    def end(self) -> None:
+        """Be silent from now on."""
+        with self._mutex:
+            self._fd = -1
 
 
 def _holder(path: Path) -> str:

@@ -215,17 +215,18 @@ class Door:
 
         from swarm.store import lock
 
-        world, since = self._world, lock.clock()
+        world, doing = self._world, lock.Doing(fd, command)
 
-        def tell(doing: str) -> None:
-            lock.sign(fd, command, since, doing)
-            world.progress(doing)
+        def tell(text: str) -> None:
+            doing.tell(text)
+            world.progress(text)
 
         self._world = replace(world, progress=tell)
         try:
             yield
         finally:
             self._world = world
+            doing.end()
 
     def _role_texts(
         self, specs: Sequence[names.AgentSpec], *, wanted: bool
