@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from swarm.domain import permissions
+from swarm.domain import permission_gemini, permission_opencode, permissions
 from swarm.domain.role_fields import PermissionMode, RoleOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _RULES = frozenset({"permissions.allow", "permissions.deny"})
 #: Limits on what is counted from the record of a program; minutes and agents hold for all of them.
@@ -25,10 +25,17 @@ OBEYED: dict[str, frozenset[str]] = {
     | {"telemetry", "heartbeat", "print"}
     | _COUNTED,
     "codex": frozenset({"model", "permission_mode", "heartbeat", "print"}) | _COUNTED,
-    "gemini": frozenset({"model", "permission_mode", "telemetry", "heartbeat", "print"}) | _COUNTED,
-    "opencode": frozenset({"model", "permission_mode", "heartbeat", "print"}) | _COUNTED,
+    "gemini": frozenset({"permissions.deny", "model", "permission_mode", "telemetry", "heartbeat", "print"}) | _COUNTED,
+    "opencode": _RULES | {"model", "permission_mode", "heartbeat", "print"} | _COUNTED,
     "shell": frozenset({"heartbeat"}),
     "demo": frozenset({"heartbeat", "print"}),
+}
+#: Programs that have rules of another kind, and how ours are said there.
+_TRANSLATED: dict[
+    str, Callable[[permissions.Rules], permission_gemini.Translation | permission_opencode.Translation]
+] = {
+    "gemini": permission_gemini.translate,
+    "opencode": permission_opencode.translate,
 }
 #: What has no effect in print mode, with programs that have one, and why.
 NOT_IN_PRINT = {"heartbeat": "such an agent is never idle"}
@@ -87,7 +94,7 @@ def notes(options: RoleOptions, programs: Sequence[str] = ()) -> tuple[Note, ...
     if not programs:
         own = "command" if options.command else options.agent_type
         programs = (own,) if own else tuple(OBEYED)
-    return (*_without_effect(options, programs), *_unknown_tools(options))
+    return (*_without_effect(options, programs), *_gaps(options, programs), *_unknown_tools(options))
 
 
 def _without_effect(options: RoleOptions, programs: Sequence[str]) -> Iterator[Note]:
@@ -102,6 +109,21 @@ def _without_effect(options: RoleOptions, programs: Sequence[str]) -> Iterator[N
         printing = tuple(name for name in programs if options.print and {"print", key} <= _obeyed(name))
         if printing and key in NOT_IN_PRINT:
             yield Note(key, f"has no effect in print mode: {NOT_IN_PRINT[key]}", printing)
+
+
+def _gaps(options: RoleOptions, programs: Sequence[str]) -> Iterator[Note]:
+    """Name the rules that a program which has rules of its own holds in part only, or not at all."""
+    rules = permissions.Rules.parse(options.permissions.allow, options.permissions.deny)
+    for program in programs:
+        if program not in _TRANSLATED:
+            continue
+        said = _TRANSLATED[program](rules)
+        for key, found in (("allow", said.allow_gaps), ("deny", said.deny_gaps)):
+            for in_part, why in dict.fromkeys((gap.in_part, gap.why) for gap in found):
+                which = ", ".join(gap.rule for gap in found if (gap.in_part, gap.why) == (in_part, why))
+                verb = "is held by" if in_part else "is not enforced by"
+                joint = " only " if in_part else ": "
+                yield Note(f"permissions.{key}", f"{verb} {program} for {which}{joint}{why}", (program,))
 
 
 def _obeyed(program: str) -> frozenset[str]:

@@ -40,7 +40,7 @@ def commits(lab: PaneLab, agent: str, subject: str) -> None:
 def all_read(lab: PaneLab) -> None:
     """Wait until nobody has anything left to read."""
     bus = FileBus(lab.root / ".swarm" / "messages")
-    boxes = [address for address in bus.addresses() if address != "inbox.user"]
+    boxes = [address for address in bus.addresses() if address.startswith("inbox.") and address != "inbox.user"]
     wait_for(lambda: not any(bus.peek(address) for address in boxes), "all inboxes empty", SOON)
     bus.close()
 

@@ -1,6 +1,7 @@
 """opencode: started in its terminal interface, or for one task with ``run``.
 
-Our part of its configuration travels in its environment.
+Our part of its configuration travels in its environment.  Rules of the role go where the program looks last, and
+deny rules also to its own agents, since what is said of an agent comes after what is said of all.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm.domain.panes import LaunchSpec
+from swarm.domain.permission_opencode import translate
+from swarm.domain.permissions import Rules
 from swarm.domain.role_fields import PermissionMode
 from swarm.drivers.agents import told
 from swarm.drivers.agents.base import Program
@@ -20,10 +23,14 @@ from swarm.drivers.agents.screens import load
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from swarm.domain import screens
     from swarm.domain.panes import Launch
-    from swarm.domain.screens import Rules
+    from swarm.domain.permission_opencode import Translation
 
 _CONFIG = "OPENCODE_CONFIG_CONTENT"
+#: Added to all other configuration, as the last.
+_LAST = "OPENCODE_PERMISSION"
+_ITS_AGENTS = ("build", "plan", "general", "explore")
 #: The one prompt of print mode.  ``run`` would put quotes around an argument with blanks and fails over a number.
 _PROMPT = "prompt.md"
 _FROM_FILE = ("/bin/sh", "-c", f'exec "$0" "$@" <"$SWARM_RUN_DIR/{_PROMPT}"')
@@ -64,26 +71,56 @@ class Opencode(Program):
         files = note(self.name, asked="yes" if asked else "no")
         if prints:
             files[_PROMPT] = told.print_prompt(launch, again=bool(session))
-        env = {_CONFIG: json.dumps(_config(launch)), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+        rules = _rules(launch)
+        env = {_CONFIG: json.dumps(_config(launch, rules)), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+        if rules.permission:
+            env[_LAST] = json.dumps({**_given(launch, _LAST), **rules.permission})
         return LaunchSpec(tuple(argv), env, files, prints=prints)
 
-    def screens(self) -> Rules | None:
+    def screens(self) -> screens.Rules | None:
         """Its state is read from its screen."""
         return load(self.name)
 
 
-def _config(launch: Launch) -> dict[str, Any]:
-    """Return what the user gave in the same way, and ours."""
+def _given(launch: Launch, name: str) -> dict[str, Any]:
+    """Return what the user gave in the same way."""
     try:
-        found = json.loads(launch.environ.get(_CONFIG) or "{}")
+        found = json.loads(launch.environ.get(name) or "{}")
     except ValueError:
-        found = {}
-    made = dict(found) if isinstance(found, dict) else {}
+        return {}
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def _config(launch: Launch, rules: Translation) -> dict[str, Any]:
+    """Return what the user gave, and ours."""
+    made = _given(launch, _CONFIG)
     said = made.get("instructions")
     made["instructions"] = [*(said if isinstance(said, list) else ()), str(launch.role_file)]
     made.setdefault("permission", _permissions(launch))
     made["autoupdate"] = False
+    if rules.denials:
+        agents = _table(made.get("agent"))
+        made["agent"] = {**agents, **{name: _denying(agents.get(name), rules) for name in _ITS_AGENTS}}
     return made
+
+
+def _denying(agent: object, rules: Translation) -> dict[str, Any]:
+    found = _table(agent)
+    said = found.get("permission")
+    return {**found, "permission": {**({"*": said} if isinstance(said, str) else _table(said)), **rules.denials}}
+
+
+def _table(found: object) -> dict[str, Any]:
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def _rules(launch: Launch) -> Translation:
+    """Return the role's rules; a mode in which nothing is written is not opened by one that allows to."""
+    said = launch.options.permissions
+    rules = Rules.parse(said.allow, said.deny)
+    if launch.options.permission_mode is PermissionMode.PLAN:
+        rules = rules._replace(allow=tuple(rule for rule in rules.allow if rule.tool != "Edit"))
+    return translate(rules, _permissions(launch)["bash"])
 
 
 def _permissions(launch: Launch) -> dict[str, str]:
