@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 #: Of Linux: the current folder, and "do not replace".
 _HERE, _MUST_BE_FREE = -100, 1
+_PIECE = 1 << 16
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
@@ -117,10 +118,16 @@ def read_small(path: Path, limit: int = 1 << 20) -> bytes:
         Environment: it is no regular file (opening never blocks on a pipe), or larger than *limit*.
     """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
             raise Environment(f"cannot read {path}: it is not a regular file")
-        data = file.read(limit + 1)
+        # One byte more than there is: so the end is seen at once. It may grow meanwhile, and in /proc all have no size.
+        data = os.read(fd, min(info.st_size, limit) + 1)
+        while len(data) != info.st_size and len(data) <= limit and (more := os.read(fd, _PIECE)):
+            data += more
+    finally:
+        os.close(fd)
     if len(data) > limit:
         raise Environment(f"cannot read {path}: it is larger than {limit} bytes")
     return data

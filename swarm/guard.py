@@ -1,8 +1,11 @@
 """Refuse what the deny rules of an agent's role forbid: ``python -I -S guard.py RUN_DIR``, a PreToolUse event on stdin.
 
-The program has the same rules in its settings.  This is asked in every mode, also where the program would not ask,
+Claude Code has the same rules in its settings.  This is asked in every mode, also where the program would not ask,
 and it sees through commands that hide another one.  It runs at every tool call: nothing is imported that is not
-needed for this very tool, and the rules come from a small file that was made at the start (``drivers/agents/claude``).
+needed for this very tool, and the rules come from a small file that was made at the start (``drivers/agents/guarded``).
+
+With ``codex`` behind it, the event is one of Codex: a refusal is told by the exit status alone, since the shell that
+Codex runs its hooks with may print of its own.  Its other event, PermissionRequest, is answered by the allow rules.
 
 Whatever goes wrong where there is a rule to hold is a refusal.
 """
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from swarm.domain.pathrules import Place
     from swarm.domain.permission_rules import Decision
 
 RULES = "guard.json"
@@ -24,6 +28,7 @@ _LIMIT = 4 << 20
 _SECONDS = 20.0
 #: The program takes this for a refusal, whatever was printed.
 _REFUSED = 2
+_ALLOWED = b'{"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}\n'
 
 
 def main() -> int:
@@ -39,6 +44,8 @@ def main() -> int:
             events.note(sys.argv[1], event)
         except OSError:
             pass  # a full disk changes nothing about the rules
+        if sys.argv[2:] == ["codex"]:
+            return _codex(sys.argv[1], event)
         answer = _judge(sys.argv[1], event)
     except BaseException as error:  # noqa: BLE001  # a rule that cannot be held is no reason to go on
         os.write(2, f"swarm cannot hold the rules of this agent: {type(error).__name__}: {error}\n".encode())
@@ -48,16 +55,19 @@ def main() -> int:
     return 0
 
 
+def _read(run_dir: str) -> Any:
+    from swarm.pane import quickjson
+
+    with open(os.path.join(run_dir, RULES), "rb") as file:
+        return quickjson.loads(file.read(_LIMIT))
+
+
 def _judge(run_dir: str, event: dict[str, Any]) -> bytes:
     """Return what the program is answered; empty when no rule has anything to say."""
     from swarm.pane import quickjson
 
-    with open(os.path.join(run_dir, RULES), "rb") as file:
-        rules: Any = quickjson.loads(file.read(_LIMIT))
-    tool = event["tool_name"]
-    if tool not in rules["tools"] and not (tool.startswith("mcp__") and "mcp__" in rules["tools"]):
-        return b""
-    decision = _decide(rules, tool, event)
+    rules = _read(run_dir)
+    decision = _decide(rules, event["tool_name"], event.get("tool_input"), event)
     if decision is None:
         return b""
     asks = decision.behavior == "ask" and rules["unclear"] == "ask"
@@ -69,12 +79,40 @@ def _judge(run_dir: str, event: dict[str, Any]) -> bytes:
     return b'{"hookSpecificOutput": ' + quickjson.line(said).rstrip() + b"}\n"
 
 
-def _decide(rules: dict[str, Any], tool: str, event: dict[str, Any]) -> Decision | None:
+def _codex(run_dir: str, event: dict[str, Any]) -> int:
+    """Refuse a call of Codex, or allow what it asks about; return the exit status."""
+    from swarm.domain import permission_codex
+
+    rules = _read(run_dir)
+    calls = permission_codex.calls(event["tool_name"], event.get("tool_input"))
+    if event["hook_event_name"] == "PermissionRequest":
+        if all(_is_allowed(rules, tool, given, event) for tool, given in calls):
+            os.write(1, _ALLOWED)
+        return 0
+    found = [one for tool, given in calls if (one := _decide(rules, tool, given, event)) is not None]
+    if not found:
+        return 0
+    decision = next((one for one in found if one.behavior == "deny"), found[0])
+    more = "" if decision.behavior == "deny" else ", and nobody is asked about it here: say plainly what is to be run"
+    os.write(2, f"swarm: {decision.reason}{more}\n".encode())
+    return _REFUSED
+
+
+def _is_allowed(rules: dict[str, Any], tool: str, given: object, event: dict[str, Any]) -> bool:
+    from swarm.domain.permission_rules import Rule, Rules
+    from swarm.domain.permissions import decide
+
+    known = Rules(*(tuple(Rule(*rule) for rule in rules[key]) for key in ("allow", "deny")))
+    return decide(known, tool, given, _place(rules, event)).behavior == "allow"
+
+
+def _decide(rules: dict[str, Any], tool: str, given: object, event: dict[str, Any]) -> Decision | None:
     """Return what the rules say, within the time."""
+    if tool not in rules["tools"] and not (tool.startswith("mcp__") and "mcp__" in rules["tools"]):
+        return None
     import _signal as signal  # type: ignore[import-not-found]  # the signal module is this with words for its numbers, which take long to make
 
     from swarm.domain import permission_denials
-    from swarm.domain.pathrules import Place
     from swarm.domain.permission_rules import Rule
 
     def late(*_: object) -> None:
@@ -82,10 +120,15 @@ def _decide(rules: dict[str, Any], tool: str, event: dict[str, Any]) -> Decision
 
     signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, _SECONDS)
-    home = os.environ.get("HOME", "")
-    place = Place(event.get("cwd") or rules["root"], rules["root"], home, _real(), _names)
     deny = [Rule(*rule) for rule in rules["deny"]]
-    return permission_denials.forbid(deny, tool, event.get("tool_input"), place)
+    return permission_denials.forbid(deny, tool, given, _place(rules, event))
+
+
+def _place(rules: dict[str, Any], event: dict[str, Any]) -> Place:
+    from swarm.domain.pathrules import Place
+
+    home = os.environ.get("HOME", "")
+    return Place(event.get("cwd") or rules["root"], rules["root"], home, _real(), _names)
 
 
 def _real() -> Callable[[str], str]:

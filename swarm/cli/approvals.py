@@ -14,6 +14,7 @@ from swarm.cli.verb import Run, verb
 from swarm.cli.watch import again
 
 if TYPE_CHECKING:
+    from swarm.domain.approvals import Answer as Verdict
     from swarm.domain.approvals import Approval
 
 _EVERY = 0.5
@@ -32,7 +33,8 @@ def add_to(root: typer.Typer) -> None:
         root,
         "approve",
         attempt="cannot approve {question}",
-        examples="swarm approve kdjrtb\nswarm approve kdjrtb --rule 'Bash(npm test *)'",
+        examples="swarm approve kdjrtb\nswarm approve kdjrtb --rule 'Bash(npm test *)'\n"
+        "swarm approve xmwqpa --answer Blue",
     )(approve)
     verb(
         root,
@@ -65,8 +67,13 @@ def approvals(
             return
         _table(output, found)
 
-    hint = () if all or not found else (f"answer with: swarm approve {found[0].question.id}, or swarm deny …",)
+    hint = () if all or not found else (_how_to_answer(found[0]),)
     return Answer({"approvals": [approval_data(one) for one in found]}, show, next=hint)
+
+
+def _how_to_answer(one: Approval) -> str:
+    words = " --answer '…'" * len(one.question.questions)
+    return f"answer with: swarm approve {one.question.id}{words}, or swarm deny …"
 
 
 def _watch(run: Run, look: Callable[[], Sequence[Approval]], known: Sequence[Approval]) -> Answer:
@@ -110,11 +117,16 @@ def _table(output: Output, found: Sequence[Approval]) -> None:
                 f"{question.agent}@{question.session}",
                 age(question.asked_ms),
                 Cell(str(one.standing), _STYLES.get(one.standing, "")),
-                (answer.by + (f": {answer.reason}" if answer.reason else "")) if answer else "-",
+                _by(answer) if answer else "-",
                 question.summary,
             )
         )
     output.table(columns, rows)
+
+
+def _by(answer: Verdict) -> str:
+    said = "; ".join(answer.answers) or answer.reason
+    return f"{answer.by}: {said}" if said else answer.by
 
 
 def approval_data(one: Approval) -> dict[str, Any]:
@@ -132,6 +144,8 @@ def approval_data(one: Approval) -> dict[str, Any]:
         "answered_at": iso(answer.at_ms) if answer else None,
         "by": answer.by if answer else "",
         "reason": answer.reason if answer else "",
+        "questions": list(question.questions),
+        "answers": list(answer.answers) if answer else [],
         "always": answer.always if answer else False,
         "rule": answer.rule if answer else "",
     }
@@ -153,9 +167,29 @@ Rule = Annotated[
 ]
 
 
-def approve(run: Run, question: Question, reason: Reason = "", always: Always = False, rule: Rule = "") -> Answer:
-    """Allow what an agent asks."""
-    return _said("allowed", run.open().approve(question, reason=reason, always=always, rule=rule))
+Answers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--answer",
+        metavar="TEXT",
+        help="What you say to a question of the agent; once for each that it asks.",
+        show_default=False,
+    ),
+]
+
+
+def approve(
+    run: Run,
+    question: Question,
+    answers: Answers = None,
+    reason: Reason = "",
+    always: Always = False,
+    rule: Rule = "",
+) -> Answer:
+    """Allow what an agent asks, or answer its question."""
+    return _said(
+        "allowed", run.open().approve(question, reason=reason, always=always, rule=rule, answers=answers or ())
+    )
 
 
 def deny(run: Run, question: Question, reason: Reason = "", always: Always = False, rule: Rule = "") -> Answer:

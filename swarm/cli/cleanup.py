@@ -119,9 +119,7 @@ def prune(
     """Remove old sessions that nobody needs: no agent of theirs runs, and no work in them is uncommitted."""
     age = milliseconds("--older-than", older_than)
     swarm = run.open()
-    return removal(
-        lambda: swarm.cleanup(everything=True, older_than_ms=age, dry_run=dry_run), "there is nothing to prune"
-    )
+    return removal(lambda: swarm.prune_sessions(older_than_ms=age or 0, dry_run=dry_run), "there is nothing to prune")
 
 
 def _which(swarm: Swarm) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -52,6 +53,7 @@ def deliver(
     now: Annotated[bool, typer.Option("--now", help="Deliver what is there, and do not wait.")] = False,
 ) -> Answer:
     """Wait for messages of the agent whose program's hook runs this, and wake the program with them."""
+    from swarm.drivers.agentprocs import idle_since
     from swarm.engine.post import Post
     from swarm.engine.turns import Turns, program_lives
 
@@ -61,7 +63,8 @@ def deliver(
         return Answer({}, lambda _output: None)
     event = json.loads(sys.stdin.buffer.read() or b"{}")
     lives = program_lives(me.who.program_pid, me.who.program_start)
-    turns = Turns(post, me.who.run_dir, event, lives)
+    folder = me.who.run_dir
+    turns = Turns(post, folder, event, lives, lambda: idle_since(Path(folder)))
     words = turns.at_once() if now else turns.next()
     if words:
         sys.stderr.write(words)

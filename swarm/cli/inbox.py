@@ -10,7 +10,7 @@ import typer
 
 from swarm.cli import completion
 from swarm.cli.help import Group
-from swarm.cli.letters import headline, sender_of, stored_data, taken_data, taken_hints, taken_lines
+from swarm.cli.letters import headline, nothing_taken, sender_of, stored_data, taken_data, taken_hints, taken_lines
 from swarm.cli.message import open_post, show_lines
 from swarm.cli.output import Answer, Output
 from swarm.cli.quick import TAKE, finish_take
@@ -170,11 +170,13 @@ def take(
     seconds = seconds_of(TAKE["wait"], wait)
     post = open_post(run)
     taken = post.take(agent, wait=seconds or 0, limit=_number(TAKE["most"], most), lease=_lease(post, lease))
+    holder = "" if taken else post.held_by(agent)
     if taken is None and seconds:
-        raise WaitOver(f"no message came within {seconds:g} s", hint="wait again, or for longer")
+        what = f"{holder} had messages in hand for" if holder else "no message came within"
+        raise WaitOver(f"{what} {seconds:g} s", hint="wait again, or for longer")
     answer = Answer(
         taken_data(post.address(agent), taken),
-        lambda output: show_lines(output, taken_lines(taken)) if taken else output.err("no messages"),
+        lambda output: show_lines(output, taken_lines(taken)) if taken else output.err(nothing_taken(holder)),
         next=taken_hints(taken, ack=ack) if taken else (),
     )
     code = run.output.answer(run.command, answer)
@@ -184,7 +186,11 @@ def take(
 def _lease(post: Post, text: str | None) -> float:
     """Return how long a claim lasts, in seconds."""
     if text is not None:
-        return (milliseconds(TAKE["lease"], text) or 0) / 1000
+        from swarm.engine.queues import check_lease
+
+        lease = (milliseconds(TAKE["lease"], text) or 0) / 1000
+        check_lease(lease, "a message")
+        return lease
     import os
     from pathlib import Path
 

@@ -76,8 +76,13 @@ def message_lines(message: Message, *marks: str) -> list[str]:
     from swarm.cli.text import lines_of, plain
 
     body = [f"  {line}".rstrip() for line in lines_of(message.body)]
-    files = [f"  attached: {plain(one.get('name') or one)}" for one in message.artifacts]
+    files = [f"  attached: {plain(one.get('name') or one)}{_size(one)}" for one in message.artifacts]
     return [*head_lines(message, *marks), *body, *files]
+
+
+def _size(artifact: dict[str, Any]) -> str:
+    size = artifact.get("size")
+    return f" ({size:,} bytes)" if isinstance(size, int) else ""
 
 
 def duration(milliseconds: int) -> str:
@@ -105,6 +110,11 @@ def taken_data(address: str, taken: Taken | None) -> dict[str, Any]:
     }
 
 
+def nothing_taken(holder: str) -> str:
+    """Return why nothing was taken."""
+    return f"nothing can be taken: {holder} has messages in hand" if holder else "no messages"
+
+
 def taken_lines(taken: Taken) -> list[str]:
     """Return what is in hand for people."""
     lines: list[str] = []
@@ -121,4 +131,5 @@ def taken_hints(taken: Taken, *, ack: bool) -> list[str]:
     hints = [] if ack else ["when done: swarm inbox ack"]
     answerable = [message for message in taken.messages if message.sender not in (POSTMASTER, DROP)]
     wanted = [message for message in answerable if message.requires_response] or answerable
+    hints += [f"what is attached: swarm message {one.id} --save DIR" for one in taken.messages if one.artifacts][:1]
     return [*hints, *(f"to answer: swarm reply {message.id} TEXT" for message in wanted[:1])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from swarm.cli.letters import message_lines, stored_data
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, local_time, plain
 from swarm.cli.verb import Run, verb
+from swarm.fsio import os_errors
 
 if TYPE_CHECKING:
     from swarm.domain.bus import Stored, Trace
@@ -23,9 +25,12 @@ MessageId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message.",
 
 def add_to(root: typer.Typer) -> None:
     """Add the commands to the tree."""
-    verb(root, "message", attempt="cannot show the message", examples="swarm message 018bcfe568001f2e3d4c5b6a7988")(
-        message
-    )
+    verb(
+        root,
+        "message",
+        attempt="cannot show the message",
+        examples="swarm message 018bcfe568001f2e3d4c5b6a7988\nswarm message 018bcfe568001f2e3d4c5b6a7988 --save .",
+    )(message)
     verb(root, "thread", attempt="cannot show the thread", examples="swarm thread 018bcfe568001f2e3d4c5b6a7988")(thread)
 
 
@@ -49,14 +54,26 @@ def show_lines(output: Output, lines: Sequence[str]) -> None:
         output.out(line, "" if position else "heading")
 
 
-def message(run: Run, message_id: MessageId) -> Answer:
+def message(
+    run: Run,
+    message_id: MessageId,
+    save: Annotated[
+        str | None,
+        typer.Option("--save", metavar="DIR", help="Copy what is attached into this folder.", show_default=False),
+    ] = None,
+) -> Answer:
     """Show a message and what became of it: each state with its time and its evidence, for each recipient."""
     post = open_post(run)
     found = [(trace, post.reply(trace)) for trace in post.message(message_id)]
-    return Answer(
-        {"messages": [_trace_data(*one) for one in found]},
-        lambda output: _show_traces(output, found),
-    )
+    with os_errors("cannot save what is attached"):
+        saved = [] if save is None else [str(path) for path in post.save_files(message_id, Path(run.directory, save))]
+
+    def show(output: Output) -> None:
+        _show_traces(output, found)
+        for path in saved:
+            output.out(f"saved {plain(path)}", "good")
+
+    return Answer({"messages": [_trace_data(*one) for one in found], "saved": saved}, show)
 
 
 def _trace_data(trace: Trace, reply: Reply | None) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from swarm.cli.verb import Run, verb
 
 if TYPE_CHECKING:
     from swarm.domain.approvals import Answer as Verdict
+    from swarm.domain.approvals import Question
 
 _LARGEST = 4 << 20
 #: How long a hook may take in all; the program is told the same in its settings.
@@ -48,8 +49,11 @@ def permission_request(
     """Answer a program's permission question, given on stdin as its hook gets it: rules, reviewer, a person."""
     printed: dict[str, Any] = {}
     try:
-        found = _decide(run, agent, float(wait or PATIENCE))
-        printed = _hook_answer(found) if found is not None else {}
+        question, cwd = _question(agent)
+        found = run.open().ask_permission(
+            question, run_dir=os.environ.get("SWARM_RUN_DIR", ""), cwd=cwd, timeout=float(wait or PATIENCE)
+        )
+        printed = _hook_answer(found, question) if found is not None else {}
     except Exception as error:  # noqa: BLE001  # nothing may reach the program but an answer
         _note(error)
 
@@ -60,7 +64,8 @@ def permission_request(
     return Answer({"answer": printed}, show)
 
 
-def _decide(run: Run, agent: str, wait: float) -> Verdict | None:
+def _question(agent: str) -> tuple[Question, str]:
+    """Return what the program asks, and where it works."""
     from swarm.domain.approvals import Question
 
     asked = json.loads(sys.stdin.buffer.read(_LARGEST))
@@ -71,24 +76,21 @@ def _decide(run: Run, agent: str, wait: float) -> Verdict | None:
     session = session or os.environ.get("SWARM_SESSION", "")
     if not name or not session:
         raise ValueError("nobody asks: give --agent, or run it as an agent")
-    question = Question("", session, name, tool, given)
     cwd = asked.get("cwd")
-    return run.open().ask_permission(
-        question,
-        run_dir=os.environ.get("SWARM_RUN_DIR", ""),
-        cwd=cwd if isinstance(cwd, str) else "",
-        timeout=wait,
-    )
+    return Question("", session, name, tool, given), cwd if isinstance(cwd, str) else ""
 
 
-def _hook_answer(found: Verdict) -> dict[str, Any]:
+def _hook_answer(found: Verdict, question: Question) -> dict[str, Any]:
     from swarm.domain.approvals import Verdict as Kind
+    from swarm.domain.approvals import with_answers
 
     if found.verdict is Kind.WITHDRAWN:
         return {}
     decision: dict[str, Any] = {"behavior": "allow"}
     if found.verdict is Kind.DENY:
         decision = {"behavior": "deny", "message": found.reason or f"denied by {found.by}"}
+    elif found.answers:
+        decision["updatedInput"] = with_answers(question.given, question.questions, found.answers)
     return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
 
 

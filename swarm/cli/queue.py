@@ -104,8 +104,11 @@ def _stdin() -> str:
     Raises:
         UsageProblem: it is no text.
     """
+    data = sys.stdin.buffer.read((1 << 20) + 1)
+    if len(data) > 1 << 20:
+        raise UsageProblem("the text is longer than 1 MiB", hint="put it into a file and name that")
     try:
-        return sys.stdin.buffer.read((1 << 20) + 1).decode()
+        return data.decode()
     except UnicodeDecodeError as error:
         raise UsageProblem(f"stdin is not UTF-8 text: {error}", hint="put it into a file and name that") from None
 

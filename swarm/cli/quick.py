@@ -153,12 +153,12 @@ def _may_have_settings(post: Post) -> bool:
 
 
 def _show_taken(post: Post, taken: Taken | None, *, ack: bool, as_json: bool) -> int:
-    from swarm.cli.letters import taken_data, taken_hints, taken_lines
+    from swarm.cli.letters import nothing_taken, taken_data, taken_hints, taken_lines
 
     if as_json:
         return _say(_envelope("inbox take", taken_data(post.me().address, taken)))
     if taken is None:
-        sys.stderr.write("no messages\n")
+        sys.stderr.write(f"{nothing_taken(post.held_by())}\n")
         return 0
     code = _say("".join(f"{line}\n" for line in taken_lines(taken)))
     sys.stderr.write("".join(f"{line}\n" for line in taken_hints(taken, ack=ack)))

@@ -104,8 +104,8 @@ def send(
         "reply_to": reply_to,
         "id": id,
         "expects_reply": expects_reply or deadline is not None,
-        "deadline_ms": milliseconds("--deadline", deadline) or 0,
-        "ttl_ms": milliseconds("--ttl", ttl) or 0,
+        "deadline_ms": _time(SEND["deadline"], deadline),
+        "ttl_ms": _time(SEND["ttl"], ttl),
         "attach": _files(run, attach),
     }
     return _send(run, to, _words(run, text, file), label, how)
@@ -161,6 +161,14 @@ def _send(run: Run, to: str | tuple[str, ...], words: str, label: str | None, ho
         how["metadata"] = {"label": label}
     sent = post.send(to, words, **how)
     return Answer(sent_data(post, sent), lambda output: output.out("\n".join(sent_lines(sent))))
+
+
+def _time(option: str, text: str | None) -> int:
+    """Read a time; 0 where none is given, and only there."""
+    time = milliseconds(option, text)
+    if time == 0:
+        raise UsageProblem(f"{option} {text}: that is no time at all", hint="leave it out, or name one, such as 10m")
+    return time or 0
 
 
 def _files(run: Run, attach: list[str] | None) -> tuple[Path, ...]:

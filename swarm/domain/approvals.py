@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 #: Who answers is a person, a rule that a person made, or the reviewer of the role.
 USER, RULE, REVIEWER, PROGRAM = "user", "rule", "reviewer", "program"
+#: The tool by which a program asks a person something; its answer is words, not yes.
+ASKS = "AskUserQuestion"
 _SUMMARY = 200
 #: What of a tool's input says most to a person, first come first served.
 _TELLING = ("command", "file_path", "path", "url", "pattern", "query", "prompt", "description")
@@ -54,6 +56,7 @@ class Answer:
         by: ``user``, ``rule``, ``reviewer`` or ``program``; with a name after a colon where one is known.
         always: it holds for every such question of the agent from now on, too.
         rule: which those are, as a permission rule; empty: the same tool with the same input.
+        answers: what was said to each question of ``Question.questions``, in their order.
     """
 
     verdict: Verdict
@@ -62,6 +65,7 @@ class Answer:
     always: bool = False
     rule: str = ""
     at_ms: int = 0
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,11 @@ class Question:
     def summary(self) -> str:
         """The tool with what it is about, on one line."""
         return summary_of(self.tool, self.given)
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What a person is asked in words; empty when it is whether a tool may be used."""
+        return tuple(text for text, _ in _asked(self.tool, self.given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +149,30 @@ def _fits(one: Approval, question: Question, place: Place | None) -> bool:
 def summary_of(tool: str, given: dict[str, Any]) -> str:
     """Return what a person needs to see of a tool's use; not yet made safe for a terminal."""
     telling = next((given[key] for key in _TELLING if isinstance(given.get(key), str) and given[key]), "")
+    if asked := _asked(tool, given):
+        telling = "; ".join(f"{text} {' | '.join(choices)}".strip() for text, choices in asked)
     text = telling or (json.dumps(given, ensure_ascii=False, sort_keys=True) if given else "")
     whole = f"{tool}({text})" if text else tool
     return whole if len(whole) <= _SUMMARY else whole[: _SUMMARY - 1] + "…"
+
+
+def _asked(tool: str, given: dict[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the questions of a tool that asks a person, each with the choices it offers."""
+    asked = given.get("questions") if tool == ASKS else None
+    found = []
+    for one in asked if isinstance(asked, list) else ():
+        text = one.get("question") if isinstance(one, dict) else None
+        if not isinstance(text, str):
+            return []
+        options = one.get("options")
+        labels = [each.get("label") for each in options if isinstance(each, dict)] if isinstance(options, list) else []
+        found.append((text, tuple(label for label in labels if isinstance(label, str))))
+    return found
+
+
+def with_answers(given: dict[str, Any], questions: tuple[str, ...], answers: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a tool that asks a person was given, with the answers in it: then it asks nobody."""
+    return {**given, "answers": dict(zip(questions, answers, strict=True))}
 
 
 # --- as records -----------------------------------------------------------------------------------
@@ -173,8 +203,10 @@ def answer_from_record(record: Any) -> Answer:
     Raises:
         ValueError: it is none.
     """
-    found = _fields(record, Answer, {"always": bool, "at_ms": int})
-    return Answer(**{**found, "verdict": Verdict(found["verdict"])})
+    known = {"answers": [], **record} if isinstance(record, dict) else record
+    found = _fields(known, Answer, {"always": bool, "at_ms": int, "answers": list})
+    answers = tuple(str(one) for one in found["answers"])
+    return Answer(**{**found, "verdict": Verdict(found["verdict"]), "answers": answers})
 
 
 def _fields(record: Any, kind: type, kinds: dict[str, type]) -> dict[str, Any]:

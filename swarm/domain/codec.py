@@ -16,8 +16,11 @@ from swarm.domain.model import SCHEMA, Agent, Parent, Placed, Session
 
 
 def encode(record: dict[str, Any]) -> bytes:
-    """Return the bytes of a record. Paths that are not UTF-8 survive as escapes."""
-    return (json.dumps({"schema": SCHEMA, **record}, indent=1, ensure_ascii=True) + "\n").encode("ascii")
+    """Return the bytes of a record, on one line. Paths that are not UTF-8 survive as escapes.
+
+    No indentation: with it Python's encoder written in Python is used, which takes ten times as long.
+    """
+    return (json.dumps({"schema": SCHEMA, **record}, ensure_ascii=True) + "\n").encode("ascii")
 
 
 def decode(data: bytes, source: str) -> dict[str, Any]:

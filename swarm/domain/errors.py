@@ -15,7 +15,7 @@
     ├── MergeConflict · MergeBlocked · TargetNotFound · TargetMoved
     ├── Environment           git, disk, permissions, programs        (exit 5)
     │   ├── NotARepo ── BareRepository
-    │   ├── TmuxMissing · TmuxTooOld · TmuxSessionTaken · TerminalProblem · ProgramMissing
+    │   ├── TmuxMissing · TmuxTooOld · TmuxSessionTaken · TerminalProblem · ProgramMissing · RulesNotHeld
     │   ├── GitMissing · GitTooOld · GitBroken · RepositoryOwner · NoSpace · NoPermission · RecordProblem
     │   ├── IdentityMissing
     ├── AgentRunning · AgentNotRunning
@@ -489,6 +489,13 @@ class ProgramMissing(Environment):
 
     code = "AGENT_MISSING"
     default_hint = "install it, or try swarm without one: --agent demo"
+
+
+class RulesNotHeld(Environment):
+    """The agent program, as it is set up on this machine, would not hold the deny rules of a role."""
+
+    code = "RULES_NOT_HELD"
+    default_hint = "take another program with --agent, or `permissions.deny` out of the role"
 
 
 class AgentRunning(SwarmError):

@@ -57,7 +57,7 @@ class Layout:
         """swarm's own folder."""
         return self.root / STATE_DIR
 
-    @property
+    @cached_property
     def lock(self) -> Path:
         """The file whose kernel lock serialises every change."""
         return self.state / "lock"
@@ -67,7 +67,7 @@ class Layout:
         """The folder of unfinished operations and of the history."""
         return self.state / "journal"
 
-    @property
+    @cached_property
     def history(self) -> Path:
         """One line per finished operation."""
         return self.journal / "history.jsonl"
@@ -85,7 +85,7 @@ class Layout:
         """Private notes about an agent's program: what it was told, its process, how it ended."""
         return self.sessions / session / "run" / agent
 
-    @property
+    @cached_property
     def salvage(self) -> Path:
         """What was saved outside git's objects."""
         return self.state / "salvage"
@@ -104,7 +104,7 @@ class Layout:
         """What removed agents had used up, a line each."""
         return self.state / "usage.jsonl"
 
-    @property
+    @cached_property
     def trash(self) -> Path:
         """Where things go by rename before they are deleted."""
         return self.state / "trash"

@@ -81,6 +81,9 @@ class Message(NamedTuple):
         return f"crc32:{crc32(encode(self)):08x}"
 
 
+_ID_HINT = "up to 100 letters and digits, and . _ : + - between them, such as job-17"
+
+
 def _problem(text: str, *, hint: str | None = None) -> MessageProblem:
     from swarm.domain.errors import MessageProblem  # all the errors together take as long to load as all this
 
@@ -141,7 +144,7 @@ def encode(message: Message, message_id: str = "", time_ms: int = 0) -> bytes:
         to, sender, body, subject, kind, priority, own_id, own_time, artifacts, metadata = message[:10]
         head = _heads.get((sender, to, kind, priority)) or _checked_head(message)
         if own_id and not is_word(ID, own_id):
-            raise _problem(f"no message id: {own_id[:60]!a}")
+            raise _problem(f"no message id: {own_id[:60]!a}", hint=_ID_HINT)
         if subject:
             _check_text("subject", subject)
         _check_text("body", body)
@@ -171,7 +174,7 @@ def _checked_head(m: Message) -> str:
     if m.priority not in PRIORITIES:
         raise _problem(f"no priority: {m.priority!a}", hint="one of " + ", ".join(PRIORITIES))
     if not is_word(TYPE, m.type):
-        raise _problem(f"no message type: {m.type[:60]!a}")
+        raise _problem(f"no message type: {m.type[:60]!a}", hint="one small word, such as message, task or build.red")
     head = plain.head(m.sender, m.to, m.type, m.priority)
     if len(_heads) < 256:
         _heads[m.sender, m.to, m.type, m.priority] = head
@@ -223,7 +226,7 @@ def _rest(m: Message) -> str:
         if name in _NUMBERS and (not isinstance(value, int) or not 0 <= value < 1 << 53):
             raise _problem(f"{name} is not a number of milliseconds: {value!a}")
         if name in _TEXTS and value and not is_word(ID, value):
-            raise _problem(f"{name} is not an id: {value[:60]!a}")
+            raise _problem(f"{name} is not an id: {value[:60]!a}", hint=_ID_HINT)
     if m.after:
         _check_after(m)
     parts = [plain.member(n, getattr(m, n)) for n in _TEXTS]
@@ -239,7 +242,7 @@ def _check_after(m: Message) -> None:
         raise _problem(f"it waits for {len(m.after)} others, at most {MAX_AFTER} are allowed")
     for one in m.after:
         if not is_word(ID, one):
-            raise _problem(f"no message id: {one[:60]!a}")
+            raise _problem(f"no message id: {one[:60]!a}", hint=_ID_HINT)
         if one == m.id:
             raise _problem(f"{one} cannot wait for itself")
 

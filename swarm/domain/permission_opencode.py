@@ -9,6 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.domain.permission_rules import EDITORS, READERS, Behavior
+from swarm.domain.permission_said import (
+    ITS_READS,
+    MORE_THAN_SAID,
+    NO_TOOL,
+    WRAPPERS,
+    Gap,
+    Gaps,
+    Way,
+    denied_forms,
+    spaced,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,35 +42,14 @@ _TOOLS = {
     "TodoWrite": ("todowrite",),
 }
 _BUILT_IN = frozenset(name for names in _TOOLS.values() for name in names)
-#: Programs that run the command which follows them, and shells, which run a text.
-_WRAPPERS = ("command", "doas", "env", "exec", "find", "nice", "nohup", "sudo", "time", "timeout", "xargs")
+#: Shells, which run a text.
 _SHELLS = ("*sh -*", "eval *")
 #: It asks for no permission for these.
 _NEVER_ASKED = ("cd", "popd", "pushd")
 #: A command with one of these can do more than its first words say; one that a rule allows is asked about again.
 _MORE = ("*>*", "*<*", "*$*", "*`*")
 
-_BY_TEXT = "by the text of each command, so one hidden in quotes, variables or a script is not seen"
-_ITS_WRITES = "by its own tools, not by what a command writes"
-_ITS_READS = "by its read tool, not by searches and commands"
-_BY_ADDRESS = "by the text of an address, so one written otherwise is not seen"
-_NO_TOOL = "it has no such tool"
 _NEVER = "it asks for no permission there"
-_MORE_THAN_SAID = "it would be allowed more than the rule says, so it is asked about"
-
-
-class Gap(NamedTuple):
-    """What is not held as a rule says.
-
-    Attributes:
-        rule: as written.
-        why: in words.
-        in_part: some of it is held.
-    """
-
-    rule: str
-    why: str
-    in_part: bool = False
 
 
 class Translation(NamedTuple):
@@ -68,13 +58,12 @@ class Translation(NamedTuple):
     Attributes:
         permission: what is allowed, then what is denied, by tool.
         denials: what is denied alone.
-        allow_gaps, deny_gaps: what is not held, or only in part.
+        gaps: what is not held, or only in part.
     """
 
     permission: dict[str, dict[str, str]]
     denials: dict[str, dict[str, str]]
-    allow_gaps: tuple[Gap, ...] = ()
-    deny_gaps: tuple[Gap, ...] = ()
+    gaps: Gaps = Gaps()
 
 
 def translate(rules: Rules, otherwise: str = Behavior.ASK) -> Translation:
@@ -101,7 +90,7 @@ def translate(rules: Rules, otherwise: str = Behavior.ASK) -> Translation:
         deny_gaps += [gap] if gap else []
         for tool, pattern in found:
             denials.setdefault(tool, {})[pattern] = Behavior.DENY
-    return Translation(_both(allows, denials), _both({}, denials), tuple(allow_gaps), tuple(deny_gaps))
+    return Translation(_both(allows, denials), _both({}, denials), Gaps(tuple(allow_gaps), tuple(deny_gaps)))
 
 
 def _both(allows: Mapping[str, dict[str, str]], denials: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
@@ -131,31 +120,21 @@ def _denial(rule: Rule) -> tuple[list[tuple[str, str]], Gap | None]:
     pattern = rule.pattern
     tools = _mcp(rule) if rule.tool.startswith("mcp__") else _TOOLS.get(rule.tool, ())
     if not tools:
-        return [], Gap(rule.text, _NO_TOOL)
+        return [], Gap(rule.text, NO_TOOL)
     if pattern is None:
         tools = ("read", "glob", "grep", "list") if rule.tool == "Read" else tools
         return [(tool, "*") for tool in tools], None
     if rule.tool in READERS:
-        return [("read", form) for form in _files(pattern)], Gap(rule.text, _ITS_READS, in_part=True)
+        return [("read", form) for form in _files(pattern)], Gap(rule.text, ITS_READS, in_part=True)
     if rule.tool == "Bash" and pattern.split(" ", 1)[0].removesuffix(":*") in _NEVER_ASKED:
         return [], Gap(rule.text, _NEVER)
-    forms, why = _forms(rule.tool, pattern)
+    forms, why = denied_forms(rule.tool, pattern, _WAY)
     return [(tools[0], form) for form in forms], Gap(rule.text, why, in_part=True) if why else None
-
-
-def _forms(tool: str, pattern: str) -> tuple[Sequence[str], str]:
-    if tool == "Bash":
-        return tuple(_commands(pattern)), _BY_TEXT
-    if tool in EDITORS:
-        return tuple(_files(pattern)), _ITS_WRITES
-    if tool == "WebFetch":
-        return (f"*{pattern.removeprefix('domain:').removeprefix('*')}*",), _BY_ADDRESS
-    return (pattern,), ""
 
 
 def _commands(pattern: str) -> Iterator[str]:
     """Give the forms of a command: by its path, behind a variable or another program, quoted, as a shell's text."""
-    form = _spaced(pattern)
+    form = spaced(pattern)
     stem = form.removesuffix(" *")
     first, _, rest = form.partition(" ")
     yield form
@@ -164,7 +143,7 @@ def _commands(pattern: str) -> Iterator[str]:
     yield f"*/{form}"
     yield f"*=* {form}"
     yield f"?{first}? {rest}" if rest else f"?{first}?"
-    yield from (f"{wrapper} *{form}" for wrapper in _WRAPPERS)
+    yield from (f"{wrapper} *{form}" for wrapper in WRAPPERS)
     yield from (f"{shell}{stem}*" for shell in _SHELLS)
 
 
@@ -175,6 +154,9 @@ def _files(pattern: str) -> Iterator[str]:
     yield from (name, f"{name}/*")
     if anywhere:
         yield from (f"*/{name}", f"*/{name}/*")
+
+
+_WAY = Way(_commands, _files, lambda host: f"*{host}*", str)
 
 
 def _place(pattern: str) -> tuple[bool, str]:
@@ -194,16 +176,16 @@ def _allowance(rule: Rule) -> tuple[list[tuple[str, str]], Gap | None]:
     pattern = rule.pattern
     tools = _mcp(rule) if rule.tool.startswith("mcp__") else _TOOLS.get(rule.tool, ())
     if not tools:
-        return [], Gap(rule.text, _NO_TOOL)
+        return [], Gap(rule.text, NO_TOOL)
     if rule.tool in EDITORS and rule.tool != "Edit":  # it does not tell writing a file from changing one
-        return [], Gap(rule.text, _MORE_THAN_SAID)
+        return [], Gap(rule.text, MORE_THAN_SAID)
     if pattern is None:
         return [(tool, "*") for tool in tools], None
     found: Sequence[str] = ()
     if "?" in pattern or "\\" in pattern:
         pass
     elif rule.tool == "Bash":
-        found = (_spaced(pattern),)
+        found = (spaced(pattern),)
     elif rule.tool in ("Edit", "Read"):
         found = _allowed_files(pattern)
     elif rule.tool == "WebFetch" and "*" not in pattern:
@@ -211,7 +193,7 @@ def _allowance(rule: Rule) -> tuple[list[tuple[str, str]], Gap | None]:
         found = [f"{scheme}://{host}{rest}" for scheme in ("https", "http") for rest in ("", "/*")]
     elif rule.tool in ("Agent", "Task", "Skill"):
         found = (pattern,)
-    return [(tools[0], one) for one in found], None if found else Gap(rule.text, _MORE_THAN_SAID)
+    return [(tools[0], one) for one in found], None if found else Gap(rule.text, MORE_THAN_SAID)
 
 
 def _allowed_files(pattern: str) -> Sequence[str]:
@@ -229,8 +211,3 @@ def _mcp(rule: Rule) -> tuple[str, ...]:
     """Return a tool of an MCP server as it is called here: ``server_tool``."""
     _, server, *tool = rule.tool.split("__", 2)
     return (f"{server}_{tool[0] if tool else '*'}",)
-
-
-def _spaced(pattern: str) -> str:
-    """Return a command's pattern in today's form: ``git *`` for ``git:*``."""
-    return pattern.removesuffix(":*") + " *" if pattern.endswith(":*") else pattern

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from swarm.domain import permission_gemini, permission_opencode, permissions
+from swarm.domain import permission_codex, permission_gemini, permission_opencode, permissions
 from swarm.domain.role_fields import PermissionMode, RoleOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from swarm.domain.permission_said import Gaps
 
 _RULES = frozenset({"permissions.allow", "permissions.deny"})
 #: Limits on what is counted from the record of a program; minutes and agents hold for all of them.
@@ -24,18 +26,17 @@ OBEYED: dict[str, frozenset[str]] = {
     | {"permissions.agent", "model", "permission_mode", "system_prompt", "hooks", "settings", "claude_config_dir"}
     | {"telemetry", "heartbeat", "print"}
     | _COUNTED,
-    "codex": frozenset({"model", "permission_mode", "heartbeat", "print"}) | _COUNTED,
-    "gemini": frozenset({"permissions.deny", "model", "permission_mode", "telemetry", "heartbeat", "print"}) | _COUNTED,
+    "codex": _RULES | {"model", "permission_mode", "heartbeat", "print"} | _COUNTED,
+    "gemini": _RULES | {"model", "permission_mode", "telemetry", "heartbeat", "print"} | _COUNTED,
     "opencode": _RULES | {"model", "permission_mode", "heartbeat", "print"} | _COUNTED,
     "shell": frozenset({"heartbeat"}),
     "demo": frozenset({"heartbeat", "print"}),
 }
 #: Programs that have rules of another kind, and how ours are said there.
-_TRANSLATED: dict[
-    str, Callable[[permissions.Rules], permission_gemini.Translation | permission_opencode.Translation]
-] = {
-    "gemini": permission_gemini.translate,
-    "opencode": permission_opencode.translate,
+_TRANSLATED: dict[str, Callable[[permissions.Rules], Gaps]] = {
+    "codex": permission_codex.gaps,
+    "gemini": lambda rules: permission_gemini.translate(rules).gaps,
+    "opencode": lambda rules: permission_opencode.translate(rules).gaps,
 }
 #: What has no effect in print mode, with programs that have one, and why.
 NOT_IN_PRINT = {"heartbeat": "such an agent is never idle"}
@@ -117,8 +118,8 @@ def _gaps(options: RoleOptions, programs: Sequence[str]) -> Iterator[Note]:
     for program in programs:
         if program not in _TRANSLATED:
             continue
-        said = _TRANSLATED[program](rules)
-        for key, found in (("allow", said.allow_gaps), ("deny", said.deny_gaps)):
+        gaps = _TRANSLATED[program](rules)
+        for key, found in (("allow", gaps.allow), ("deny", gaps.deny)):
             for in_part, why in dict.fromkeys((gap.in_part, gap.why) for gap in found):
                 which = ", ".join(gap.rule for gap in found if (gap.in_part, gap.why) == (in_part, why))
                 verb = "is held by" if in_part else "is not enforced by"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +14,17 @@ if TYPE_CHECKING:
 #: A longer body is cut; the whole of it is in the inbox.
 _WHOLE, _BEGINNING = 20_000, 2_000
 _SAFE = {"\n", "\t"}
+#: Lines of a program's record that are its conversation, and come back when that is resumed.
+_CONVERSATION = frozenset({"user", "attachment"})
+_QUEUE = "queue-operation"
+
+
+class Place(StrEnum):
+    """Where a message is that was put before a program, as the program's own record tells."""
+
+    UNKNOWN = "nowhere"
+    QUEUED = "in the program's queue"  # in its memory alone: who kills it loses what stands there
+    HEARD = "in its conversation"
 
 
 def batch(messages: Sequence[Message], address: str) -> str:
@@ -36,13 +49,47 @@ def _framed(message: Message) -> Iterable[str]:
         yield f"  (cut: {len(body)} characters in all; read the whole with: swarm message {message.id})"
     for artifact in message.artifacts:
         yield f"  attached: {_clean(str(artifact.get('name') or artifact.get('sha256') or '?'))}"
+    if message.artifacts:
+        yield f"  (to read what is attached: swarm message {message.id} --save DIR)"
     if message.requires_response:
-        yield f'  (an answer is expected: swarm send --reply-to {message.id} "…")'
+        yield f'  (an answer is expected: swarm reply {message.id} "…")'
 
 
 def mark(message_id: str) -> str:
     """Return the word by which a message is found again in what a program was given."""
     return f"id={message_id}"
+
+
+def place_of(record: bytes, message_id: str) -> Place:
+    """Return where a message is, by the lines of a program's record.
+
+    That it was put into the program's queue is written down there, too, and is no proof that anybody heard it.
+    """
+    wanted, queue = mark(message_id).encode(), _QUEUE.encode()
+    found = Place.UNKNOWN
+    first = record.find(wanted)
+    begin = record.rfind(b"\n", 0, first) + 1
+    for line in record[begin:].split(b"\n") if first >= 0 else ():
+        named = wanted in line
+        if not named and not (found is Place.QUEUED and queue in line):
+            continue
+        entry = _entry(line)
+        if named and entry.get("type") in _CONVERSATION:
+            return Place.HEARD
+        if entry.get("type") == _QUEUE:
+            enters = entry.get("operation") == "enqueue"
+            if named or not enters:  # what is taken from its front is not named
+                found = Place.QUEUED if enters else Place.UNKNOWN
+    return found
+
+
+def _entry(line: bytes) -> dict[str, object]:
+    """Return a line of a record; nothing for one that is cut, or still being written."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _clean(text: str) -> str:

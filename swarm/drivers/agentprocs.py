@@ -112,6 +112,12 @@ def own_words(run_dir: Path, process: Process) -> OwnWords | None:
     return OwnWords(state.SOURCE, "starting", "it has not reported yet", process.started_ms)
 
 
+def idle_since(run_dir: Path) -> int:
+    """Return since when a program is idle by its own words, in milliseconds since 1970; 0: not, or it does not tell."""
+    own = AgentProcesses().facts(run_dir).own
+    return own.since_ms if own is not None and own.state == "idle" else 0
+
+
 def was_asked(run_dir: Path, process: Process) -> bool:
     """Whether a program was started a moment ago with a first prompt, and may not have come to it yet."""
     from swarm.drivers.agents import notes

@@ -40,11 +40,12 @@ _WORD = indexes.WORD
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of the index: where its facts are, its path, its git mode, its blob."""
+    """One file of the index: where its facts are, its path, its git mode, its size (the lowest 32 bits), its blob."""
 
     place: int
     path: bytes
     mode: int
+    size: int
     blob: bytes
 
 
@@ -108,7 +109,8 @@ def read(index: Path) -> Source | None:
         mode = int.from_bytes(data[place + 24 : place + 28], "big")
         if flags & (indexes.EXTENDED | indexes.STAGE) or stat.S_IFMT(mode) not in (stat.S_IFREG, stat.S_IFLNK):
             return None  # hidden by a sparse checkout, in conflict, a submodule
-        found.append(Entry(place, path, mode, data[place + 40 : place + 60]))
+        size = int.from_bytes(data[place + 36 : place + 40], "big")
+        found.append(Entry(place, path, mode, size, data[place + 40 : place + 60]))
     more = dict(_extensions(data, end))
     if not _PARTIAL.isdisjoint(more):
         return None
@@ -224,8 +226,11 @@ def _content(entry: Entry, main: int) -> bytes | None:
     try:
         if stat.S_ISLNK(entry.mode):
             data = os.readlink(entry.path, dir_fd=main)
+        elif entry.size > _LARGEST:
+            return None
         else:
-            data = _read(os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=main))
+            fd = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=main)
+            data = _read(fd, entry.size)
     except OSError:
         return None
     found = hashlib.sha1(b"blob %d\0" % len(data), usedforsecurity=False)  # git's own way
@@ -233,13 +238,11 @@ def _content(entry: Entry, main: int) -> bytes | None:
     return data if found.digest() == entry.blob else None
 
 
-def _read(fd: int) -> bytes:
+def _read(fd: int, size: int) -> bytes:
+    """Read what should be so long, and one byte more: whatever else it is, it is not the blob then."""
     try:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode) or info.st_size > _LARGEST:
-            return b""
-        data = os.read(fd, info.st_size + 1)
-        while len(data) < info.st_size and (more := os.read(fd, info.st_size - len(data))):
+        data = os.read(fd, size + 1)
+        while len(data) < size and (more := os.read(fd, size + 1 - len(data))):
             data += more
         return data
     finally:

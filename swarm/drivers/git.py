@@ -37,6 +37,7 @@ FULL = (2, 38)
 _VERSIONS: dict[tuple[object, ...], tuple[int, ...]] = {}
 _ABOUT = ("--is-bare-repository", "--is-inside-work-tree", "--show-object-format")
 _HEAD = ("HEAD^{commit}", "HEAD^{tree}")
+_WHERE = ("--show-toplevel", "--git-common-dir")
 #: Folders at the top of the checkout that hide their content from git themselves.
 _OWN = (".swarm", ".worktrees")
 #: The index that was read last: callers of the library open the same repository time and again.
@@ -69,8 +70,11 @@ class Place:
     tree: str = ""
 
 
-def discover(start: Path, environ: Mapping[str, str]) -> Place:
+def discover(start: Path, environ: Mapping[str, str], meanwhile: Callable[[], object] = lambda: None) -> Place:
     """Find the repository around *start*.
+
+    Args:
+        meanwhile: done while git looks.
 
     Raises:
         NotARepo, BareRepository, GitBroken, RepositoryOwner, GitMissing.
@@ -78,13 +82,14 @@ def discover(start: Path, environ: Mapping[str, str]) -> Place:
     if not _is_folder(start):
         raise NotARepo(f"cannot use {start}: there is no such folder", hint="check the path after -C")
     git = GitRunner(start, environ=environ, timeout=30)
-    about, where = _ABOUT, ("--show-toplevel", "--git-common-dir")
-    code, out, err = git.attempt("rev-parse", *about, *_HEAD, *where)
+    asked = git.begin("rev-parse", *_ABOUT, *_HEAD, *_WHERE)
+    asked.use_the_time(meanwhile)
+    code, out, err = asked.outcome()
     head = os.fsdecode(out).split("\n", 5)[3:5] if code == 0 else ["", ""]
     if code == 0:
         out = b"\n".join((*out.split(b"\n", 3)[:3], out.split(b"\n", 5)[5]))
     else:  # most often there is no commit yet
-        code, out, err = git.attempt("rev-parse", *about, *where)
+        code, out, err = git.attempt("rev-parse", *_ABOUT, *_WHERE)
     lines = os.fsdecode(out).split("\n", 3)
     if code != 0:
         raise _why_no_repository(start, lines, code, err.decode("utf-8", "replace").strip())

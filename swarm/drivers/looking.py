@@ -52,9 +52,6 @@ class Look:
         """Whether a worktree here is registered by the well-known files and nothing else."""
         if self._registers is None:
             self._registers = self._settings is not None and ordinary.is_plain(_answer(self._settings))
-            if self._registers and self.source is not None:
-                names = [*self.source.trees, *(entry.blob for entry in self.source.entries)]
-                self._presence = objects.Presence(self._git, self._objects, names)
         return self._registers
 
     def copies(self) -> bool:
@@ -65,13 +62,21 @@ class Look:
         return self._same_bytes
 
     def read_ahead(self, main: Path) -> None:
-        """Read the first files of the main checkout, if they are going to be copied."""
+        """Look for the objects, and read the first files of the main checkout, if they are going to be copied."""
         if self.source is not None and not self.ahead and self.copies():
+            self._look_for_objects()
             self.ahead = copying.first_contents(self.source, main)
 
     def missing(self) -> tuple[str, ...]:
-        """Return the blobs that a damaged repository does not have any more."""
-        return self._presence.missing() if self._presence is not None else ()
+        """Return the objects that a damaged repository does not have any more."""
+        found = self._look_for_objects()
+        return found.missing() if found is not None else ()
+
+    def _look_for_objects(self) -> objects.Presence | None:
+        if self._presence is None and self.source is not None and self.registers():
+            names = [*self.source.trees, *(entry.blob for entry in self.source.entries)]
+            self._presence = objects.Presence(self._git, self._objects, names)
+        return self._presence
 
     def end(self) -> None:
         """End what nobody waits for any more."""

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from swarm.domain.approvals import USER, Answer, Approval, Question, Verdict, standing_answer
-from swarm.domain.errors import AlreadyAnswered, SwarmError
+from swarm.domain.errors import AlreadyAnswered, SwarmError, UsageProblem
+from swarm.domain.words import count
 from swarm.pane import proc
 
 if TYPE_CHECKING:
@@ -40,15 +41,31 @@ def answer(store: Approvals, question_id: str, given: Answer) -> Approval:
 
     Raises:
         ApprovalNotFound, Ambiguous, AlreadyAnswered: also when nobody waits for it any more.
+        UsageProblem: it asks for words and got none, or the other way round.
     """
     question, before = store.get(question_id)
     if before is not None:
         raise AlreadyAnswered(f"cannot answer {question.id}: {_how(before)}")
     if not _standing(question, None, proc.boot_id()).waits:
         raise AlreadyAnswered(f"cannot answer {question.id}: {question.agent} does not wait for it any more")
+    _check_words(question, given)
     stamped = replace(given, at_ms=_now_ms())
     store.answer(question.id, stamped)
     return Approval(question, stamped, waits=False)
+
+
+def _check_words(question: Question, given: Answer) -> None:
+    asked = question.questions
+    if given.verdict is Verdict.ALLOW and len(given.answers) != len(asked):
+        if not asked:
+            raise UsageProblem(
+                f"cannot answer {question.id} in words: it asks whether it may use {question.tool[:40]!a}"
+            )
+        example = " ".join("--answer '…'" for _ in asked)
+        wanted = f"{count(len(asked), 'question')}, and {count(len(given.answers), 'answer')} given"
+        raise UsageProblem(f"cannot approve {question.id}: {wanted}", hint=f"swarm approve {question.id} {example}")
+    if asked and given.always:
+        raise UsageProblem(f"cannot answer {question.id} for always: it is a question to a person")
 
 
 def _how(answer: Answer) -> str:
@@ -73,12 +90,12 @@ def decide(
         timeout: seconds.
     """
     asked = replace(question, asked_ms=_now_ms(), **_me())
-    known = standing_answer(look(store), asked, place)
+    known = standing_answer(look(store), asked, place) if not asked.questions else None
     if known is not None:
         return _settle(store, store.ask(asked), known)
     put = store.ask(asked)  # before the reviewer: who looks meanwhile sees that it is being decided
     try:
-        given = review(put) if review is not None else None
+        given = review(put) if review is not None and not asked.questions else None  # those are for people
         if given is not None:
             return _settle(store, put, given)
         return _wait(store, put, goes_on, time.monotonic() + timeout)

@@ -51,6 +51,7 @@ class Request:
         older_than_ms: only sessions of at least this age; what is at risk is skipped then.
         only_missing: only agents whose folder is gone.
         role: how the role of an agent is found, for its teardown; None runs no teardown.
+        verb: what `swarm log` calls it.
     """
 
     sessions: tuple[str, ...] = ()
@@ -62,6 +63,7 @@ class Request:
     older_than_ms: int | None = None
     only_missing: bool = False
     role: Callable[[str], Role] | None = None
+    verb: str = "cleanup"
 
 
 def preview(world: World, request: Request) -> CleanupReport:
@@ -290,7 +292,7 @@ def _record(
     return {
         "kind": "cleanup",
         "operation": operation,
-        "verb": "cleanup",
+        "verb": request.verb,
         "session": ",".join(dict.fromkeys(t.session.name for t in targets)),
         "started_ns": world.host.now_ns(),
         "boot": world.host.boot_id(),

@@ -15,16 +15,16 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from swarm.domain import nudges, typed
 from swarm.domain.addressing import USER
-from swarm.domain.errors import InboxNotFound, MessageNotFound, PaneBusy, SwarmError, UsageProblem
+from swarm.domain.errors import ClaimLost, InboxNotFound, MessageNotFound, PaneBusy, SwarmError, UsageProblem
 from swarm.domain.message import DROP, POSTMASTER, Message
 from swarm.domain.status import State
-from swarm.engine import running
-from swarm.engine.inboxes import bus_of, inbox_folder
+from swarm.engine import running, turns
+from swarm.engine.inboxes import bus_of, inbox_folder, post_own
 from swarm.pane import files, proc
 from swarm.pane.inbox import Inbox, dropped, up_ms
 
@@ -80,7 +80,7 @@ class _Nudge:
     def do(self) -> str:
         waiting = self._waiting()
         self._memory.update(waiting, up_ms())
-        if waiting and self._is_in_hand():
+        if self._is_in_hand(waiting):
             self._remember(up_ms() + _IN_HAND_MS)
             return "it has messages in hand"
         facts = self._world.processes.facts(self._run)
@@ -109,8 +109,28 @@ class _Nudge:
         found.update((f"file {name}", None) for name in dropped(self._inbox)[: _MOST - len(found)])
         return found
 
-    def _is_in_hand(self) -> bool:
-        return bool(self._bus.claims(self._address))
+    def _is_in_hand(self, waiting: dict[str, Stored | None]) -> bool:
+        """Whether somebody has messages of it in hand: then what waits has to, and what was given is watched.
+
+        Nobody waits for messages when this is asked, so nobody else sees that the program dropped what it was given.
+        """
+        claims = self._bus.claims(self._address)
+        given = turns.given_in_hand(str(self._run), claims)
+        if given is None:
+            return bool(waiting and claims)
+        ids = [message.id for message in given.messages]
+        if not turns.is_lost(str(self._run), ids, "", self._idle_since):
+            return True
+        with suppress(ClaimLost):
+            self._bus.nack(given, reason="it did not appear in the program's turn")
+        waiting.update(self._waiting())
+        self._memory.update(waiting, up_ms())
+        return False
+
+    def _idle_since(self) -> int:
+        """Return since when the program is idle by its own words; 0 when it is not, or does not tell."""
+        own = self._world.processes.facts(self._run).own
+        return own.since_ms if own is not None and own.state == State.IDLE else 0
 
     def _leave_alone(self, waiting: dict[str, Stored | None], *, deaf: bool) -> str:
         """Type nothing into a program in print mode; where no hook of its own delivers, the senders hear so now."""
@@ -222,12 +242,12 @@ class _Nudge:
 
     def _tell_senders(self, waiting: dict[str, Stored | None], reasons: dict[str, str]) -> None:
         """Tell who sent messages why the agent does not read them: a reason for each message by its id."""
-        several: dict[tuple[str, str], list[str]] = {}
+        several: dict[tuple[str, str, str], list[str]] = {}
         for one, why in reasons.items():
             stored = waiting[one]
-            sender = stored.message.sender if stored else DROP
-            several.setdefault((sender, why), []).append(one)
-        for (_, why), ids in several.items():
+            sender, run = (stored.message.sender, stored.message.sender_generation) if stored else (DROP, "")
+            several.setdefault((sender, run, why), []).append(one)
+        for (*_, why), ids in several.items():
             messages = [stored.message for one in ids if (stored := waiting[one])]
             if not messages or tell_sender(self._bus, messages, self._address, why):
                 for one in ids:
@@ -266,6 +286,7 @@ def tell_sender(bus: FileBus, messages: Sequence[Message], address: str, why: st
         body=_notice(messages, address, why),
         thread_id=message.thread_id,
         in_reply_to=message.id,
+        generation=message.sender_generation,
     )
     try:
         with suppress(InboxNotFound):  # the sender is gone
@@ -305,12 +326,8 @@ def heartbeat(world: World, session: Session, agent: Agent, period: str) -> bool
     run = world.processes.facts(world.layout.run_folder(session.name, agent.name)).started_ms
     once = sha256(f"{address} {run} {period}".encode()).hexdigest()[:16]
     message = Message(to=address, sender=POSTMASTER, type="heartbeat", id=f"heartbeat.{once}", body=text)
-    bus = bus_of(world)
-    try:
-        bus.send(message)
-    except InboxNotFound:
-        bus.declare(address)
-        bus.send(message)
+    with closing(bus_of(world)) as bus:
+        post_own(bus, message._replace(generation=session.generation_of(agent)))
     return True
 
 

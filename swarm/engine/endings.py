@@ -91,7 +91,8 @@ def _message(session: Session, agent: Agent, status: Status, name: str) -> Messa
         type=ENDED,
         id=name,
         subject=f"{who} is {status.state}: {status.detail}",
-        body=f"Why: `swarm why {who}`. Its last words: `swarm peek {who}`. To start it again: `swarm restart {who}`.",
+        body=f"Why: `swarm why {who}`. Its last words: `swarm peek {who}`. To start it again: `swarm restart {who}`.\n"
+        f"If it was cleaned up since, first bring it back: `swarm restore {session.name}/{agent.name}`.",
         metadata={
             "agent": agent.name,
             "session": session.name,

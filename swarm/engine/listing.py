@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from swarm.domain import names
-from swarm.domain.errors import Ambiguous, GitFailed, WorktreeNotFound
+from swarm.domain.errors import AgentNotFound, Ambiguous, GitFailed
 from swarm.domain.model import WorktreeDetails, WorktreeInfo
 from swarm.engine import examine
 from swarm.engine.cleanup import landing_place
@@ -103,7 +103,7 @@ def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, 
     """Return the one agent of this name.
 
     Raises:
-        WorktreeNotFound, SessionNotFound: there is none.
+        AgentNotFound, SessionNotFound: there is none.
         Ambiguous: several sessions have it, and none was named.
     """
     if session is not None:
@@ -112,7 +112,7 @@ def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, 
             raise no_session(world, session)
         found = one.agent(agent)
         if found is None:
-            raise WorktreeNotFound(f"session {one.name} has no agent {agent}", hint=_who(one.agents))
+            raise AgentNotFound(f"session {one.name} has no agent {agent}", hint=_who(one.agents))
         return one, found
     hits = [(one, found) for one in world.sessions.all() if (found := one.agent(agent)) is not None]
     own = world.environ.get("SWARM_SESSION", "").casefold()  # an agent that asks means its own session
@@ -129,13 +129,13 @@ def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, 
     return hits[0]
 
 
-def _no_agent(name: str, sessions: Sequence[Session]) -> WorktreeNotFound:
+def _no_agent(name: str, sessions: Sequence[Session]) -> AgentNotFound:
     """Return what is to be raised; whoever has named a session is told who is in it."""
     for one in sessions:
         if one.name.casefold() == name.casefold():
             agents = ", ".join(f"{agent.name}@{one.name}" for agent in one.agents[:_MOST_NAMED])
-            return WorktreeNotFound(f"there is no agent {name}", hint=f"{one.name} is a session; in it are: {agents}")
-    return WorktreeNotFound(f"there is no agent {name}", hint=_who([a for one in sessions for a in one.agents]))
+            return AgentNotFound(f"there is no agent {name}", hint=f"{one.name} is a session; in it are: {agents}")
+    return AgentNotFound(f"there is no agent {name}", hint=_who([a for one in sessions for a in one.agents]))
 
 
 def _who(agents: Sequence[Agent]) -> str | None:

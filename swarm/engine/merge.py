@@ -21,6 +21,7 @@ from swarm import fsio
 from swarm.domain import layout as places
 from swarm.domain import names
 from swarm.domain.errors import (
+    AgentNotFound,
     GitFailed,
     MergeBlocked,
     MergeConflict,
@@ -174,7 +175,7 @@ def _choose(world: World, request: Request) -> tuple[Session, tuple[Agent, ...]]
         return session, session.agents
     agent = session.agent(request.agent)
     if agent is None:
-        raise WorktreeNotFound(f"session {session.name} has no agent {request.agent}")
+        raise AgentNotFound(f"session {session.name} has no agent {request.agent}")
     return session, (agent,)
 
 

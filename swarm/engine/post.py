@@ -90,7 +90,11 @@ class Taken(NamedTuple):
 
 
 class Post:
-    """The messages below one ``.swarm`` folder."""
+    """The messages below one ``.swarm`` folder.
+
+    Args:
+        prepare: makes that folder, in a repository that has none yet.
+    """
 
     def __init__(
         self,
@@ -99,7 +103,9 @@ class Post:
         environ: Mapping[str, str] | None = None,
         lease: float = LEASE,
         settings: Callable[[], Settings] | None = None,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
+        self._prepare = prepare
         self._state = os.fspath(state)
         self._environ = os.environ if environ is None else environ
         self._settings = settings
@@ -267,7 +273,9 @@ class Post:
         paths = [Path(one) for one in files]
         for path in paths:
             if not path.is_file():
-                raise AttachmentProblem(f"cannot attach {path}: there is no such file", hint="check the path")
+                why = "it is not a regular file" if path.exists() else "there is no such file"
+                raise AttachmentProblem(f"cannot attach {path}: {why}", hint="check the path")
+        self._make_ready()
         folder = Path(self._state, post_office.MESSAGES)
         folder.mkdir(0o700, exist_ok=True)
         return tuple(self.bus.attach(path) for path in paths)
@@ -300,14 +308,20 @@ class Post:
 
     def declare(self, member: Member | None) -> None:
         """Make sure that an agent, or the user, has an inbox."""
-        if not os.path.isdir(self._state):
-            raise SessionNotFound(
-                "there are no messages yet: no session was ever made here", hint="start one with `swarm start`"
-            )
+        self._make_ready()
         if member is None:
             self.bus.declare(USER)
         else:
             self.bus.declare(member.address, generation=member.generation)
+
+    def _make_ready(self) -> None:
+        if os.path.isdir(self._state):
+            return
+        if self._prepare is None:
+            raise SessionNotFound(
+                "there are no messages yet: no session was ever made here", hint="start one with `swarm start`"
+            )
+        self._prepare()
 
     def _answered(self, message_id: str) -> Message:
         """Return the message that is answered; first looked for in one's own inbox."""
@@ -316,11 +330,13 @@ class Post:
         raise self._not_found(message_id)
 
     def _sender_of(self, message: Message) -> str:
-        known = {USER, *(m.address for m in self.members())}
+        known = {USER: "", **{m.address: m.generation for m in self.members()}}
+        hint = f"name the recipient: swarm send TO TEXT --reply-to {message.id}"
         if message.sender not in known:
+            raise AgentNotFound(f"cannot answer {message.id}: its sender {message.sender} has no inbox", hint=hint)
+        if message.sender_generation not in ("", known[message.sender]):
             raise AgentNotFound(
-                f"cannot answer {message.id}: its sender {message.sender} has no inbox",
-                hint="name the recipient: swarm send TO TEXT",
+                f"cannot answer {message.id}: its sender is gone; {message.sender} is another agent now", hint=hint
             )
         return message.sender
 
@@ -345,7 +361,7 @@ class Post:
     ) -> Taken | None:
         """Take the next messages of an inbox, one's own by default; they are the taker's until *lease* is over.
 
-        What was taken before and not yet acknowledged is given again.
+        What was taken before and not yet acknowledged is given again; what another reader has in hand is not.
 
         Args:
             wait: for how many seconds to wait for the first.
@@ -359,13 +375,24 @@ class Post:
         time = self._lease if lease is None else lease
         holder = self.holder() if hold else None
         try:
-            held = self.bus.claims(address)
+            held = [claim for claim in self.bus.claims(address) if self._took(claim)]
             if held:
                 return Taken(held[0], again=True)
             return self._receive(address, wait, limit, time, holder)
         except InboxNotFound:
             self._declare(address)
             return self._receive(address, wait, limit, time, holder)
+
+    def _took(self, claim: Claim) -> bool:
+        return claim.who in ("", self.me().address)
+
+    def held_by(self, name: str | None = None) -> str:
+        """Return who else has messages of an inbox in hand, so that nobody can take any; empty: nobody."""
+        try:
+            others = (claim.who for claim in self.bus.claims(self.address(name)) if not self._took(claim))
+            return next(others, "")
+        except InboxNotFound:
+            return ""
 
     def _receive(self, address: str, wait: float, limit: int, lease: float, holder: Holder | None) -> Taken | None:
         me = self.me()
@@ -441,14 +468,21 @@ class Post:
 
     def requeue(self, message_id: str, name: str | None = None) -> None:
         """Let a dead letter wait again."""
-        self.bus.requeue(self._mine(name, "requeue in"), message_id)
+        address = self._mine(name, "requeue in")
+        try:
+            self.bus.requeue(address, message_id)
+        except (MessageNotFound, InboxNotFound):
+            raise MessageNotFound(
+                f"{address} has no dead letter {message_id[:60]!a}", hint=f"those it has: swarm inbox dead {address}"
+            ) from None
 
     def _in_hand(self, ids: Sequence[str], name: str | None, what: str) -> tuple[Claim, tuple[str, ...]]:
         address = self._mine(name, f"{what} messages of")
         try:
-            claims = self.bus.claims(address)
+            # A person may settle what anybody has in hand.
+            claims = [claim for claim in self.bus.claims(address) if self.me().who is None or self._took(claim)]
         except InboxNotFound:
-            claims = ()
+            claims = []
         for claim in claims:
             own = tuple(message.id for message in claim.messages)
             if not ids or set(ids) <= set(own):
@@ -516,6 +550,19 @@ class Post:
         if not found:
             raise self._not_found(message_id)
         return found
+
+    def save_files(self, message_id: str, folder: str | Path) -> tuple[Path, ...]:
+        """Copy what is attached to a message into a folder; return the copies. Nothing there is replaced.
+
+        Raises:
+            MessageNotFound
+            AttachmentProblem: nothing is attached, or it cannot be copied.
+        """
+        from pathlib import Path
+
+        from swarm.engine.post_files import save
+
+        return save(self.bus, self.message(message_id)[0].stored.message, Path(folder))
 
     def _not_found(self, message_id: str) -> SwarmError:
         from swarm.engine.post_kept import not_found

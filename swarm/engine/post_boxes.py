@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from swarm import fsio
 from swarm.domain.errors import SwarmError
 from swarm.engine.inboxes import bus_of, events_folder, inbox_folder
 from swarm.engine.steps import Registry, Step
+from swarm.pane.inbox import Inbox, dropped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,7 +71,7 @@ def retire(world: World, session: Session, agent: Agent, salvage: Path, trash: P
 def _save(world: World, folder: Path, salvage: Path, kind: str) -> None:
     target = salvage / kind
     if fsio.exists(target):  # a message came after an earlier try
-        target = salvage / f"{kind}.{world.host.now_ns()}"
+        target = _later(world, target)
     fsio.make_private_dir(salvage.parent.parent.parent)
     for part in (salvage.parent.parent, salvage.parent, salvage):
         fsio.make_private_dir(part)
@@ -85,17 +86,26 @@ def _move(world: World, folder: Path, target: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BringInboxBack(Step):
-    """Put the saved inbox, or events, of an agent in its place; a new one that is there already stays."""
+    """Put the saved inbox, or events, of an agent in its place.
+
+    What came between two tries of a cleanup was saved in a box of its own, and what came right after one may lie where
+    the agent's box was.  Both come behind what was saved first; nobody is told anew of what is there already.
+    """
 
     saved: str
     folder: str
 
     def do(self, world: World) -> None:
         saved, folder = Path(self.saved), Path(self.folder)
-        if not fsio.exists(folder) and saved.is_dir():
-            fsio.make_private_dir(folder.parent.parent)
-            fsio.make_private_dir(folder.parent)
-            _move(world, saved, folder)
+        if not saved.is_dir():
+            return
+        if fsio.exists(folder):
+            _move(world, folder, _later(world, saved))
+        fsio.make_private_dir(folder.parent.parent)
+        fsio.make_private_dir(folder.parent)
+        _move(world, saved, folder)
+        for more in _saved_later(saved):
+            _add(world, more, folder)
 
     def undo_files(self, world: World) -> None:
         # It was saved when this was planned: if it is not there now, what stands in its place is it.
@@ -109,6 +119,29 @@ class BringInboxBack(Step):
 Registry.known[BringInboxBack.__name__] = BringInboxBack
 
 
+def _later(world: World, saved: Path) -> Path:
+    """Return where a box is saved that is younger than the saved one; their names sort by age."""
+    return saved.with_name(f"{saved.name}.{world.host.now_ns():020d}")
+
+
+def _saved_later(saved: Path) -> list[Path]:
+    return sorted(one for one in saved.parent.glob(f"{saved.name}.*") if one.suffix[1:].isdigit() and one.is_dir())
+
+
+def _add(world: World, more: Path, folder: Path) -> None:
+    """Send what waits in a box on to another, each message under its id; then nobody looks there again."""
+    from swarm.store.bus.saved import waiting_in
+
+    ordered = folder.parent.name == "inbox"
+    with closing(bus_of(world)) as bus:
+        for message in waiting_in(more, ordered=ordered):
+            bus.send(message)
+    for name in dropped(str(more)):
+        number = "" if not fsio.exists(folder / "drop" / name) else f"{more.suffix[1:]}-"
+        fsio.rename_if_there(more / "drop" / name, folder / "drop" / f"{number}{name}")
+    _move(world, more, more.with_name(f"{more.name}.restored"))
+
+
 def steps_back(world: World, operation: str, session: str, agent: str, salvage: Path) -> Iterator[Step]:
     """Give the steps that bring an agent's messages and events back, if some were saved with it."""
     for kind, folder_of in _BOXES.items():
@@ -119,6 +152,4 @@ def steps_back(world: World, operation: str, session: str, agent: str, salvage: 
 
 def _is_bare(folder: Path) -> bool:
     """Whether nothing was ever sent there."""
-    from swarm.pane.inbox import Inbox
-
     return Inbox(str(folder)).is_fresh()

@@ -147,12 +147,15 @@ class Queue:
         """
         dead = {one.message.id for one in self._dead()}
         held = [one for one in _once(ids) if one not in dead]
-        if held:
-            self._settle(held, lambda claim, own: self._bus.nack(claim, own, delay=delay, reason=reason))
+
+        def give_back(claim: Claim, own: tuple[str, ...]) -> None:
+            self._bus.nack(claim, own, delay=delay, reason=reason)
+
+        already = self._settle(held, give_back).already if held else ()
         for one in _once(ids):
             if one in dead:
                 self._bus.requeue(self._address, one)
-        return Settled(_once(ids))
+        return Settled(tuple(one for one in _once(ids) if one not in already), already)
 
     def fail(self, ids: Sequence[str], reason: str) -> Settled:
         """Give tasks up: nobody gets them again, who added them is told, and what waits for them is blocked.
@@ -241,10 +244,10 @@ def queues(bus: FileBus) -> tuple[tuple[str, Depth], ...]:
     return tuple(found)
 
 
-def check_lease(seconds: float) -> None:
+def check_lease(seconds: float, what: str = "a task") -> None:
     """Refuse a time for which nothing can be held."""
     if not 1 <= seconds <= MAX_LEASE:
-        raise UsageProblem("a task is taken for at least 1s and at most 7d", hint="for example: --lease 30m")
+        raise UsageProblem(f"{what} is taken for at least 1s and at most 7d", hint="for example: --lease 30m")
 
 
 def _checked(name: str) -> str:

@@ -2,7 +2,7 @@
 
     claim ─► print ─► hand the claim over ─► exit 2 (the program wakes, or hears it with the next tool result)
       ─► the next hook event: is it in the prompt, or in the program's own record? ─► seen, acknowledged
-      ─► not within the time: given back, and delivered again
+      ─► the program is idle and has it nowhere, or not within the time: given back, and delivered again
 
 A claim is held by the life of the process that waits, until it has printed what it took; then by the program's.  So
 what is killed in between gives back at once.  What was put before an earlier life of the program is looked for in its
@@ -22,7 +22,7 @@ from swarm.domain.errors import ClaimLost, MessageNotFound
 from swarm.pane import files, proc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from swarm.domain.bus import Claim
     from swarm.domain.message import Message
@@ -35,6 +35,8 @@ _WAIT = 5.0
 _LOOK_EVERY = 0.2
 #: How long it may take until what was given is in the program's record; a turn may have a long tool call first.
 _PATIENCE = 900.0
+#: For how long the program must have been idle, with what was given nowhere to be seen, until that counts as lost.
+_LOST_MS = 30_000
 #: The same for a program that ends unless it is given more.
 _SHORT_PATIENCE = 3.0
 _LEASE = 3600.0
@@ -47,13 +49,22 @@ class Turns:
 
     Args:
         lives: whether the program is still there.
+        idle_since: since when it is idle by its own words, in milliseconds since 1970; 0: it is not, or nobody knows.
     """
 
-    def __init__(self, post: Post, run_dir: str, event: Mapping[str, Any], lives: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        post: Post,
+        run_dir: str,
+        event: Mapping[str, Any],
+        lives: Callable[[], bool],
+        idle_since: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._post = post
         self._run_dir = run_dir
         self._event = event
         self._lives = lives
+        self._idle_since = idle_since
         self._record = str(event.get("transcript_path") or "")
         self._own: Claim | None = None
 
@@ -84,7 +95,7 @@ class Turns:
 
     def _give(self, address: str, messages: Sequence[Message]) -> str:
         ids = [message.id for message in messages]
-        files.write(self._run_dir, GIVEN, {"ids": ids, "at_ms": time.time_ns() // 1_000_000})
+        files.write(self._run_dir, GIVEN, {"ids": ids, "at_ms": _now_ms(), "record": self._record})
         return turns.batch(messages, address)
 
     # --- what was given before ------------------------------------------------------------------
@@ -98,7 +109,7 @@ class Turns:
             self._acknowledge(claim, known)
             if not left:
                 return
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or is_lost(self._run_dir, left, self._record, self._idle_since):
                 self._post.nack(left, reason="it did not appear in the program's turn")
                 return
             time.sleep(_LOOK_EVERY)
@@ -106,13 +117,7 @@ class Turns:
 
     def _claim(self) -> Claim | None:
         """Return what is in hand because it was given; what the agent took by itself is its own business."""
-        given = files.read(self._run_dir, GIVEN) or {}
-        ids = given.get("ids")
-        mine = set(ids) if isinstance(ids, list) else set()
-        for claim in self._post.bus.claims(self._post.address()):
-            if any(message.id in mine for message in claim.messages):
-                return claim
-        return None
+        return given_in_hand(self._run_dir, self._post.bus.claims(self._post.address()))
 
     def _without_known(self, claim: Claim) -> list[Message]:
         """Acknowledge what an earlier life of the program has in its record; return the rest."""
@@ -121,8 +126,7 @@ class Turns:
         return [message for message in claim.messages if message.id not in known]
 
     def _was_given(self, message_id: str) -> bool:
-        ids = (files.read(self._run_dir, GIVEN) or {}).get("ids")
-        return isinstance(ids, list) and message_id in ids
+        return message_id in _given(self._run_dir)
 
     def _acknowledge(self, claim: Claim, ids: Sequence[str]) -> None:
         for one in ids:
@@ -142,8 +146,43 @@ class Turns:
         return "in the program's record of its conversation"
 
     def _is_known(self, message_id: str) -> bool:
-        mark = turns.mark(message_id)
-        return mark in str(self._event.get("prompt") or "") or mark.encode() in _tail(self._record)
+        if turns.mark(message_id) in str(self._event.get("prompt") or ""):
+            return True
+        return turns.place_of(_tail(self._record), message_id) is turns.Place.HEARD
+
+
+def given_in_hand(run_dir: str, claims: Iterable[Claim]) -> Claim | None:
+    """Return the claim with what was last put before the program of a run folder; None when that is settled."""
+    mine = _given(run_dir)
+    return next((claim for claim in claims if any(message.id in mine for message in claim.messages)), None)
+
+
+def is_lost(run_dir: str, ids: Sequence[str], record: str, idle_since: Callable[[], int]) -> bool:
+    """Whether the program has dropped what it was given: it is idle for long, and has it nowhere.
+
+    An idle program begins a turn with what it is given at once.  What still stands in its queue is not lost.
+
+    Args:
+        record: the file of its conversation; empty: the one that was named when it was given.
+    """
+    given = files.read(run_dir, GIVEN) or {}
+    at_ms = given.get("at_ms")
+    if not ids or not isinstance(at_ms, int) or _now_ms() - at_ms < _LOST_MS:
+        return False
+    since = idle_since()
+    if not since or _now_ms() - since < _LOST_MS:
+        return False
+    end = _tail(record or str(given.get("record") or ""))
+    return all(turns.place_of(end, one) is turns.Place.UNKNOWN for one in ids)
+
+
+def _given(run_dir: str) -> frozenset[str]:
+    ids = (files.read(run_dir, GIVEN) or {}).get("ids")
+    return frozenset(one for one in ids if isinstance(one, str)) if isinstance(ids, list) else frozenset()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _tail(path: str) -> bytes:

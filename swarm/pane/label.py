@@ -3,8 +3,9 @@
 One process at a time does that for a whole session, and it shows every agent: the supervisors settle
 by a lock file who starts it, and by the file's time whether it has been done since.
 
-A program that says nothing of itself is judged by its screen; what it wrote is seen by the time of its
-terminal, which the kernel keeps in steps of eight seconds.
+A program that says what it is doing in a file of its own is known by the time of that file.  One that says nothing
+is judged by its screen; what it wrote is seen by the time of its terminal, which the kernel keeps in steps of eight
+seconds.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _PAUSE = 1.0
 _PATIENCE = 60.0
 _TURN = 0.05
 _STEP_NS = 8 * 10**9
+#: So long after the program said something new, one looks once more: why a turn ended its hooks tell a moment later.
+_SETTLED_NS = 3 * 10**9
 
 
 class Label:
@@ -46,6 +49,11 @@ class Label:
         self._shown = 0
         self._next = 0.0
         self._terminal = _terminal() if screen else ""
+        self._says = ""
+
+    def also(self, says: str) -> None:
+        """Look at the file, too, in which the program says what it is doing; empty: it has none."""
+        self._says = says
 
     def look(self) -> float:
         """Have the states shown if this one changed since; return after how many seconds to look again."""
@@ -72,7 +80,10 @@ class Label:
 
     def _is_shown(self) -> bool:
         changed = max((_time_of(path) for path in self._watched), default=0)
-        if self._terminal:
+        said = _time_of(self._says) if self._says else 0
+        if said:
+            changed = max(changed, said + _SETTLED_NS if said + _SETTLED_NS < time.time_ns() else said)
+        elif self._terminal:  # before it says anything it may show a question
             changed = max(changed, self._written())
         if self._argv and changed > self._shown:
             with contextlib.suppress(OSError):

@@ -171,6 +171,7 @@ class Supervisor:
         """Return when the program has ended or is to be ended."""
         words = self._launch.mail
         said = words.says.replace("{pid}", str(self._pid))
+        self._label.also(said)
         at_prompt = lambda: self._terminal.group() == self._pid  # noqa: E731
         quiet = Quiet(self._launch.run_dir, at_prompt, shell=words.shell, says=said)
         mail = Mail(self._launch, self._chores, quiet)

@@ -14,6 +14,7 @@ answer: the agent would silently be told something else.
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,7 @@ def builtin_roles_dir() -> Path:
     return _shipped("builtin_roles", ROLES_DIR)
 
 
+@functools.cache
 def ignore_template() -> bytes:
     """Return the shipped ``.worktrees.gitignore``.
 
@@ -58,6 +60,7 @@ def ignore_template() -> bytes:
         return fsio.read_small(_shipped("worktrees.gitignore", ".worktrees.gitignore"))
 
 
+@functools.cache
 def _shipped(in_package: str, in_checkout: str) -> Path:
     from importlib.resources import files
 

@@ -11,7 +11,7 @@ from swarm import fsio
 from swarm.verbs.sets import Sets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from swarm.domain.approvals import Answer, Approval, Question
     from swarm.domain.model import Agent
@@ -34,20 +34,23 @@ class Approvals(Sets):
             found = approvals.look(self._approval_store())
         return tuple(one for one in found if everything or one.waits)
 
-    def approve(self, question: str, *, reason: str = "", always: bool = False, rule: str = "") -> Approval:
-        """Allow what an agent asks.
+    def approve(
+        self, question: str, *, reason: str = "", always: bool = False, rule: str = "", answers: Sequence[str] = ()
+    ) -> Approval:
+        """Allow what an agent asks, or answer its questions.
 
         Args:
             question: the id, or the beginning of one.
+            answers: for each of its ``questions`` what you say to it: one of the choices or words of your own.
             always: allow the same for the rest of the agent's life, too.
             rule: allow all of this, such as ``Bash(git *)``; implies *always*.
 
         Raises:
-            ApprovalNotFound, AlreadyAnswered, NotForAgents
+            ApprovalNotFound, AlreadyAnswered, NotForAgents, UsageProblem
         """
         from swarm.domain.approvals import Verdict
 
-        return self._answer(question, Verdict.ALLOW, reason, always=always, rule=rule)
+        return self._answer(question, Verdict.ALLOW, reason, always=always, rule=rule, answers=tuple(answers))
 
     def deny(self, question: str, *, reason: str = "", always: bool = False, rule: str = "") -> Approval:
         """Refuse what an agent asks; it is told the reason. See ``approve``."""
@@ -120,7 +123,9 @@ class Approvals(Sets):
         with fsio.os_errors(f"cannot note an event of {agent}"):
             events.note(str(self._world.layout.run_folder(found.name, one.name)), event)
 
-    def _answer(self, question: str, verdict: Any, reason: str, *, always: bool, rule: str) -> Approval:
+    def _answer(
+        self, question: str, verdict: Any, reason: str, *, always: bool, rule: str, answers: tuple[str, ...] = ()
+    ) -> Approval:
         import getpass
 
         from swarm.domain.approvals import Answer
@@ -137,9 +142,8 @@ class Approvals(Sets):
         if agent is not None:
             raise NotForAgents(f"cannot answer {question[:40]}: agent {agent.agent} may not decide for agents")
         with fsio.os_errors(f"cannot answer {question[:40]}"):
-            given = Answer(
-                verdict, approvals.by_user(getpass.getuser()), reason, always=always or bool(rule), rule=rule
-            )
+            by = approvals.by_user(getpass.getuser())
+            given = Answer(verdict, by, reason, always=always or bool(rule), rule=rule, answers=answers)
             return approvals.answer(self._approval_store(), question, given)
 
     def _approval_store(self) -> Store:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from swarm import fsio
 from swarm.domain import names
 from swarm.domain.errors import (
+    AgentNotFound,
     RoleNotFound,
     SessionNotFound,
     SwarmError,
@@ -113,7 +114,7 @@ class Design(Sets):
     def _existing(self, role: str, session: str) -> Path | None:
         try:
             info = self.get_worktree_info(role, session)
-        except (WorktreeNotFound, SessionNotFound):
+        except SessionNotFound:
             return None
         return info.path if info is not None and not info.missing else None
 
@@ -203,7 +204,7 @@ class Design(Sets):
         with fsio.os_errors("cannot look at the worktree"):
             try:
                 session, agent = listing.find_agent(self._world, names.check_name("role", role), session_id)
-            except (WorktreeNotFound, SessionNotFound):
+            except (AgentNotFound, SessionNotFound):
                 return None
             found = listing.worktrees(self._world, session.name, (), look=True)
             return next((info for info in found if info.agent == agent.name and not info.missing), None)
@@ -251,7 +252,7 @@ class Design(Sets):
         with fsio.os_errors("cannot remove the worktree"):
             try:
                 session, agent = listing.find_agent(self._world, names.check_name("role", role), session_id)
-            except (WorktreeNotFound, SessionNotFound):
+            except (AgentNotFound, SessionNotFound):
                 return
         self.remove(agent.name, session.name, force=force, keep_branch=not delete_branch)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from swarm import dirs, fsio
 from swarm.domain import names
@@ -22,6 +22,28 @@ if TYPE_CHECKING:
     from swarm.domain.settings import Settings
     from swarm.engine.world import World
     from swarm.store.roles import RolePlaces
+
+
+T = TypeVar("T")
+
+
+class _Later(Generic[T]):
+    """Something that is done while another waits; what goes wrong is told when the result is asked for."""
+
+    def __init__(self, act: Callable[[], T]) -> None:
+        self._act = act
+        self._problem: Exception | None = None
+
+    def begin(self) -> None:
+        try:
+            self._result = self._act()
+        except (SwarmError, OSError) as problem:
+            self._problem = problem
+
+    def result(self) -> T:
+        if self._problem is not None:
+            raise self._problem
+        return self._result
 
 
 class Door:
@@ -70,11 +92,11 @@ class Door:
         env = dict(os.environ if environ is None else environ)
         with fsio.os_errors("cannot open the repository"):
             start = Path(os.path.abspath(root)) if root is not None else Path.cwd()
-            place = discover(start, env)
+            swarm_dir = _Later(lambda: dirs.find_dir(environ=env, cwd=start))
+            place = discover(start, env, meanwhile=swarm_dir.begin)
             user_dir = dirs.user_dir(env)
             settings = load_settings(place.root / ".swarm", user_dir=user_dir, environ=env, flags=flags or {})
             layout = Layout(place.root, settings.worktrees.base_path, by_role=settings.worktrees.layout == "role")
-            swarm_dir = dirs.find_dir(environ=env, cwd=start)
             runner = GitRunner(place.root, environ=env, timeout=settings.git.timeout, retries=settings.git.retries)
             world = World(
                 git=Git(place, runner, jobs=settings.git.jobs),
@@ -87,13 +109,13 @@ class Door:
                 sessions=Sessions(layout),
                 ignore_text=ignore_template(),
                 terminal=Tmux(settings.tmux.socket, settings.tmux.session, env),
-                programs=AgentPrograms(swarm_dir),
+                programs=AgentPrograms(swarm_dir.result()),
                 processes=AgentProcesses(),
                 preparing=Preparing(runner, place.root, (layout.state.name, settings.worktrees.base_path)),
                 environ=env,
                 progress=progress or (lambda _text: None),
             )
-            return cls(world, RolePlaces.standard(place.root, swarm_dir))
+            return cls(world, RolePlaces.standard(place.root, swarm_dir.result()))
 
     @property
     def root(self) -> Path:

@@ -29,6 +29,7 @@ class Messages(Sets):
                 environ=self._world.environ,
                 lease=self.settings.messages.lease,
                 settings=lambda: self.settings,
+                prepare=lambda: self._ready_for("send"),
             )
         return self._post
 
@@ -50,7 +51,6 @@ class Messages(Sets):
             >>> swarm.send("reviewer@feature-x", "please look at parser.py")  # doctest: +SKIP
         """
         with fsio.os_errors("cannot send"):
-            self._ready_for("send")
             return self.post.send(to, body, **how)
 
     def broadcast(self, body: str, session: str | None = None, **how: Any) -> tuple[Sent, ...]:
@@ -72,7 +72,6 @@ class Messages(Sets):
             lease: seconds after which what is not acknowledged goes back; default: the setting.
         """
         with fsio.os_errors("cannot take messages"):
-            self._ready_for("take")
             return self.post.take(inbox, wait=wait, limit=limit, lease=lease)
 
     def ack(self, ids: Sequence[str] = (), inbox: str | None = None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
 from swarm.domain import names
+from swarm.domain.errors import AgentNotFound, WorktreeNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,15 @@ class Sets(Door):
         from swarm.engine import listing
 
         with fsio.os_errors(f"cannot show {agent}"):
-            return listing.details(self._world, *self._find(agent, session))
+            return listing.details(self._world, *self._find_worktree(agent, session))
+
+    def _find_worktree(self, agent: str, session: str | None) -> tuple[Any, Any]:
+        """Find an agent whose worktree is meant, not what runs in it: then that is what is not there."""
+        try:
+            return self._find(agent, session)
+        except AgentNotFound as problem:
+            hint = None if problem.hint == AgentNotFound.default_hint else problem.hint
+            raise WorktreeNotFound(problem.message, hint=hint) from None
 
     def create(
         self,
@@ -127,6 +136,13 @@ class Sets(Door):
         )
         return self._clean(request, dry_run=dry_run)
 
+    def prune_sessions(self, *, older_than_ms: int, dry_run: bool = False) -> CleanupReport:
+        """Remove the sessions made longer ago than this that nobody needs: none of their agents runs or has work."""
+        from swarm.engine import cleanup
+
+        request = cleanup.Request(everything=True, older_than_ms=older_than_ms, role=self.role, verb="session prune")
+        return self._clean(request, dry_run=dry_run)
+
     def remove(
         self,
         agent: str,
@@ -141,13 +157,14 @@ class Sets(Door):
         """Remove one agent's worktree and branch, as ``cleanup`` does."""
         from swarm.engine import cleanup
 
-        found, one = self._find(agent, session)
+        found, one = self._find_worktree(agent, session)
         request = cleanup.Request(
             agents=((found.name, one.name),),
             force=force,
             discard=discard,
             keep_branches=keep_branch,
             role=self.role if teardown else None,
+            verb="worktree remove",
         )
         return self._clean(request, dry_run=dry_run)
 
@@ -157,14 +174,15 @@ class Sets(Door):
         with fsio.os_errors("cannot clean up"):
             if dry_run or not self._world.layout.state.is_dir():
                 return cleanup.preview(self._world, request)
-            with self._changing("cleanup"):
+            with self._changing(request.verb):
                 return cleanup.cleanup(self._world, request)
 
     def prune(self, *, dry_run: bool = False) -> CleanupReport:
         """Forget worktrees whose folder is gone; branches stay, and what git still knows of them is salvaged."""
         from swarm.engine import cleanup
 
-        return self._clean(cleanup.Request(only_missing=True, keep_branches=True, force=True), dry_run=dry_run)
+        request = cleanup.Request(only_missing=True, keep_branches=True, force=True, verb="worktree prune")
+        return self._clean(request, dry_run=dry_run)
 
     def recover(self) -> RecoverReport:
         """Bring operations that a crash interrupted to an end. Every change does this first by itself."""
@@ -230,17 +248,17 @@ class Sets(Door):
         """Lock a worktree against removal, in git's own way."""
         from swarm.engine import marks
 
-        self._find(agent, session)
+        self._find_worktree(agent, session)
         with fsio.os_errors(f"cannot lock {agent}"), self._changing(f"lock {agent}"):
-            return marks.lock(self._world, *self._find(agent, session), reason)
+            return marks.lock(self._world, *self._find_worktree(agent, session), reason)
 
     def unlock(self, agent: str, session: str | None = None) -> WorktreeInfo:
         """Take such a lock away."""
         from swarm.engine import marks
 
-        self._find(agent, session)
+        self._find_worktree(agent, session)
         with fsio.os_errors(f"cannot unlock {agent}"), self._changing(f"unlock {agent}"):
-            return marks.unlock(self._world, *self._find(agent, session))
+            return marks.unlock(self._world, *self._find_worktree(agent, session))
 
     def update_role(self, agent: str, session: str | None = None, *, force: bool = False) -> WorktreeInfo:
         """Put the role's present text into an existing worktree.
@@ -253,11 +271,11 @@ class Sets(Door):
         """
         from swarm.engine import marks
 
-        _, one = self._find(agent, session)
+        _, one = self._find_worktree(agent, session)
         role = self.role(one.role)
         with fsio.os_errors(f"cannot update the role of {agent}"), self._changing(f"update role of {agent}"):
             # Read again below the lock: a record read before could bring back an agent removed since.
-            return marks.update_role(self._world, *self._find(agent, session), role, force=force)
+            return marks.update_role(self._world, *self._find_worktree(agent, session), role, force=force)
 
 
 def options_of(roles: Sequence[Role | None]) -> tuple[RoleOptions, ...]:

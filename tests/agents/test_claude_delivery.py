@@ -103,6 +103,26 @@ def test_what_was_on_its_way_when_esc_was_pressed_still_comes_once(claude: Claud
     assert last.count("sent before esc") == last.count("sent after esc") == 1
 
 
+def test_what_stood_in_the_queue_of_the_killed_program_waits_and_is_heard_after_the_resume(claude: ClaudeLab) -> None:
+    """The program wrote down that it has it; nobody has heard it, and a resumed conversation knows nothing of it."""
+    swarm = begun(claude, hold("never", say("Not heard.")), say("Heard it."))
+    claude.say("builder", "think hard")
+    claude.until("builder", "working")
+    (sent,) = swarm.send("builder@fx", "sent before the end")
+    claude.written("sent before the end")
+    assert state_of(swarm, sent.id) == "claimed"
+
+    os.kill(claude.one("builder").pid, signal.SIGKILL)
+
+    claude.until("builder", "failed")
+    assert state_of(swarm, sent.id) == "queued"
+    swarm.resume(["fx"])
+    claude.shows("builder", "Heard it.")
+    until_acked(swarm, sent.id)
+    assert "\n".join(claude.api.requests()[-1].said).count("sent before the end") == 1
+    claude.until("builder", "idle")
+
+
 def test_when_the_one_that_waits_has_died_a_line_is_pasted_at_the_free_prompt(claude: ClaudeLab) -> None:
     swarm = begun(claude, say("Heard it."), say("Done."))
     run = claude.run("builder")

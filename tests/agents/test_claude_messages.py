@@ -88,6 +88,26 @@ def test_a_permission_is_denied_from_elsewhere_with_the_reason(claude: ClaudeLab
     assert "the freeze is on" in claude.api.heard("the freeze is on").text
 
 
+def test_a_question_in_words_is_answered_from_another_terminal(claude: ClaudeLab) -> None:
+    """The program's own way to ask its user something: not whether it may, but what is wanted."""
+    colours = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cool"}]
+    asked = {"question": "Which colour?", "header": "Colour", "multiSelect": False, "options": colours}
+    claude.role("builder", "You build.")
+    claude.api.script("paint it", call("AskUserQuestion", questions=[asked]), say("Then that."))
+    swarm = claude.begin("claude", "builder", "paint it")
+    wait_for(lambda: len(swarm.approvals()) == 1, "the question", LONG)
+    assert claude.until("builder", "waiting").status.detail == "for an answer"
+    assert "Which colour? Red | Blue" in claude.cli("approvals").stdout
+    (one,) = swarm.approvals()
+
+    done = claude.cli("approve", one.question.id, "--answer", "Blue")
+
+    assert done.returncode == 0, done.stderr
+    claude.shows("builder", "Then that.")
+    assert '\\"Which colour?\\"=\\"Blue\\"' in claude.api.requests("paint it")[-1].text
+    claude.until("builder", "idle")
+
+
 def test_a_question_that_was_answered_in_the_pane_is_withdrawn(claude: ClaudeLab) -> None:
     claude.role("builder", "You build.")
     claude.api.script("make a file", call("Bash", command="touch made.txt"), say("Then not."))

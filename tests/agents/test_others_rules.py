@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.testing.api import Turn, call, say
+from swarm.testing.api import Turn, call, code, say
 from tests.agents.test_others import ready
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ def forbidden_calls(tree: Path) -> list[Turn]:
     ]
 
 
-def check_refused(agents: AgentLab, tree: Path, words: str = REFUSED) -> None:
-    """Check that nothing forbidden was done, and that the model was told so each time."""
+def check_refused(agents: AgentLab, tree: Path, words: str = REFUSED, times: int = 4) -> None:
+    """Check that nothing forbidden was done, and that the model was told so."""
     assert not list(tree.glob("secret*"))
     assert [path.name for path in (tree / "vault").iterdir()] == ["keep"]
     heard = agents.api.requests("under rules")[-1].text
-    assert heard.count(words) == 4, heard[-4000:]
+    assert heard.count(words) == times, heard[-4000:]
     assert "QUINCE" not in heard
 
 
@@ -107,6 +107,67 @@ def test_gemini_refuses_what_is_denied_also_when_nothing_is_asked(agents: AgentL
     assert (tree / "open" / "in.txt").exists()
 
 
+#: The user's own policies: what they deny, no rule of a role allows.
+MINE = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "touch mine"\ndecision = "deny"\npriority = 1\n'
+
+
+def gemini_calls(tree: Path) -> list[Turn]:
+    """Return calls that rules, or the user's own policies, deny or allow."""
+    return [
+        shell("touch secret-one"),
+        shell("touch plain && env touch secret-two"),
+        call("write_file", file_path=str(tree / "vault" / "in.txt"), content="x"),
+        call("read_file", file_path="keys.txt"),
+        shell("touch mine"),
+        shell('touch "plain"'),
+        call("write_file", file_path="open/in.txt", content="x"),
+        call("write_file", file_path=str(tree / "open" / "more.txt"), content="x"),
+        say("All tried."),
+    ]
+
+
+def test_gemini_runs_what_is_allowed_and_asks_about_the_rest(agents: AgentLab) -> None:
+    tree = prepare(agents, "default", "gemini")
+    agents.at_home(".gemini/policies/mine.toml", MINE)
+    asked = [shell("touch plain; touch more"), say("More made."), call("write_file", file_path="free.txt", content="x")]
+    agents.api.script("under rules", *gemini_calls(tree), *asked, say("Written."))
+    agents.begin("gemini", "builder", "work under rules")
+    agents.shows("builder", "All tried.")
+    agents.until("builder", "idle")
+
+    check_refused(agents, tree, "Denied by the rule")
+    assert not (tree / "mine").exists()
+    assert (tree / "plain").exists()
+    assert sorted(path.name for path in (tree / "open").iterdir()) == ["in.txt", "keep", "more.txt"]
+
+    for name, done in (("more", "More made."), ("free.txt", "Written.")):
+        agents.say("builder", f"now make {name}")
+        agents.until("builder", "waiting")
+        assert not (tree / name).exists()
+        agents.keys("builder", "Enter")
+        agents.shows("builder", done)
+        agents.until("builder", "idle")
+        assert (tree / name).exists()
+
+
+def test_gemini_in_print_mode_runs_what_is_allowed_and_nothing_else(agents: AgentLab) -> None:
+    """The user's settings name the policies elsewhere, with a comment."""
+    tree = prepare(agents, "default", "gemini")
+    agents.at_home("elsewhere/mine.toml", MINE)
+    settings = agents.home / ".gemini" / "settings.json"
+    named = f'{{ // mine\n"policyPaths": ["{agents.home / "elsewhere"}"],'
+    settings.write_text(settings.read_text().replace("{", named, 1))
+    more = [shell("touch plain; touch more"), call("write_file", file_path="free.txt", content="x")]
+    agents.api.script("under rules", *more, *gemini_calls(tree))
+    agents.swarm.start("fx", "builder", task="work under rules", program="gemini", print_mode=True)
+    agents.until("builder", "done")
+
+    check_refused(agents, tree, "Denied by the rule", 3)  # of two commands together none allows the whole
+    assert not {"mine", "more", "free.txt"} & {path.name for path in tree.iterdir()}
+    assert (tree / "plain").exists()
+    assert sorted(path.name for path in (tree / "open").iterdir()) == ["in.txt", "keep", "more.txt"]
+
+
 @pytest.mark.parametrize("mode", ["default", "bypassPermissions"])
 def test_opencode_in_print_mode_too_whatever_its_own_configuration_allows(agents: AgentLab, mode: str) -> None:
     tree = prepare(agents, mode)
@@ -123,5 +184,101 @@ def test_opencode_in_print_mode_too_whatever_its_own_configuration_allows(agents
 
     agents.shows("builder", "All tried.")
     check_refused(agents, tree)
+    assert (tree / "plain").exists()
+    assert (tree / "open" / "in.txt").exists()
+
+
+def execute(command: str, **more: Any) -> Turn:
+    return call("exec_command", cmd=command, **more)
+
+
+def patch(path: str) -> str:
+    return f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch"
+
+
+def outside(command: str) -> Turn:
+    """Ask to run a command outside of the sandbox, which the program does only with leave."""
+    return execute(command, sandbox_permissions="require_escalated", justification="to make it")
+
+
+def codex_calls() -> list[Turn]:
+    """Return calls that rules deny, some of which only a look at the files can tell; then some that are allowed."""
+    return [
+        execute("touch secret-one"),
+        execute("touch plain && env sh -c 'touch secret-two'"),
+        execute(f"apply_patch <<'EOF'\n{patch('vault/in.txt')}\nEOF"),
+        execute(f"cd vault && apply_patch <<'EOF'\n{patch('in.txt')}\nEOF"),
+        execute("touch in.txt", workdir="vault"),
+        execute("cat door/../keys.txt"),
+        execute("$X y"),
+        execute("cat", tty=True),
+        execute(f"apply_patch <<'EOF'\n{patch('open/in.txt')}\nEOF"),
+        execute("touch plain"),
+    ]
+
+
+def check_codex(agents: AgentLab, tree: Path) -> None:
+    """Check that what rules deny was not done, that the model was told each time, and that the rest was done."""
+    assert not list(tree.glob("secret*"))
+    assert [path.name for path in (tree / "vault").iterdir()] == ["keep"]
+    heard = agents.api.requests("under rules")[-1].text
+    assert heard.count("swarm: denied by the rule") == 6, heard[-6000:]
+    assert heard.count("nobody is asked about it here") == 1
+    assert heard.count("TTY execution is disabled") == 1
+    assert "QUINCE" not in heard
+    assert (tree / "plain").exists()
+    assert (tree / "open" / "in.txt").exists()
+
+
+def test_codex_refuses_what_is_denied_allows_what_is_allowed_and_asks_about_the_rest(agents: AgentLab) -> None:
+    """Its user has hooks of their own that nobody has looked at, and has switched off ours: neither matters."""
+    tree = prepare(agents, "default", "codex")
+    config = agents.home / ".codex" / "config.toml"
+    off = '[hooks.state."/<session-flags>/config.toml:pre_tool_use:0:0"]\nenabled=false\n'
+    config.write_text(f"{config.read_text()}\n[features]\nhooks=false\n{off}")
+    asked = [outside("touch more > free"), say("More made.")]
+    agents.api.script("under rules", *codex_calls(), outside("touch allowed"), say("All tried."), *asked)
+    agents.begin("codex", "builder", "work under rules")
+    agents.shows("builder", "All tried.")
+    agents.until("builder", "idle")
+
+    check_codex(agents, tree)
+    assert (tree / "allowed").exists()
+    assert agents.git("status", "--porcelain", "--", ".codex", cwd=tree) == ""
+
+    agents.say("builder", "now make more")
+    agents.until("builder", "waiting")
+    assert not (tree / "more").exists()
+    agents.keys("builder", "Enter")
+    agents.shows("builder", "More made.")
+    assert (tree / "more").exists()
+
+
+@pytest.mark.parametrize("mode", ["default", "bypassPermissions"])
+def test_codex_in_print_mode_too(agents: AgentLab, mode: str) -> None:
+    tree = prepare(agents, mode, "codex")
+    agents.api.script("under rules", *codex_calls(), say("All tried."))
+    agents.swarm.start("fx", "builder", task="work under rules", program="codex", print_mode=True)
+    agents.until("builder", "done")
+
+    agents.shows("builder", "All tried.")
+    check_codex(agents, tree)
+
+
+def test_codex_refuses_also_what_a_program_of_the_model_does(agents: AgentLab) -> None:
+    """Its newer models write programs that use the tools."""
+    tree = prepare(agents, "bypassPermissions", "codex")
+    agents.role("builder", "You build.", model="gpt-5.6-sol", permission_mode="bypassPermissions", permissions=RULES)
+    commands = ["touch secret-one", "touch plain", "cat keys.txt"]
+    made = [code("exec", f"text(await tools.exec_command({{cmd: {one!r}}}))") for one in commands]
+    patches = [
+        code("exec", f"text(await tools.apply_patch({patch(name)!r}))") for name in ("vault/in.txt", "open/in.txt")
+    ]
+    agents.api.script("under rules", *made, *patches, say("All tried."))
+    agents.swarm.start("fx", "builder", task="work under rules", program="codex", print_mode=True)
+    agents.until("builder", "done")
+
+    agents.shows("builder", "All tried.")
+    check_refused(agents, tree, "swarm: denied by the rule", 3)
     assert (tree / "plain").exists()
     assert (tree / "open" / "in.txt").exists()

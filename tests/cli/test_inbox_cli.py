@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
+import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from swarm.domain import turns
 from swarm.domain.message import POSTMASTER, Message
+from swarm.drivers.agents.team import with_team
 from swarm.testing.lab import Lab
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from swarm.testing.terminal import wait_for
 
 
 class Shell(Lab):
@@ -132,12 +139,19 @@ def test_text_comes_from_arguments_files_and_pipes(at: Shell) -> None:
         (("send", "researcher", "-"), b"a\0b", 2, "NUL"),
         (("send", "researcher", "-"), b"x" * ((1 << 20) + 1), 2, "1 MiB"),
         (("send", "researcher", "x", "--deadline", "10"), b"", 2, "unit is missing"),
+        (("send", "researcher", "x", "--deadline", "0s"), b"", 2, "no time at all"),
+        (("send", "researcher", "x", "--ttl", "0s"), b"", 2, "no time at all"),
         (("send", "researcher", "x", "--priority", "urgent"), b"", 2, "no priority"),
+        (("send", "researcher", "x", "--id", "a b"), b"", 2, "such as job-17"),
+        (("send", "researcher", "x", "--type", "A B"), b"", 2, "one small word"),
+        (("send", "researcher", "x", "--attach", "/dev/null"), b"", 3, "not a regular file"),
         (("send", "researcher", "x", "--attach", "none.txt"), b"", 3, "no such file"),
         (("send", "researcher,nobody", "x"), b"", 3, "no agent 'nobody'"),
         (("inbox", "nobody"), b"", 3, "no agent 'nobody'"),
         (("inbox", "ack"), b"", 3, "nothing of user is in hand"),
-        (("inbox", "requeue", "0123"), b"", 3, "inbox"),
+        (("inbox", "requeue", "0123"), b"", 3, "swarm inbox dead user"),
+        (("inbox", "take", "--lease", "0s"), b"", 2, "at least 1s"),
+        (("inbox", "extend", "--lease", "1ms"), b"", 2, "at least 1s"),
         (("inbox", "take", "--max", "0"), b"", 2, "from 1 to 10000"),
         (("message", "0123"), b"", 3, "no message"),
         (("thread", "0123"), b"", 3, "no message"),
@@ -192,6 +206,114 @@ def test_given_back_and_dead_and_requeued(at: Shell) -> None:
     at.said("inbox", "take")
     assert "given back: 2 messages" in at.said("inbox", "nack", "--reason", "later")  # one tells of the dead letter
     assert "kept: 2 messages" in (at.said("inbox", "take"), at.said("inbox", "extend", "--lease", "1h"))[1]
+
+
+def test_what_is_attached_can_be_had_as_files(at: Shell, tmp_path: Path) -> None:
+    (at.root / "ci.log").write_bytes(b"\0red" * 100_000)
+    (at.root / "sub").mkdir()
+    (at.root / "sub" / "ci.log").write_text("the other one")
+    both = ("--attach", "ci.log", "--attach", "sub/ci.log")
+    sent = at.json("send", "user", "see the logs", *both)["data"]["id"]
+    taken = at.cli("inbox", "take")
+    assert b"attached: ci.log (400,000 bytes)" in taken.stdout
+    assert f"what is attached: swarm message {sent} --save DIR" in taken.stderr.decode()
+
+    saved = at.json("message", sent, "--save", "had/of-it")["data"]["saved"]
+
+    folder = at.root / "had" / "of-it"
+    assert saved == [str(folder / "ci.log"), str(folder / "2-ci.log")]
+    assert (folder / "ci.log").read_bytes() == b"\0red" * 100_000
+    assert (folder / "2-ci.log").read_text() == "the other one"
+    again = at.cli("message", sent, "--save", str(folder))
+    assert (again.returncode, b"is there already" in again.stderr) == (3, True)
+    plain = at.json("send", "user", "nothing with it")["data"]["id"]
+    assert b"nothing is attached" in at.cli("message", plain, "--save", ".").stderr
+
+
+def test_what_agents_are_told_to_run_can_be_run(at: Shell) -> None:
+    """What stands in every agent's instructions, and below a message that is put into its turn."""
+    (at.root / "ci.log").write_text("red")
+    asked = at.json("send", "user", "which?", "--attach", "ci.log", "--expects-reply", "--subject", "x")["data"]["id"]
+    (stored,) = at.swarm.inbox()
+    launch: Any = SimpleNamespace(agent="researcher", session="fx", role="researcher")
+    told = re.findall("`(swarm [^`]*)`", with_team(launch, ""))
+    framed = re.findall(r": (swarm [^)\n]*)", turns.batch([stored.message], "researcher@fx"))
+    assert (len(told), len(framed)) == (7, 2)
+    for number, command in enumerate([*told, *framed]):
+        words = shlex.split(command)
+        places = {"NAME": "researcher", "TEXT": "hello", "ID": asked, "DIR": f"had-{number}"}
+        done = at.cli(*(places.get(word, word) for word in words[1:]))
+        assert done.returncode == 0, (command, done.stderr)
+
+
+def test_the_name_of_an_attachment_is_no_path(at: Shell) -> None:
+    post = at.swarm.post
+    for name in ("../../out", "..", "", "a\nb", "/etc/evil"):
+        at.swarm.send("user", "x", id=f"n-{len(name)}", attach=[])
+        artifact = post.bus.attach(b"content", name or "x") | {"name": name}
+        sent = post.bus.send(Message("user", "user", "x", artifacts=(artifact,))).id
+        (saved,) = at.json("message", sent, "--save", f"into-{sent}")["data"]["saved"]
+        assert Path(saved).parent == at.root / f"into-{sent}"
+        assert Path(saved).name in ("out", "attachment-1", "evil")
+
+
+def test_two_that_take_at_once_do_not_get_the_same(at: Shell) -> None:
+    """What an agent has in hand is not given to a person as well, and the other way round."""
+    at.said("send", "researcher", "x")
+    post = at.swarm.post
+    held = post.bus.receive("researcher@fx", who="researcher@fx", lease=600)
+    assert held is not None
+
+    for quick in ((), ("--max", "5")):
+        taken = at.cli("inbox", "take", "researcher", *quick)
+        assert (taken.returncode, taken.stdout) == (0, b"")
+        assert b"nothing can be taken: researcher@fx has messages in hand" in taken.stderr
+    waited = at.cli("inbox", "take", "researcher", "--wait", "0.05")
+    assert (waited.returncode, b"researcher@fx had messages in hand" in waited.stderr) == (75, True)
+    assert "done: 1 message" in at.said("inbox", "ack", "--of", "researcher")  # but may be settled by a person
+
+
+def test_ctrl_c_while_waiting_takes_nothing(at: Shell) -> None:
+    at.said("send", "user", "makes the box")
+    at.said("inbox", "take", "--ack")
+    for args in (("inbox", "take", "--wait", "600"), ("inbox", "take", "--wait", "600", "--json")):
+        waiting = subprocess.Popen(
+            [sys.executable, "-P", "-m", "swarm", *args],
+            cwd=at.root,
+            env=at.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        wait_for(partial(_watches, waiting.pid), "its wait")
+        waiting.send_signal(signal.SIGINT)
+        out, err = waiting.communicate(timeout=60)
+        assert (waiting.returncode, b"INTERRUPTED" in out + err) == (130, True)
+    at.said("send", "user", "for the next one")
+    (message,) = at.json("inbox", "take")["data"]["messages"]
+    assert (message["content"]["body"], message["attempts"]) == ("for the next one", 1)
+
+
+def _watches(pid: int) -> bool:
+    """Whether a process has come as far as to wait for what is written."""
+    links = Path(f"/proc/{pid}/fd")
+    return any(os.readlink(link) == "anon_inode:inotify" for link in links.iterdir() if link.is_symlink())
+
+
+def test_the_first_message_to_oneself_needs_no_session(tmp_path: Path) -> None:
+    fresh = Lab(tmp_path.resolve())
+    for args, status in ((("send", "nobody", "x"), 3), (("inbox", "take"), 0), (("send", "user", "hi"), 0)):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "swarm", *args],
+            cwd=fresh.root,
+            env=fresh.env,
+            capture_output=True,
+            check=False,
+            timeout=90,
+        )
+        assert done.returncode == status, done.stderr
+        if status:
+            assert not (fresh.root / ".swarm").exists()
+    assert [one.message.body for one in fresh.swarm.inbox()] == ["hi"]
 
 
 def test_a_person_may_take_from_any_inbox(at: Shell) -> None:

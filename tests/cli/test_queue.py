@@ -70,6 +70,8 @@ def test_given_up_and_back_again(cli: Cli) -> None:
     assert "a: back in the queue" in cli.ok("queue", "back", "work", "a").out
     assert "a from user" in cli.ok("queue", "take", "work", "--lease", "1h").out
     assert "a: yours for 30m" in cli.ok("queue", "extend", "work", "a", "--lease", "30m").out
+    cli.ok("queue", "done", "work", "a")
+    assert cli.ok("queue", "back", "work", "a").out == "a: was done before\n"
 
 
 @pytest.mark.parametrize(
@@ -124,6 +126,18 @@ def test_a_task_may_come_from_stdin_whole(cli: Cli) -> None:
     assert done.returncode == 0, done
 
     assert cli.ok("queue", "take", "work", "--json").data()["tasks"][0]["text"] == text
+
+
+def test_a_text_that_is_too_long_is_not_called_wrongly_encoded(cli: Cli) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "swarm", "queue", "add", "work", "-"],
+        cwd=cli.lab.root,
+        env={**cli.lab.env, "PYTHONPATH": str(PROJECT)},
+        input=b"x" * (1 << 20) + "ü".encode(),
+        check=False,
+        capture_output=True,
+    )
+    assert (done.returncode, b"longer than 1 MiB" in done.stderr) == (2, True), done
 
 
 def test_names_of_queues_are_completed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

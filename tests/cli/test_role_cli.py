@@ -167,10 +167,11 @@ def test_check_says_what_a_program_does_not_enforce(cli: Cli) -> None:
     said = cli.ok("role", "check", "qa")
     notes = cli.ok("role", "check", "qa", "--json").data()["roles"][0]["notes"]
 
-    assert "permissions.deny is not enforced by codex" in said.out
+    assert "permissions.deny is not enforced by shell, demo" in said.out
+    assert "permissions.deny is held by codex for Read only by its image viewer" in said.out
     assert "worktree.branch_from has no effect yet" in said.out
     found = [(one["key"], "codex" in one["programs"]) for one in notes]
-    assert found == [("permissions.deny", True), ("worktree.branch_from", False)]
+    assert found == [("permissions.deny", False), ("worktree.branch_from", False), ("permissions.deny", True)]
 
 
 def test_outside_of_a_repository(cli: Cli, tmp_path: Path) -> None:

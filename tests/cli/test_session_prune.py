@@ -33,6 +33,18 @@ def test_only_what_is_over_and_safe_goes(panes: PaneLab) -> None:
     assert {one.name for one in panes.swarm.sessions()} == {"dirty", "live"}
     assert (panes.tree("developer", "dirty") / "work.txt").read_text() == "mine"
     assert panes.until("reviewer", "idle").pid
+    (entry,) = (one for one in panes.json("log", "old")["data"]["operations"] if one["verb"] != "create")
+    assert entry["verb"] == "session prune"
+
+
+def test_the_history_calls_each_way_of_removing_by_its_name(panes: PaneLab) -> None:
+    panes.swarm.create("fx", ["developer", "reviewer"])
+    panes.json("worktree", "remove", "reviewer@fx")
+    panes.tree("developer", "fx").rename(panes.root.parent / "elsewhere")
+    panes.json("worktree", "prune")
+
+    verbs = [one["verb"] for one in panes.json("log", "fx")["data"]["operations"]]
+    assert verbs == ["create", "worktree remove", "worktree prune"]
 
 
 def test_a_time_without_a_unit_is_refused(panes: PaneLab) -> None:

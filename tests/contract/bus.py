@@ -295,6 +295,7 @@ class MemoryBus:
                     subject="not delivered",
                     body=f"Your message {m.id} to {box_of(address)} was not delivered: {item.reason}",
                     in_reply_to=m.id,
+                    generation=m.sender_generation,
                 )
             )
 
@@ -375,9 +376,7 @@ class MemoryBus:
         for item in sorted(box.items, key=lambda one: (one.state == "dead" and not settled, one.lane)):
             waits = item.state == "queued" or item in over
             needs = tuple(one for one in item.message.after if one not in done) if waits else ()
-            stored = self._stored(address, item)
-            stored = stored._replace(state="queued") if waits else stored
-            task = Task(stored, needs, "yes" if lost.intersection(needs) else "")
+            task = Task(self._stored(address, item), needs, "yes" if lost.intersection(needs) else "")
             if not waits:
                 task = task._replace(who=item.who, since_ms=item.since, note=item.note)
             if settled or item.state != "acked":
@@ -411,7 +410,10 @@ class MemoryBus:
         return tuple(self._stored(address, item) for item in self._box(address).items if item.state == "dead")
 
     def _stored(self, address: str, item: _Item) -> Stored:
-        return Stored(item.message, box_of(address), item.state, item.number, item.attempts, item.reason)
+        held = self._box(address).claims.values()
+        over = any(item in one.items for one in held if self._over(one))
+        state = "queued" if over and item.state == "claimed" else item.state
+        return Stored(item.message, box_of(address), state, item.number, item.attempts, item.reason)
 
     def requeue(self, address: str, message_id: str) -> None:
         for item in self._box(address).items:

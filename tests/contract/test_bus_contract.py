@@ -297,6 +297,27 @@ def test_a_dead_holder_gives_back(rig: Rig, bus: Tasks) -> None:
     assert must_take(rig, bus).attempts == (2,)
 
 
+@pytest.mark.parametrize("how", ["killed", "too long", "restart"])
+def test_what_was_in_the_hands_of_one_that_is_gone_waits_although_nobody_took_it_back(
+    rig: Rig, bus: Tasks, how: str
+) -> None:
+    it = say(bus, "one")
+    must_take(rig, bus, pid=200, lease=60)
+    bus.record_event(DEV, it, "seen")
+    if how == "killed":
+        del rig.machine.alive[200]
+    elif how == "restart":
+        rig.machine.reboot()
+    else:
+        rig.machine.pass_time(60)
+
+    assert [one.state for one in bus.peek(DEV)] == ["queued"]
+    assert [one.state for one in bus.history(DEV)] == ["queued"]
+    assert [one.stored.state for one in bus.find(it)] == ["queued"]
+    bus.record_event(DEV, it, "nudged")
+    assert [one.stored.state for one in bus.find(it)] == ["nudged"]
+
+
 def test_another_process_of_the_same_pid_is_not_the_holder(rig: Rig, bus: Tasks) -> None:
     say(bus, "one")
     must_take(rig, bus, pid=200)
@@ -432,6 +453,17 @@ def test_after_five_attempts_a_message_is_dead_and_its_sender_told(rig: Rig, bus
     (notice,) = must_take(rig, bus, "user").messages
     assert (notice.sender, notice.type, notice.in_reply_to) == (POSTMASTER, DEAD_LETTER, poison)
     assert dead.reason in notice.body
+
+
+def test_only_the_run_that_sent_a_dead_letter_is_told(rig: Rig, bus: Tasks) -> None:
+    bus.declare("rev@s", generation="g2")
+    for run in ("g1", "g2"):
+        say(bus, run, sender="rev@s", sender_generation=run, ttl_ms=1)
+    rig.machine.pass_time(5)
+    assert drain(rig, bus) == []
+
+    (notice,) = must_take(rig, bus, "rev@s").messages
+    assert notice.in_reply_to == bus.dead(DEV)[1].message.id
 
 
 def test_a_message_that_kills_its_readers_takes_no_other_with_it(rig: Rig, bus: Tasks) -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.timeout(180)
 NOTE = (
@@ -26,6 +23,17 @@ printf '\\033]2;◇  Ready (x)\\007'
 read go
 printf '\\033]2;✋  Action Required (x)\\007'
 read go
+"""
+
+#: Says in the file of Claude Code what it is doing, and never writes a letter to its terminal.
+CLAUDE = """#!/bin/sh
+mkdir -p "$HOME/.claude/sessions"
+mkfifo "$HOME/go"
+say() { printf '{"pid": %d, %s}' $$ "$1" > "$HOME/.claude/sessions/$$.json"; }
+say '"status": "idle"'
+read go < "$HOME/go"
+say '"status": "waiting", "waitingFor": "permission prompt"'
+read go < "$HOME/go"
 """
 
 
@@ -99,3 +107,17 @@ def test_a_program_that_is_judged_by_its_screen_is_seen_to_wait(panes: PaneLab) 
     wait_for(lambda: "developer: starting" in border(), "the first state in the border")
     panes.tmux("send-keys", "-t", panes.one("developer").pane, "go", "Enter")
     wait_for(lambda: "developer: waiting" in border(), "the label of one that waits")
+
+
+def test_a_program_that_says_in_a_file_of_its_own_that_it_waits_is_seen_though_it_shows_nothing(panes: PaneLab) -> None:
+    panes.program("claude", CLAUDE)
+    panes.start("developer", program="claude", task="")
+
+    def shown() -> str:
+        return panes.tmux("list-panes", "-a", "-F", "#{@swarm_agent}: #{@swarm_state}; #{@swarm_summary}")
+
+    wait_for(lambda: "developer: idle" in shown(), "the first state in the border")
+    (Path(panes.env["HOME"]) / "go").write_text("on\n")
+
+    both = "developer: waiting: for permission to use a tool; waiting for you: developer"
+    wait_for(lambda: both in shown(), "border and status line of one that waits")

@@ -11,6 +11,7 @@ import pytest
 
 from swarm import SwarmError
 from swarm.domain.approvals import Standing
+from swarm.domain.errors import UsageProblem
 from swarm.drivers.reviewer import verdict_of
 from swarm.testing.terminal import wait_for
 
@@ -99,6 +100,54 @@ def test_a_question_is_shown_and_approved_from_another_process(asker: Asker) -> 
     assert done.answer.by.startswith("user")
     assert done.answer.reason == "fine"
     assert asker.lab.swarm.approvals() == ()
+
+
+COLOURS = {
+    "question": "Which colour?",
+    "header": "Colour",
+    "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cool"}],
+}
+SIZE = {"question": "How large?", "header": "Size", "options": []}
+
+
+def test_a_question_in_words_is_answered_in_words(asker: Asker) -> None:
+    """By a person only: neither a reviewer nor an answer for always says a word."""
+    swarm = asker.lab.swarm
+    process = asker.ask("AskUserQuestion", {"questions": [COLOURS, SIZE]})
+    (one,) = asker.asked()
+    assert one.question.questions == ("Which colour?", "How large?")
+    assert one.question.summary == "AskUserQuestion(Which colour? Red | Blue; How large?)"
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
+        ({}, "2 questions, and 0 answers given"),
+        ({"answers": ["Blue"]}, "2 questions, and 1 answer given"),
+        ({"answers": ["Blue", "10"], "always": True}, "for always"),
+    )
+    for how, why in wrong:
+        with pytest.raises(UsageProblem, match=why):
+            swarm.approve(one.question.id, **how)
+
+    swarm.approve(one.question.id, answers=["Blue", "as large as a house"])
+
+    assert asker.heard(process) == {
+        "behavior": "allow",
+        "updatedInput": {
+            "questions": [COLOURS, SIZE],
+            "answers": {"Which colour?": "Blue", "How large?": "as large as a house"},
+        },
+    }
+    (done,) = swarm.approvals(everything=True)
+    assert done.answer is not None
+    assert done.answer.answers == ("Blue", "as large as a house")
+
+
+def test_a_question_about_a_tool_takes_no_words(asker: Asker) -> None:
+    asker.ask()
+    (one,) = asker.asked()
+
+    with pytest.raises(UsageProblem, match="in words"):
+        asker.lab.swarm.approve(one.question.id, answers=["yes"])
+
+    assert len(asker.asked()) == 1
 
 
 def test_a_denial_reaches_the_program_with_its_reason(asker: Asker) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,6 +66,7 @@ def test_an_end_is_told_with_its_cause(panes: PaneLab, order: str, subject: str)
     assert message.subject == subject
     assert message.sender == "swarm"
     assert "`swarm restart developer@fx`" in message.body
+    assert "`swarm restore fx/developer`" in message.body
     assert message.metadata["agent"] == AGENT
 
 
@@ -135,6 +137,12 @@ def test_agents_that_are_cleaned_up_while_they_run_are_told(panes: PaneLab) -> N
         "developer@fx is stopped: stopped by swarm",
         "reviewer@fx is stopped: stopped by swarm",
     ]
+    for message in told(panes):  # what the notice proposes works: brought back, it can be asked about and started
+        again = re.search("`swarm (restore [^`]*)`", message.body)
+        assert again is not None
+        for proposed in (again[1], f"why {message.metadata['agent']}@fx"):
+            done = panes.cli(*proposed.split())
+            assert done.returncode == 0, done
 
 
 def test_many_that_end_at_once_are_all_told(panes: PaneLab) -> None:

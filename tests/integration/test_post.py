@@ -22,6 +22,7 @@ from swarm.domain.errors import (
     SwarmError,
     WaitOver,
 )
+from swarm.domain.message import Message
 from swarm.engine.post import Post
 from swarm.store.sessions import Sessions
 from swarm.testing.lab import Lab
@@ -254,8 +255,6 @@ def test_a_message_to_an_earlier_agent_never_reaches_the_next_of_its_name(lab: L
     post = post_of(lab)
     new = next(m for m in post.members())
     assert new.generation != old.generation
-    from swarm.domain.message import Message
-
     post.declare(new)
     post.bus.send(Message(to=new.address, sender="user", body="for the old one", generation=old.generation))
     post.send("researcher", "for the new one")
@@ -263,6 +262,20 @@ def test_a_message_to_an_earlier_agent_never_reaches_the_next_of_its_name(lab: L
     assert taken is not None
     assert [m.body for m in taken.messages] == ["for the new one"]
     assert "earlier run" in post.dead("researcher")[0].reason
+
+
+def test_an_answer_to_an_earlier_agent_never_reaches_the_next_of_its_name(lab: Lab) -> None:
+    old = next(m for m in post_of(lab).members() if m.agent == "researcher")
+    lab.swarm.send("user", "makes the box")
+    asked = Message(to="user", sender=old.address, body="which one?", sender_generation=old.generation)
+    question = post_of(lab).bus.send(asked).id
+    assert lab.swarm.reply(question, "the first")[0].to == old.address
+    lab.swarm.cleanup(["fx"])
+    lab.swarm.create("fx", "researcher", instructions=False)
+
+    with pytest.raises(AgentNotFound, match="its sender is gone"):
+        lab.swarm.reply(question, "the second")
+    assert everything(lab, "researcher") == []
 
 
 def test_a_restored_agent_is_the_same_agent(lab: Lab) -> None:
@@ -363,6 +376,59 @@ def test_a_cleanup_that_breaks_off_saves_every_message_once(
     saved = [path.parts[-3] for path in salvaged_inboxes(lab)]
     assert saved == ["developer-1", "developer-2", "researcher"]
     assert boxes(lab) == []
+
+
+def test_a_restore_brings_back_as_well_what_came_between_two_tries_of_a_cleanup(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first try moves the inbox away and breaks off; what is sent then makes another one."""
+    lab.swarm.send("researcher", "first", id="m-1")
+    for time in ("second", "third"):
+        with monkeypatch.context() as broken:
+
+            def fail(*_args: object) -> None:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+            broken.setattr(Sessions, "write", fail)
+            broken.setattr(Sessions, "forget", fail)
+            with pytest.raises(SwarmError):
+                lab.swarm.cleanup(["fx"]) if time == "second" else lab.swarm.recover()
+        lab.swarm.send("researcher", time, priority="low")
+        lab.swarm.send("researcher", f"{time}, urgently", priority="high")
+        lab.swarm.send("researcher", "first", id="m-1")
+        (Path(post_of(lab).folder("researcher@fx")) / "drop" / "note").write_text(f"{time} note")
+    lab.swarm.recover()
+    assert (lab.swarm.sessions(), boxes(lab)) == ((), [])
+
+    lab.swarm.restore("fx")
+
+    taken = post_of(lab).take("researcher", limit=20)
+    assert taken is not None
+    bodies = [message.body for message in taken.messages]
+    sent, dropped = bodies[:5], bodies[5:]
+    assert sent == ["first", "second", "second, urgently", "third", "third, urgently"]
+    assert sorted(dropped) == ["second note", "third note"]
+    post_of(lab).done(taken)
+    again = lab.swarm.cleanup(["fx"])
+    assert [one.agent for one in again.removed] == ["researcher", "developer-1", "developer-2"]
+    lab.swarm.restore("fx")
+    assert post_of(lab).take("researcher") is None
+
+
+def test_a_restore_brings_back_as_well_what_came_right_after_the_cleanup(lab: Lab) -> None:
+    """Who knew the agent a moment before its end may make it an inbox a moment after."""
+    old = next(m for m in post_of(lab).members() if m.agent == "researcher")
+    lab.swarm.send("researcher", "before")
+    lab.swarm.cleanup(["fx"])
+    late = post_of(lab)
+    late.declare(old)
+    late.bus.send(Message(to=old.address, sender="user", body="after", generation=old.generation))
+
+    lab.swarm.restore("fx")
+
+    taken = post_of(lab).take("researcher")
+    assert taken is not None
+    assert [message.body for message in taken.messages] == ["before", "after"]
 
 
 def test_a_restore_that_is_taken_back_leaves_the_messages_saved(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

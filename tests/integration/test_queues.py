@@ -136,6 +136,8 @@ def test_a_task_that_is_given_up_blocks_and_can_be_given_back(lab: Lab) -> None:
     assert ids(queue.take()) == ["a"]
     queue.done(["a"])
     assert ids(queue.take()) == ["b"]
+    assert queue.back(["a", "b"]) == (("b",), ("a",))  # what is done is not said to wait again
+    assert ids(queue.take()) == ["b"]
 
 
 def test_what_is_given_back_comes_again_after_the_delay(lab: Lab) -> None:

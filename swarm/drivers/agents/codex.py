@@ -1,28 +1,35 @@
 """Codex: started in its terminal interface, or for one task with ``exec``; all of ours is on the command line.
 
-Nothing is written into the user's ``~/.codex``: trust for the worktree and the role's text are given with ``-c``.
+Nothing is written into the user's ``~/.codex``: trust for the worktree, the role's text and the hooks that hold its
+rules are given with ``-c``.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swarm.domain import permission_codex
+from swarm.domain.errors import RulesNotHeld
 from swarm.domain.panes import LaunchSpec
-from swarm.domain.role_fields import PermissionMode
-from swarm.drivers.agents import told
+from swarm.domain.permission_rules import Rules
+from swarm.domain.role_fields import PermissionMode, Unclear
+from swarm.drivers.agents import codex_hooks, guarded, told
 from swarm.drivers.agents.base import Program
 from swarm.drivers.agents.notes import note
 from swarm.drivers.agents.screens import load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from swarm.domain import screens
+    from swarm.domain.errors import SwarmError
     from swarm.domain.panes import Launch
-    from swarm.domain.screens import Rules
+    from swarm.domain.role_fields import RoleOptions
 
-#: How the role's permission mode is said here. There are no rules for single tools.
+#: How the role's permission mode is said here.
 _MODES = {
     PermissionMode.DEFAULT: ("--ask-for-approval", "on-request", "--sandbox", "workspace-write"),
     PermissionMode.ACCEPT_EDITS: ("--ask-for-approval", "on-request", "--sandbox", "workspace-write"),
@@ -49,11 +56,20 @@ class Codex(Program):
         """Return the program's name."""
         return self.name
 
+    def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+        """Refuse deny rules where the installed program would not run the hook that holds them."""
+        found = shutil.which(self.executable(environ), path=environ.get("PATH")) if options.permissions.deny else None
+        if found and not codex_hooks.are_run(found, environ):
+            yield RulesNotHeld(
+                f"cannot hold the deny rules of a role with {found}: it would not run swarm's hook, "
+                "being of another version, or since this machine allows no hooks"
+            )
+
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its first prompt, or take up the newest conversation of its worktree."""
         return _print(launch) if launch.options.print else _interactive(launch)
 
-    def screens(self) -> Rules | None:
+    def screens(self) -> screens.Rules | None:
         """Its state is read from its title and the line above its input."""
         return load(self.name)
 
@@ -65,7 +81,7 @@ def _interactive(launch: Launch) -> LaunchSpec:
     asked = bool(launch.task and not resume)
     if asked:
         argv += ["--", told.prompt(launch)]
-    return LaunchSpec(tuple(argv), {}, note(Codex.name, asked="yes" if asked else "no"))
+    return LaunchSpec(tuple(argv), {}, note(Codex.name, asked="yes" if asked else "no") | _files(launch))
 
 
 def _print(launch: Launch) -> LaunchSpec:
@@ -73,7 +89,7 @@ def _print(launch: Launch) -> LaunchSpec:
     argv = [launch.executable, "exec", *(("resume",) if again else ()), *_settings(launch)]
     argv += _PRINT_MODES[launch.options.permission_mode]
     argv += ["--", *((again,) if again else ()), told.print_prompt(launch, again=bool(again))]
-    return LaunchSpec(tuple(argv), {}, note(Codex.name, asked="no"), prints=True)
+    return LaunchSpec(tuple(argv), {}, note(Codex.name, asked="no") | _files(launch), prints=True)
 
 
 def _settings(launch: Launch) -> list[str]:
@@ -82,8 +98,35 @@ def _settings(launch: Launch) -> list[str]:
     # A login shell would set PATH anew, and the agent's commands would not find what it was started with.
     settings = ["check_for_update_on_startup=false", "allow_login_shell=false", trusted]
     settings.append(f"developer_instructions={_toml(told.role(launch))}")
+    settings += _held(launch)
     words = [word for setting in settings for word in ("-c", setting)]
     return [*words, *(("--model", launch.options.model) if launch.options.model else ())]
+
+
+def _rules(launch: Launch) -> Rules:
+    """Return the role's rules; in the mode that only reads none opens anything."""
+    said = launch.options.permissions
+    plans = launch.options.permission_mode is PermissionMode.PLAN
+    return Rules.parse(() if plans else said.allow, said.deny)
+
+
+def _files(launch: Launch) -> dict[str, str]:
+    """Return the rules for the hook, which cannot have the program ask: what nobody can tell is refused."""
+    rules = _rules(launch)
+    allow, deny = ([rule.text for rule in some] for some in rules)
+    return guarded.files(launch, deny, allow, unclear=Unclear.DENY)
+
+
+def _held(launch: Launch) -> list[str]:
+    """Return the settings by which the rules are held."""
+    rules = _rules(launch)
+    events = [*([codex_hooks.BEFORE] if rules.deny else []), *([codex_hooks.ASKED] if rules.allow else [])]
+    settings = codex_hooks.settings(launch.run_dir, events) if events else []
+    if rules.deny:  # what is typed into a program that runs is shown to no hook
+        settings.append("features.unified_exec_tty=false")
+    if permission_codex.without_web(rules.deny):
+        settings.append('web_search="disabled"')
+    return settings
 
 
 def _conversation(launch: Launch) -> str:

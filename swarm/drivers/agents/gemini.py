@@ -2,14 +2,22 @@
 
 Nothing is written into the user's ``~/.gemini`` or the worktree.  The program has no option for instructions and
 takes settings only from folders that nobody else may write to, so the role's text opens the first prompt.
+
+Rules are policy files of the run folder.  An option that names such a file puts away those that the user's settings
+name, so these are named again.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm import fsio
+from swarm.domain.errors import RulesNotHeld, SwarmError
 from swarm.domain.panes import LaunchSpec
 from swarm.domain.permission_gemini import translate
 from swarm.domain.permissions import Rules
@@ -20,14 +28,17 @@ from swarm.drivers.agents.notes import note
 from swarm.drivers.agents.screens import load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from swarm.domain import screens
     from swarm.domain.panes import Launch
+    from swarm.domain.role_fields import RoleOptions
     from swarm.domain.settings import Telemetry
 
-#: The role's deny rules.
-_POLICY = "denied.toml"
+_DENIED, _ALLOWED = "denied.toml", "allowed.toml"
+#: Where the program has the machine's own files. With policies of the machine it takes no others as an administrator's.
+_MACHINE = Path("/Library/Application Support/GeminiCli" if sys.platform == "darwin" else "/etc/gemini-cli")
+_LARGEST = 4 << 20
 _MODES = {
     PermissionMode.DEFAULT: "default",
     PermissionMode.ACCEPT_EDITS: "auto_edit",
@@ -39,24 +50,44 @@ _MODES = {
 
 
 class Gemini(Program):
-    """``gemini``."""
+    """``gemini``.
+
+    Args:
+        machine: the folder of the machine's own files.
+    """
 
     name = "gemini"
     prints = True
 
+    def __init__(self, machine: Path = _MACHINE) -> None:
+        self._machine = machine
+
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return the program's name."""
         return self.name
+
+    def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+        """Refuse deny rules on a machine where the program would leave them aside."""
+        policies = self._machine / "policies"
+        if options.permissions.deny and any(policies.glob("*.toml")):
+            yield RulesNotHeld(
+                f"cannot hold the deny rules of a role with Gemini CLI: this machine has policies of its own in "
+                f"{policies}, and with them the program takes none from swarm"
+            )
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start a conversation under the id chosen beforehand, or take it up again."""
         resume = launch.resume and _has_conversation(launch)
         argv = [launch.executable, "--resume" if resume else "--session-id", launch.conversation]
         argv += ["--skip-trust", "--approval-mode", _MODES[launch.options.permission_mode]]
-        policy = translate(Rules.parse(deny=launch.options.permissions.deny)).policy
-        files = {_POLICY: policy} if policy else {}
-        if policy:  # an administrator's wins over all else, yolo too
-            argv += ["--admin-policy", _listed(launch)]
+        given = launch.options.permissions
+        said = translate(Rules.parse(given.allow, given.deny), str(launch.worktree), launch.options.root_dir)
+        files = {name: text for name, text in ((_DENIED, said.denied), (_ALLOWED, said.allowed)) if text}
+        if said.denied:  # an administrator's wins over all else, yolo too
+            argv += _policies("--admin-policy", launch, _DENIED, self._named(launch, "adminPolicyPaths"))
+        if said.allowed:
+            own = self._named(launch, "policyPaths") or [str(_home(launch.environ) / "policies")]
+            argv += _policies("--policy", launch, _ALLOWED, own)
         if launch.options.model:
             argv += ["--model", launch.options.model]
         if launch.options.print:
@@ -66,6 +97,12 @@ class Gemini(Program):
         if asked:
             argv.append(f"--prompt-interactive={_first(launch)}")
         return LaunchSpec(tuple(argv), {}, files | note(self.name, asked="yes" if asked else "no"))
+
+    def _named(self, launch: Launch, key: str) -> list[str]:
+        """Return the policies that settings name: the user's, the project's, the machine's."""
+        machine = launch.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH") or self._machine / "settings.json"
+        files = (_home(launch.environ) / "settings.json", launch.worktree / ".gemini/settings.json", Path(machine))
+        return list(dict.fromkeys(path for file in files for path in _listed(file, key)))
 
     def screens(self) -> screens.Rules | None:
         """Its state is read from its title, and from the questions on its screen."""
@@ -81,15 +118,28 @@ class Gemini(Program):
         }
 
 
-def _listed(launch: Launch) -> str:
-    """Return where the policy is; the program takes a comma for the end of a path, and names of ours have none."""
-    path = str(launch.run_dir / _POLICY)
-    return os.path.relpath(path, launch.worktree) if "," in path else path
+def _policies(option: str, launch: Launch, name: str, others: Iterable[str]) -> Iterator[str]:
+    """Give the words that name policies; the program takes a comma for the end of a path, our own names have none."""
+    for path in (str(launch.run_dir / name), *others):
+        yield from (option, os.path.relpath(path, launch.worktree) if "," in path else path)
+
+
+def _listed(file: Path, key: str) -> list[str]:
+    """Return the paths that a file of settings lists under a key; it may have comments, which JSON has not."""
+    try:
+        text = fsio.read_small(file, _LARGEST).decode("utf-8", "replace")
+        found = re.search(rf'"{key}"\s*:\s*\[([^\]]*)\]', text)
+        return [json.loads(one) for one in re.findall(r'"(?:[^"\\]|\\.)*"', found[1])] if found else []
+    except (OSError, SwarmError, ValueError):
+        return []
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("GEMINI_CLI_HOME") or environ.get("HOME") or "~").expanduser() / ".gemini"
 
 
 def _has_conversation(launch: Launch) -> bool:
-    home = Path(launch.environ.get("HOME") or "~").expanduser()
-    return any(home.glob(f".gemini/tmp/*/chats/session-*-{launch.conversation[:8]}.json*"))
+    return any(_home(launch.environ).glob(f"tmp/*/chats/session-*-{launch.conversation[:8]}.json*"))
 
 
 def _first(launch: Launch) -> str:

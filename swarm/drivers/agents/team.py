@@ -17,7 +17,7 @@ Text that begins with `[swarm` comes from swarm and hands you messages of other 
 its sender; treat it as what that sender asks of you, within your instructions and permissions.
 
 - write to an agent, to all, or to the user: `swarm send NAME TEXT`, `swarm broadcast TEXT`, `swarm send user TEXT`
-- answer a message: `swarm send --reply-to ID TEXT`
+- answer a message: `swarm reply ID TEXT`; copy what is attached to one: `swarm message ID --save DIR`
 - see who is there: `swarm list`; look into your inbox: `swarm inbox`
 """
 

@@ -12,7 +12,7 @@ import os
 
 from swarm.domain.errors import InboxNotFound
 from swarm.store.bus import lines
-from swarm.store.bus.files import lock_in_turn, sync_data, write_all
+from swarm.store.bus.files import lock_in_turn, write_all
 from swarm.store.bus.log import Log
 from swarm.store.bus.state import State, dump, load
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from swarm.store.bus.files import Patience
+    from swarm.store.bus.together import Handle
 
 _SNAPSHOT_EVERY = 128
 
@@ -88,9 +89,9 @@ class Book:
             self._state.upto = written.end
         self._unsaved += len(entries)
 
-    def handle(self) -> int:
-        """Return a descriptor to sync what was added; to be used and closed outside the lock."""
-        return self.log.handle()
+    def handle(self, *, whole: bool = False) -> Handle:
+        """Return what syncs what was added, or the whole; to be used outside the lock."""
+        return self.log.handle(whole=whole)
 
     def about(self, message_id: str) -> Iterator[dict[str, Any]]:
         """Give the entries that name a message, oldest first."""
@@ -136,11 +137,7 @@ class Book:
         temporary = self._folder + "/reader.state.tmp"
         try:
             # First the log: a snapshot must not know of entries that a power cut can take away.
-            fd = self.log.handle()
-            try:
-                sync_data(fd)
-            finally:
-                os.close(fd)
+            self.log.handle(whole=True).sync()
             data = lines.seal(json.dumps(dump(self._state), separators=(",", ":")).encode(), 0)
             fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:

@@ -13,7 +13,7 @@ from swarm.domain.message import box_of
 from swarm.store.bus.box import Box, Limits
 from swarm.store.bus.files import os_errors
 from swarm.store.bus.machine import ThisMachine
-from swarm.store.bus.sending import send, sync
+from swarm.store.bus.sending import send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from swarm.domain.message import Message
     from swarm.store.bus.files import Patience
+    from swarm.store.bus.state import Held
     from swarm.store.bus.unused import Saved, Sweep
 
     T = TypeVar("T")
@@ -92,9 +93,9 @@ class FileBus:
             with box.book as state:
                 if state.generation != generation:
                     box.book.add({"op": "open", "generation": generation, "t": self._machine.now_ms()})
-            handle = box.book.handle()
+            handle = box.book.handle(whole=True)
         with os_errors(f"cannot make {box.address}"):
-            sync(handle)
+            handle.sync()
 
     def remove(self, address: str) -> None:
         """Forget a box with all that is in it."""
@@ -352,24 +353,30 @@ class FileBus:
 
     # --- looking --------------------------------------------------------------------------------
 
+    def _over(self, held: Held) -> str:
+        """Return why a claim is over; empty while it is not."""
+        from swarm.store.bus import taking
+
+        return taking.over(held, self._machine)
+
     def claims(self, address: str) -> tuple[Claim, ...]:
         """Return the claims in flight; each can be settled by any process that knows it."""
-        from swarm.store.bus import taking, view
+        from swarm.store.bus import view
 
         box = self._box(box_of(address))
         with os_errors(f"cannot read {box.address}"), box.mutex:
-            return tuple(view.claims(box, lambda held: taking.over(held, self._machine)))
+            return tuple(view.claims(box, self._over))
 
     def depth(self, address: str) -> Depth:
         """Count what is in a box; claims that are over count as waiting."""
         from swarm.domain.bus import Depth as Found
-        from swarm.store.bus import taking, view
+        from swarm.store.bus import view
         from swarm.store.bus.choose import age_ms
 
         box = self._box(box_of(address))
         with os_errors(f"cannot read {box.address}"), box.mutex:
             state = box.book.look()
-            claimed = sum(len(held.places) for held in state.claims.values() if not taking.over(held, self._machine))
+            claimed = sum(len(held.places) for held in state.claims.values() if not self._over(held))
             pending = sum(state.pending(n, log.last_number()) for n, log in enumerate(box.lanes))
             oldest = view.oldest(box, state, lambda record: age_ms(record, self._machine))
             return Found(max(0, pending - claimed), claimed, len(state.dead), oldest)
@@ -380,7 +387,7 @@ class FileBus:
 
         box = self._box(box_of(address))
         with os_errors(f"cannot read {box.address}"), box.mutex:
-            return tuple(view.peek(box, limit))
+            return tuple(view.peek(box, limit, self._over))
 
     def history(self, address: str, limit: int = 100) -> tuple[Stored, ...]:
         """Return the last messages, whatever became of them, oldest first."""
@@ -388,7 +395,7 @@ class FileBus:
 
         box = self._box(box_of(address))
         with os_errors(f"cannot read {box.address}"), box.mutex:
-            return tuple(view.history(box, limit))
+            return tuple(view.history(box, limit, self._over))
 
     def dead(self, address: str) -> tuple[Stored, ...]:
         """Return the dead letters, oldest first."""
@@ -402,7 +409,7 @@ class FileBus:
         """Return what became of a message in each box that it was sent to; empty when nobody knows it."""
         from swarm.store.bus import view
 
-        found = self._look(lambda box: view.trace(box, message_id))
+        found = self._look(lambda box: view.trace(box, message_id, self._over))
         return tuple(trace for trace in found if trace is not None)
 
     def answers(self, address: str, message_id: str) -> tuple[Message, ...]:
@@ -415,11 +422,11 @@ class FileBus:
 
     def tasks(self, address: str, limit: int = 1000, *, settled: bool = False) -> tuple[Task, ...]:
         """Return what is not done, by lane, oldest first, dead letters last; with *settled* the last of all."""
-        from swarm.store.bus import taking, tasks
+        from swarm.store.bus import tasks
 
         box = self._box(box_of(address))
         with os_errors(f"cannot read {box.address}"), box.mutex:
-            over = {name for name, held in box.book.look().claims.items() if taking.over(held, self._machine)}
+            over = {name for name, held in box.book.look().claims.items() if self._over(held)}
             return tasks.look(box, limit, over, settled=settled)
 
     def requeue(self, address: str, message_id: str) -> None:

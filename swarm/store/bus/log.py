@@ -12,7 +12,7 @@ from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from time import monotonic
 
 from swarm.domain.tuples import NamedTuple
-from swarm.store.bus import lines
+from swarm.store.bus import lines, together
 from swarm.store.bus.files import lock, locked_folder, sync_data, sync_folder, write_all
 from swarm.store.bus.part import Line, blocks, matching, parted, whole_lines
 from swarm.store.bus.parts import Parts
@@ -60,6 +60,7 @@ class Log(Parts):
     def __init__(self, folder: str, roll_at: int = ROLL_AT, patience: Patience = None) -> None:
         super().__init__(folder, patience)
         self._roll_at = roll_at
+        self._opening = together.Opening(0, 0, 0)
 
     def append(self, record: bytes, most_number: int = 1 << 62, most_end: int = 1 << 62) -> Written:
         """Add one JSON object; whole, or not at all. A sync of ``handle`` makes it durable.
@@ -90,6 +91,8 @@ class Log(Parts):
                 self._add(fd, line, size)
                 self._size = after
                 self._number = number
+                if self._opening.number != self.opened or self._opening.failed:
+                    self._opening = together.Opening(self.opened, number - 1, size)
                 return Written(self._base + size, self._base + after, number)
             finally:
                 flock(fd, LOCK_UN)
@@ -127,9 +130,33 @@ class Log(Parts):
             os.ftruncate(fd, size)
             raise
 
-    def handle(self) -> int:
-        """Return a descriptor of one's own for the part last written to, to sync it without holding up others."""
-        return os.dup(self._fd)
+    def handle(self, *, whole: bool = False) -> together.Handle:
+        """Return what syncs the part last written to, without holding up others.
+
+        Args:
+            whole: everything that is there, not only what this process added.
+        """
+        mine = self._opening.number == self.opened
+        if mine and self._opening.failed:
+            self._write_again()
+        number = self._number if mine and not whole else -1
+        if number >= 0 and self._opening.is_new:
+            self._opening.share(self.folder)
+            if not self._is_active():  # asked afterwards: then it was that of this part
+                self._opening.let_go()
+        return together.Handle(os.dup(self._fd), number, self._opening)
+
+    def _write_again(self) -> None:
+        """Write over itself what this process added since it opened the file: of what failed nothing is known."""
+        old = self._opening
+        fd = self._open_active(os.O_RDWR)
+        if fd >= 0:  # else it was rolled just now, and who asks is told again that it failed
+            try:
+                end = self.whole_end() - self._base
+                os.pwrite(fd, os.pread(fd, end - old.at, old.at), old.at)
+            finally:
+                os.close(fd)
+            self._opening = together.Opening(old.number, old.since, old.at)
 
     def sync(self, at: int) -> tuple[int, int]:
         """Make durable the part that holds a place; return from where to where the log is durable then."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from swarm.domain.errors import InboxNotFound, MessageProblem, SwarmError
 from swarm.domain.message import DEAD_LETTER, POSTMASTER, Message, box_of
-from swarm.store.bus.sending import sync
+from swarm.domain.plain import ID, is_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ def tell_senders(box: Box, send: Callable[[Message], Receipt]) -> None:
     """
     try:
         with box.mutex:
-            owed = list(box.book.look().owed.items())
-            handle = box.book.handle()
-        sync(handle)
-        for message_id, grave in owed:
-            notice = _notice(box.address, message_id, grave)
+            owed = [(one, grave, _run_of_sender(box, grave)) for one, grave in box.book.look().owed.items()]
+            handle = box.book.handle(whole=True)
+        handle.sync()
+        for message_id, grave, run in owed:
+            notice = _notice(box.address, message_id, grave, run)
             if notice is not None:
                 _send(notice, send)
             with box.mutex, box.book as state:
@@ -36,7 +36,20 @@ def tell_senders(box: Box, send: Callable[[Message], Receipt]) -> None:
         return
 
 
-def _notice(address: str, message_id: str, grave: Grave) -> Message | None:
+def _run_of_sender(box: Box, grave: Grave) -> str:
+    """Return which run of its sender wrote a message, so that no other one is told; empty where nobody can say."""
+    import json
+
+    place = grave.place
+    try:
+        record = json.loads(box.lanes[place.lane].one(place.at, place.size).data)
+    except ValueError:
+        return ""
+    run = str(record.get("sender_generation", "")) if isinstance(record, dict) else ""
+    return run if is_word(ID, run) else ""
+
+
+def _notice(address: str, message_id: str, grave: Grave, run: str) -> Message | None:
     """Return what is to be sent; None when the sender has no inbox, or is the bus itself."""
     sender = grave.place.sender
     if sender == POSTMASTER:
@@ -53,6 +66,7 @@ def _notice(address: str, message_id: str, grave: Grave) -> Message | None:
         subject="not delivered",
         body=f"Your message {message_id} to {address} was not delivered: {grave.reason}",
         in_reply_to=message_id,
+        generation=run,
     )
 
 

@@ -17,7 +17,6 @@ from swarm.domain.message import PRIORITIES
 from swarm.domain.tuples import NamedTuple
 from swarm.store.bus.choose import needs_of, unsettled
 from swarm.store.bus.oldparts import OldParts, Part
-from swarm.store.bus.sending import sync
 from swarm.store.bus.state import dump
 
 TYPE_CHECKING = False
@@ -92,8 +91,10 @@ class _Look:
             if chosen:
                 self._note(state, chosen)
             leftover = [old for old in found if old.lane != _READER and _is_gone(state.lanes[old.lane], old.part)]
-            handle = self._box.book.handle() if chosen or leftover else -1
-        sync(handle)  # also what a killed one noted
+            # Also what a killed one noted.
+            handle = self._box.book.handle(whole=True) if chosen or leftover else None
+        if handle is not None:
+            handle.sync()
         for lane in {old.lane for old in leftover + chosen}:
             self._logs[lane].remove([old.part for old in {*leftover, *chosen} if old.lane == lane])
         return _sum(self._box, chosen)

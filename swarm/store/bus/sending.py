@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from swarm.domain.bus import Receipt
 from swarm.domain.message import PRIORITIES, Message, encode, new_id
 from swarm.store.bus import files
@@ -46,8 +44,9 @@ def _send(box: Box, machine: Machine, message: Message, *, durable: bool) -> Rec
                     written = box.append(lane, _finished(record, message, box, machine, lane, durable=durable))
             else:
                 written = box.append(lane, _finished(record, message, box, machine, lane, durable=durable))
-            handle = box.lanes[lane].handle() if durable else -1
-        sync(handle)
+            handle = box.lanes[lane].handle() if durable else None
+        if handle is not None:
+            handle.sync()
     except (FileNotFoundError, NotADirectoryError):
         raise box.not_there() from None
     except OSError as error:
@@ -79,12 +78,3 @@ def _place_of(box: Box, message_id: str) -> Place:
 
         raise MessageNotFound(f"{message_id} is not in {box.address.replace('.', ' ', 1)}, so nothing can wait for it")
     return found[0]
-
-
-def sync(handle: int) -> None:
-    """Sync and close a descriptor. A sync that failed is never tried again."""
-    if handle >= 0:
-        try:
-            files.sync_data(handle)
-        finally:
-            os.close(handle)

@@ -9,7 +9,6 @@ from swarm.domain.errors import ClaimLost, MessageNotFound, MessageProblem
 from swarm.domain.message import new_id
 from swarm.domain.tuples import NamedTuple
 from swarm.store.bus.choose import Chooser
-from swarm.store.bus.sending import sync
 from swarm.store.bus.state import Held
 
 TYPE_CHECKING = False
@@ -135,7 +134,7 @@ def ack(box: Box, machine: Machine, claim: Claim, ids: tuple[str, ...] | None, n
                 more = {"who": claim.who} if claim.who else {}
                 box.book.add(entry | more | {"why": note} if note else entry | more)
             handle = box.book.handle()
-    sync(handle)
+    handle.sync()
 
 
 def nack(box: Box, machine: Machine, claim: Claim, ids: tuple[str, ...] | None, delay: float, reason: str) -> None:
@@ -162,7 +161,7 @@ def fail(box: Box, machine: Machine, claim: Claim, ids: tuple[str, ...] | None, 
         with box.book as state:
             box.book.add(_entry("dead", claim.id, machine, _mine(state, claim, ids)) | {"why": reason})
             handle = box.book.handle()
-    sync(handle)
+    handle.sync()
 
 
 def extend(box: Box, machine: Machine, claim: Claim, lease: float, holder: Holder | None = None) -> None:
@@ -181,7 +180,7 @@ def requeue(box: Box, machine: Machine, message_id: str) -> None:
             raise MessageNotFound(f"no dead letter {message_id[:60]!a} in {box.address}")
         box.book.add(_entry("requeue", "", machine, (grave.place,)))
         handle = box.book.handle()
-    sync(handle)
+    handle.sync()
 
 
 def _mine(state: State, claim: Claim, ids: tuple[str, ...] | None) -> tuple[Place, ...]:

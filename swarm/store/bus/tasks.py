@@ -27,14 +27,11 @@ def look(box: Box, limit: int, over: set[str], *, settled: bool) -> tuple[Task, 
         settled: those that are done, too; then the last of each lane.
     """
     state = box.book.look()
-    claimed = state.claimed()
+    claimed = {place: claim for place, claim in state.claimed().items() if claim not in over}
     found = []
     for place, line in _records(box, state, limit, settled=settled):
-        one = view.stored(box, state, place, line)
-        claim = claimed.get((place.lane, place.at), "")
-        if claim in over:
-            one, claim = one._replace(state="queued"), ""
-        held = state.claims.get(claim)
+        one = view.stored(box, state, place, line, claimed)
+        held = state.claims.get(claimed.get((place.lane, place.at), ""))
         if held is not None:
             found.append(Task(one, who=held.who, since_ms=held.since_ms))
         elif one.state == "queued":

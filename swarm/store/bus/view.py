@@ -12,7 +12,7 @@ from swarm.store.bus.choose import place_of, unsettled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from swarm.domain.bus import Place
@@ -56,29 +56,31 @@ def oldest(box: Box, state: State, age: Callable[[dict[str, Any]], int]) -> int:
     return max(ages)
 
 
-def peek(box: Box, limit: int) -> Iterator[Stored]:
+def peek(box: Box, limit: int, over: Callable[[Held], str]) -> Iterator[Stored]:
     """Give what is not settled."""
     state = box.book.look()
+    taken = _in_hand(state, over)
     left = limit
     for lane, log in enumerate(box.lanes):
         for line in unsettled(log, state.lanes[lane]) if left > 0 else ():
             place = place_of(lane, line)
             if place is not None:
-                yield stored(box, state, place, line)
+                yield stored(box, state, place, line, taken)
                 left -= 1
             if left <= 0:
                 return
 
 
-def history(box: Box, limit: int) -> list[Stored]:
+def history(box: Box, limit: int, over: Callable[[Held], str]) -> list[Stored]:
     """Return the last messages of all lanes; across lanes in the order of their times, for there is no other."""
     state = box.book.look()
+    taken = _in_hand(state, over)
     found = []
     for lane, log in enumerate(box.lanes):
         for line in log.tail(limit):
             place = place_of(lane, line)
             if place is not None and not is_gone(state, place):
-                found.append(stored(box, state, place, line))
+                found.append(stored(box, state, place, line, taken))
     return sorted(found, key=lambda one: one.message.time_ms)[-limit:]
 
 
@@ -87,10 +89,10 @@ def dead(box: Box) -> Iterator[Stored]:
     state = box.book.look()
     for grave in state.dead.values():
         place = grave.place
-        yield stored(box, state, place, box.lanes[place.lane].one(place.at, place.size))
+        yield stored(box, state, place, box.lanes[place.lane].one(place.at, place.size), {})
 
 
-def trace(box: Box, message_id: str) -> Trace | None:
+def trace(box: Box, message_id: str, over: Callable[[Held], str]) -> Trace | None:
     """Return all that is known of a message."""
     known = box.find(message_id)
     if known is None:
@@ -99,7 +101,7 @@ def trace(box: Box, message_id: str) -> Trace | None:
     state = box.book.look()
     if is_gone(state, place):
         return None
-    found = stored(box, state, place, line)
+    found = stored(box, state, place, line, _in_hand(state, over))
     events = [Event("queued", found.message.time_ms)]
     for entry in box.book.about(message_id):
         name = _EVENTS.get(entry["op"], "")
@@ -109,7 +111,7 @@ def trace(box: Box, message_id: str) -> Trace | None:
     last = found.state
     if last == "claimed" and "seen" in names[_last(names, "claimed") :]:
         last = "seen"
-    if last == "queued" and "nudged" in names[max(_last(names, "returned"), 0) :]:
+    if last == "queued" and "nudged" in names[max(_last(names, "returned"), _last(names, "claimed"), 0) :]:
         last = "nudged"
     return Trace(found._replace(state=last), tuple(events))
 
@@ -159,15 +161,28 @@ def _last(names: list[str], name: str) -> int:
     return max((n for n, one in enumerate(names) if one == name), default=-1)
 
 
-def stored(box: Box, state: State, place: Place, line: Line) -> Stored:
-    """Return a record as it stands."""
+def _in_hand(state: State, over: Callable[[Held], str]) -> dict[tuple[int, int], str]:
+    """Return the places of what is in hand: (lane, at) → claim.
+
+    A claim may be over although nobody wrote that down yet: whoever takes next does. What it holds waits.
+    """
+    ended = {claim for claim, held in state.claims.items() if over(held)}
+    return {place: claim for place, claim in state.claimed().items() if claim not in ended}
+
+
+def stored(box: Box, state: State, place: Place, line: Line, taken: Mapping[tuple[int, int], str]) -> Stored:
+    """Return a record as it stands.
+
+    Args:
+        taken: the places of what is in hand.
+    """
     reason = ""
     if place.id in state.dead:
         what, reason = "dead", state.dead[place.id].reason
     elif state.lanes[place.lane].is_settled(place.at):
         what = "acked"
     else:
-        what = "claimed" if (place.lane, place.at) in state.claimed() else "queued"
+        what = "claimed" if (place.lane, place.at) in taken else "queued"
     return Stored(_message(line), box.address, what, line.number, state.attempts.get(place.id, 0), reason)
 
 

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from swarm.testing.api.script import Request, texts_in
+from swarm.testing.api.script import FREEFORM, Request, texts_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ def read(method: str, path: str, body: dict[str, Any]) -> Request:
     system = [body.get("instructions") or ""]
     system += [t for item in items if item.get("role") in ("developer", "system") for t in texts_in(item)]
     others = [item for item in items if item.get("role") not in ("developer", "system", "assistant")]
-    tools = tuple(str(tool.get("name") or tool.get("type")) for tool in body.get("tools") or [])
+    tools = tuple(str(tool.get("name") or tool.get("type")) for tool in _tools(body, items))
     return Request(
         method,
         path,
@@ -34,6 +34,12 @@ def read(method: str, path: str, body: dict[str, Any]) -> Request:
         model=str(body.get("model", "")),
         tools=tools,
     )
+
+
+def _tools(body: dict[str, Any], items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the tools of a request, those too that are told as a part of the conversation."""
+    later = [tool for item in items if item.get("type") == "additional_tools" for tool in item.get("tools") or []]
+    return [*(body.get("tools") or []), *later]
 
 
 def error(turn: Turn) -> dict[str, Any]:
@@ -60,6 +66,8 @@ def stream(request: Request, turn: Turn) -> Iterator[tuple[str, dict[str, Any]]]
             yield "response.content_part.added", {**where, "content_index": 0, "part": part}
             yield "response.output_text.delta", {**where, "content_index": 0, "delta": turn.text}
             yield "response.output_text.done", {**where, "content_index": 0, "text": turn.text}
+        elif item["type"] == "custom_tool_call":
+            yield "response.output_item.added", {"output_index": index, "item": {**empty, "input": ""}}
         else:
             yield "response.output_item.added", {"output_index": index, "item": {**empty, "arguments": ""}}
             yield "response.function_call_arguments.done", {**where, "arguments": item["arguments"]}
@@ -74,8 +82,11 @@ def _items(turn: Turn) -> list[dict[str, Any]]:
         message = {"type": "message", "id": _id("msg"), "status": "completed", "role": "assistant"}
         found.append({**message, "content": content})
     for name, given in turn.calls:
-        one = {"type": "function_call", "id": _id("fc"), "call_id": _id("call"), "status": "completed"}
-        found.append({**one, "name": name, "arguments": json.dumps(given)})
+        one = {"id": _id("fc"), "call_id": _id("call"), "status": "completed", "name": name}
+        if FREEFORM in given:
+            found.append({**one, "type": "custom_tool_call", "input": given[FREEFORM]})
+        else:
+            found.append({**one, "type": "function_call", "arguments": json.dumps(given)})
     return found
 
 

@@ -6,6 +6,9 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+#: The one argument of a tool that takes a text instead of arguments.
+FREEFORM = "freeform"
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -40,6 +43,11 @@ def say(text: str, *, delay: float = 0.0, tokens: tuple[int, int] = (100, 10), c
 def call(tool: str, text: str = "", **arguments: Any) -> Turn:
     """Ask for a tool to be run; the next answer follows its result."""
     return Turn(text, calls=((tool, arguments),))
+
+
+def code(tool: str, text: str) -> Turn:
+    """Ask for a tool to be run that takes a text of its own kind: Codex has one that runs programs over the others."""
+    return Turn(calls=((tool, {FREEFORM: text}),))
 
 
 def fail(status: int, message: str = "scripted failure") -> Turn:

@@ -1,13 +1,11 @@
-"""The deny rules of an agent as ``guard.py`` reads them at every tool call: understood once, at the start."""
+"""The deny rules of an agent: the role's, and those in its further settings."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from swarm.domain.permission_denials import tools_of
-from swarm.domain.permission_rules import EDITORS, Rule, parse_rule
-from swarm.guard import RULES
+from swarm.domain.permission_rules import parse_rule
+from swarm.drivers.agents import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,18 +32,5 @@ def problems(options: RoleOptions) -> Iterator[tuple[str, str]]:
 
 
 def files(launch: Launch) -> dict[str, str]:
-    """Return the file with the rules; always one, since an earlier start may have left another.
-
-    Where there are rules, one more keeps the agent's editors away from this very file and what is beside it.
-    """
-    texts = denied(launch.options)
-    given = [parse_rule(text) for text in texts]
-    own = Rule("Edit(the notes of swarm about this agent)", "Edit", f"/{launch.run_dir}/**")
-    about = [tools_of(rule) for rule in given] + ([EDITORS] if given else [])  # not worth a look at every command
-    made = {
-        "root": str(launch.worktree),
-        "unclear": str(launch.options.permissions.unclear),
-        "tools": sorted(frozenset[str]().union(*about)),
-        "deny": [*given, own] if given else [],
-    }
-    return {RULES: json.dumps(made)}
+    """Return the file with the rules for swarm's hook."""
+    return guarded.files(launch, denied(launch.options), unclear=str(launch.options.permissions.unclear))

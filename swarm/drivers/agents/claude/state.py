@@ -27,6 +27,7 @@ _WAITS = {
     "permission prompt": FOR_PERMISSION,
     "dialog open": "for an answer: a dialog is open",
     "user input": "for an answer",
+    "input needed": "for an answer",
 }
 SOURCE = "Claude Code's session file"
 #: Events with which a turn begins or ends.
