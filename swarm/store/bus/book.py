@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from swarm.store.bus.files import Patience
-    from swarm.store.bus.together import Handle
+    from swarm.store.bus.syncing import Handle
 
 _SNAPSHOT_EVERY = 128
 
@@ -89,9 +89,9 @@ class Book:
             self._state.upto = written.end
         self._unsaved += len(entries)
 
-    def handle(self, *, whole: bool = False) -> Handle:
-        """Return what syncs what was added, or the whole; to be used outside the lock."""
-        return self.log.handle(whole=whole)
+    def handle(self) -> Handle:
+        """Return what syncs what was added; to be used outside the lock."""
+        return self.log.handle()
 
     def about(self, message_id: str) -> Iterator[dict[str, Any]]:
         """Give the entries that name a message, oldest first."""
@@ -137,7 +137,7 @@ class Book:
         temporary = self._folder + "/reader.state.tmp"
         try:
             # First the log: a snapshot must not know of entries that a power cut can take away.
-            self.log.handle(whole=True).sync()
+            self.log.handle().sync()
             data = lines.seal(json.dumps(dump(self._state), separators=(",", ":")).encode(), 0)
             fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:

@@ -93,7 +93,7 @@ class FileBus:
             with box.book as state:
                 if state.generation != generation:
                     box.book.add({"op": "open", "generation": generation, "t": self._machine.now_ms()})
-            handle = box.book.handle(whole=True)
+            handle = box.book.handle()
         with os_errors(f"cannot make {box.address}"):
             handle.sync()
 

@@ -12,10 +12,11 @@ from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from time import monotonic
 
 from swarm.domain.tuples import NamedTuple
-from swarm.store.bus import lines, together
+from swarm.store.bus import lines
 from swarm.store.bus.files import lock, locked_folder, sync_data, sync_folder, write_all
 from swarm.store.bus.part import Line, blocks, matching, parted, whole_lines
 from swarm.store.bus.parts import Parts
+from swarm.store.bus.syncing import Handle, Opening
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
 ROLL_AT = 8 << 20
 #: So far back one looks for the last whole record, before all of them are counted.
 _TAIL = 1 << 16
-#: Whoever holds the lock is done within so many tries, if it runs; sleeping takes ten times as long as a write.
-_TRIES = 8
+#: Whoever holds the lock is done within so many tries, if it is let run; sleeping takes ten times as long as a write.
+_TRIES = 200
 _AT_ONCE = LOCK_EX | LOCK_NB
+_give_way = getattr(os, "sched_yield", int)
 
 
 def _lock_soon(fd: int) -> bool:
@@ -38,7 +40,7 @@ def _lock_soon(fd: int) -> bool:
             flock(fd, _AT_ONCE)
             return True
         except BlockingIOError:
-            continue
+            _give_way()
     return False
 
 
@@ -60,7 +62,7 @@ class Log(Parts):
     def __init__(self, folder: str, roll_at: int = ROLL_AT, patience: Patience = None) -> None:
         super().__init__(folder, patience)
         self._roll_at = roll_at
-        self._opening = together.Opening(0, 0, 0)
+        self._opening = Opening(0, 0)
 
     def append(self, record: bytes, most_number: int = 1 << 62, most_end: int = 1 << 62) -> Written:
         """Add one JSON object; whole, or not at all. A sync of ``handle`` makes it durable.
@@ -92,7 +94,7 @@ class Log(Parts):
                 self._size = after
                 self._number = number
                 if self._opening.number != self.opened or self._opening.failed:
-                    self._opening = together.Opening(self.opened, number - 1, size)
+                    self._opening = Opening(self.opened, size)
                 return Written(self._base + size, self._base + after, number)
             finally:
                 flock(fd, LOCK_UN)
@@ -130,21 +132,13 @@ class Log(Parts):
             os.ftruncate(fd, size)
             raise
 
-    def handle(self, *, whole: bool = False) -> together.Handle:
-        """Return what syncs the part last written to, without holding up others.
-
-        Args:
-            whole: everything that is there, not only what this process added.
-        """
-        mine = self._opening.number == self.opened
-        if mine and self._opening.failed:
+    def handle(self) -> Handle:
+        """Return what syncs the part last written to, without holding up others."""
+        if self._opening.number != self.opened:
+            self._opening = Opening(self.opened, self.whole_end() - self._base)  # it added nothing yet
+        elif self._opening.failed:
             self._write_again()
-        number = self._number if mine and not whole else -1
-        if number >= 0 and self._opening.is_new:
-            self._opening.share(self.folder)
-            if not self._is_active():  # asked afterwards: then it was that of this part
-                self._opening.let_go()
-        return together.Handle(os.dup(self._fd), number, self._opening)
+        return Handle(os.dup(self._fd), self._opening)
 
     def _write_again(self) -> None:
         """Write over itself what this process added since it opened the file: of what failed nothing is known."""
@@ -156,7 +150,7 @@ class Log(Parts):
                 os.pwrite(fd, os.pread(fd, end - old.at, old.at), old.at)
             finally:
                 os.close(fd)
-            self._opening = together.Opening(old.number, old.since, old.at)
+            self._opening = Opening(old.number, old.at)
 
     def sync(self, at: int) -> tuple[int, int]:
         """Make durable the part that holds a place; return from where to where the log is durable then."""

@@ -23,7 +23,7 @@ def tell_senders(box: Box, send: Callable[[Message], Receipt]) -> None:
     try:
         with box.mutex:
             owed = [(one, grave, _run_of_sender(box, grave)) for one, grave in box.book.look().owed.items()]
-            handle = box.book.handle(whole=True)
+            handle = box.book.handle()
         handle.sync()
         for message_id, grave, run in owed:
             notice = _notice(box.address, message_id, grave, run)

@@ -19,7 +19,6 @@ from time import monotonic
 from swarm.store.bus import lines
 from swarm.store.bus.files import locked_folder, write_all
 from swarm.store.bus.part import whole_lines
-from swarm.store.bus.together import mark_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,8 +138,6 @@ class Parts:
             for name in os.listdir(self.folder):
                 if name.endswith(".tmp"):  # of a creator that was killed: nobody else is here
                     os.unlink(f"{self.folder}/{name}")
-            if os.path.lexists(mark := mark_of(self.folder)):
-                os.unlink(mark)  # it is about another part
             temporary = f"{self.folder}/active.{os.getpid()}.tmp"
             fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:

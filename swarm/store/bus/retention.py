@@ -92,7 +92,7 @@ class _Look:
                 self._note(state, chosen)
             leftover = [old for old in found if old.lane != _READER and _is_gone(state.lanes[old.lane], old.part)]
             # Also what a killed one noted.
-            handle = self._box.book.handle(whole=True) if chosen or leftover else None
+            handle = self._box.book.handle() if chosen or leftover else None
         if handle is not None:
             handle.sync()
         for lane in {old.lane for old in leftover + chosen}:
