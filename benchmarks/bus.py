@@ -431,9 +431,7 @@ def _ratios(found: dict[str, Any]) -> list[str]:
     durable, file = "bus: send, durable", "a synced file per message"
     first, last = found["depth"][0], found["depth"][-1]
     deep = [f"{k} {last[f'{k}_us'] / first[f'{k}_us']:.2f}" for k in ("send", "take", "ack", "first take")]
-    wake = [
-        found["wake"][one]["p99_us"] for one in ("bare inotify: awake", "receive: awake", "receive: has the message")
-    ]
+    bare, awake, has = [times["p99_us"] for times in found["wake"].values()][:3]
     return [
         "ratios of this run (goal)",
         f"  9: log alone / raw, 1 writer (0.9)           {ratio(one, log, raw)}",
