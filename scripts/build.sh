@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# The one door to every build step; what a step prints is shown when it fails.
+# The one door to every build step; what a step prints is shown when it fails. All tests in one run: scripts/test
+# test: unit tests, under 5 s. test-all: with those that start programs or draw examples, under 15 s. test-int and
+# test-system: real git, tmux and agent programs, kills at every point; minutes.
 set -euo pipefail
 cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 log=$(mktemp)
@@ -23,29 +25,25 @@ tests() { # tests <folder below tests/>...: all of them, also after a failure
   local folder code=0
   for folder in "$@"; do
     if [[ $(find "tests/$folder" -name 'test_*.py' 2>/dev/null) ]]; then
-      step "$folder" scripts/test "tests/$folder" || code=1
+      step "$folder" env "SWARM_TEST_WORKERS=$(workers "$folder")" scripts/test "tests/$folder" || code=1
     else
       echo "Passing over $folder: there are no tests in tests/$folder"
     fi
   done
   return "$code"
 }
-every() { # the folders of tests, unit first
-  echo unit
-  for folder in tests/*/; do
-    case $folder in */unit/ | */support/ | */__pycache__/ | 'tests/*/') ;; *) basename -- "$folder" ;; esac
-  done
+workers() { # workers <folder>: unit tests are done before a second process has begun
+  if [[ $1 == unit ]]; then echo 0; else echo "${SWARM_TEST_WORKERS:-2}"; fi
 }
 
 command=${1:-none}
 (($# <= 1)) || command=none
-# shellcheck disable=SC2046 # test-all: one word per folder
 case $command in
   build) step setup scripts/setup && step build .venv/bin/python -m build && ls -- dist/* ;;
   test) tests unit ;;
-  test-all) tests $(every) ;;
-  test-int) tests integration contract cli ;;
-  test-system) tests e2e crash ;;
+  test-all) tests unit component ;;
+  test-int) tests integration contract cli docs ;;
+  test-system) tests e2e crash agents ;;
   lint) step lint scripts/check ;;
   check) step format scripts/fmt && step lint scripts/check && tests unit ;;
   clean) step clean rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .{mypy,pytest,ruff}_cache ;;
