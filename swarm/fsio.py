@@ -221,7 +221,7 @@ def rename_new(source: Path, target: Path) -> None:
         raise OSError(code, os.strerror(code), str(target))
 
 
-def remove_tree(path: Path) -> None:
+def remove_tree(path: Path | str) -> None:
     """Delete a folder and all below it, never through a link; folders without write permission are opened up."""
     try:
         entries = list(os.scandir(path))
@@ -235,19 +235,21 @@ def remove_tree(path: Path) -> None:
         entries = list(os.scandir(path))
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
-            remove_tree(Path(entry.path))
+            remove_tree(entry.path)
         else:
-            _unlink_forced(Path(entry.path))
+            _unlink_forced(entry.path)
     with contextlib.suppress(FileNotFoundError):
         os.rmdir(path)
 
 
-def _unlink_forced(path: Path) -> None:
+def _unlink_forced(path: str) -> None:
     try:
-        unlink_if_there(path)
+        os.unlink(path)
+    except FileNotFoundError:
+        return
     except PermissionError:
-        os.chmod(path.parent, 0o700)
-        unlink_if_there(path)
+        os.chmod(os.path.dirname(path), 0o700)
+        unlink_if_there(Path(path))
 
 
 def sync_filesystem(path: Path) -> None:

@@ -14,6 +14,7 @@ class TreeState:
 
     Attributes:
         head: the commit checked out.
+        head_tree: the tree of that commit; empty: not asked.
         branch: the branch checked out; empty when detached.
         modified: tracked files whose bytes, mode or kind differ from the index, deleted ones included.
         deleted: the part of *modified* that is not there any more.
@@ -52,6 +53,7 @@ class TreeState:
     special: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     fingerprint: str = ""
+    head_tree: str = ""
 
 
 @dataclass(frozen=True, slots=True)

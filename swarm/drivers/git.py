@@ -315,6 +315,8 @@ class Git:
 
     def branch_config(self, branch: str) -> tuple[tuple[str, str], ...]:
         """Return the ``branch.<name>.*`` settings of the repository's own configuration."""
+        if not gitdir.may_configure(self.common, branch):
+            return ()
         code, out, _ = self.runner.attempt(
             "config", "--local", "-z", "--get-regexp", rf"^branch\.{re.escape(branch)}\.[a-z0-9-]+$"
         )

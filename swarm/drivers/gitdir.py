@@ -111,6 +111,15 @@ def tips(common: Path, refs: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def may_configure(common: Path, branch: str) -> bool:
+    """Whether the repository's own configuration may have a section for a branch; False: it certainly has none."""
+    try:
+        text = os.fsdecode(fsio.read_small(common / "config"))
+    except (OSError, SwarmError):
+        return True
+    return branch.casefold() in text.replace("\\", "").casefold()
+
+
 def refs_around(common: Path, names: Iterable[str], folder: str) -> frozenset[str] | None:
     """Return which of these refs there are, and all those below *folder*; None where only git can tell."""
     found: set[str] = set()

@@ -154,7 +154,7 @@ def end_all(look: Callable[[], list[Process]]) -> list[Process]:
     for _ in range(_MOST_ROUNDS):
         found = look()
         if not found:
-            break
+            return []
         processes.end(found, grace)
         grace = 0.0
     return look()

@@ -134,11 +134,11 @@ class Preparing:
 
         return hooks_run.run(line, cwd=cwd, environ=environ, log=log, limit=limit, stopped=stopped)
 
-    def end(self, stamp: str) -> int:
-        """End what commands with this stamp, or one below it, have started; return how many live on."""
+    def end(self, *stamps: str) -> int:
+        """End what commands with one of these stamps, or one below it, have started; return how many live on."""
         from swarm.drivers import hooks_run, processes
 
-        return len(hooks_run.end_all(lambda: processes.stamped(stamp, variable=STAMP, below=True)))
+        return len(hooks_run.end_all(lambda: processes.stamped(*stamps, variable=STAMP, below=True)))
 
     def port_is_free(self, port: int) -> bool:
         """Whether nobody listens on a port of this machine itself."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from swarm.pane import facts, proc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 Process = tuple[int, int]
@@ -40,20 +40,21 @@ def tree(pid: int) -> list[Process]:
     return [(pid, start), *((seen.pid, seen.start) for seen in proc.below(pid))]
 
 
-def stamped(stamp: str, *, variable: str = _VARIABLE, below: bool = False) -> list[Process]:
-    """Return every living process that carries this stamp in its environment.
+def stamped(*stamps: str, variable: str = _VARIABLE, below: bool = False) -> list[Process]:
+    """Return every living process that carries one of these stamps in its environment.
 
     Of other users' processes nothing can be seen.  The supervisor carries none: it is no part of the program.
 
     Args:
         below: so counts a stamp that goes on behind it with a slash.
     """
-    wanted = f"{variable}={stamp}"
+    wanted = [f"{variable}={stamp}" for stamp in stamps]
     if not proc.HAS_PROC:
-        return _stamped_by_ps(wanted, below=below)
+        return list(dict.fromkeys(one for word in wanted for one in _stamped_by_ps(word, below=below)))
+    words = [os.fsencode(word) for word in wanted]
     found = []
     for name in os.listdir("/proc"):
-        if name.isdigit() and _has(int(name), os.fsencode(wanted), below=below):
+        if name.isdigit() and _has(int(name), words, below=below):
             start = proc.start_of(int(name))
             if start is not None:
                 found.append((int(name), start))
@@ -153,13 +154,14 @@ def _left_of(processes: list[Process], patience: float) -> list[Process]:
     return left
 
 
-def _has(pid: int, wanted: bytes, *, below: bool) -> bool:
+def _has(pid: int, wanted: Sequence[bytes], *, below: bool) -> bool:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             words = file.read().split(b"\0")
-            return wanted in words or (below and any(word.startswith(wanted + b"/") for word in words))
     except OSError:
         return False
+    starts = tuple(word + b"/" for word in wanted) if below else ()
+    return any(word in wanted or (starts and word.startswith(starts)) for word in words)
 
 
 def _last_word(pid: int) -> str:

@@ -70,9 +70,8 @@ class Trees:
         """Find everything in a worktree that is not simply its last commit; changes nothing."""
         with _private_index(admin / "index") as index:
             env = _env(tree, admin, index)
-            head = self._head(env)
-            flagged = self._clear_flags(env)
-            entries = self._entries(env)
+            head, head_tree = self._head_and_tree(env)
+            entries, flagged = self._entries_and_flags(env)
             found = walk(tree)
             changed, rewritten = self._changed(env, entries, flagged, found, _written_ns(admin / "index"))
             untracked = self._untracked(env, found)
@@ -97,6 +96,7 @@ class Trees:
                 special=tuple(found.special),
                 unreadable=(*found.unreadable, *_unreadable(tree, {*changed, *rewritten, *untracked, *ignored}, found)),
                 fingerprint=found.fingerprint + _admin_mark(admin),
+                head_tree=head_tree,
             )
 
     def recall(self, admin: Path) -> TreeState:
@@ -136,11 +136,21 @@ class Trees:
         code, out, _ = self._git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}", env=env)
         return out.decode("ascii").strip() if code == 0 else ""
 
-    def _clear_flags(self, env: Mapping[str, str]) -> set[str]:
-        """Let git look at every file again, in the private index; return what was hidden from it."""
+    def _head_and_tree(self, env: Mapping[str, str]) -> tuple[str, str]:
+        code, out, _ = self._git.attempt("rev-parse", "HEAD^{commit}", "HEAD^{tree}", env=env)
+        head, _, tree = out.decode("ascii", "replace").partition("\n")
+        return (head, tree.strip()) if code == 0 else (self._head(env), "")
+
+    def _entries_and_flags(self, env: Mapping[str, str]) -> tuple[list[tuple[str, str, str, str]], set[str]]:
+        """Let git look at every file again, in the private index; return its entries, and what was hidden from it."""
         hidden: dict[str, list[bytes]] = {"--no-assume-unchanged": [], "--no-skip-worktree": []}
-        for item in self._git.ask("ls-files", "-v", "-z", env=env, cwd=_inside(env)).split(b"\0"):
-            tag, _, path = item.partition(b" ")
+        entries = []
+        for item in self._git.ask("ls-files", "-s", "-v", "-z", env=env, cwd=_inside(env)).split(b"\0"):
+            if not item:
+                continue
+            tag, _, rest = item.partition(b" ")
+            entries.append(_entry(rest))
+            path = rest.partition(b"\t")[2]
             if tag.islower():
                 hidden["--no-assume-unchanged"].append(path)
             if tag in (b"S", b"s"):
@@ -149,17 +159,12 @@ class Trees:
             if paths:
                 lines = b"\0".join(paths) + b"\0"
                 self._git.run("update-index", flag, "-z", "--stdin", stdin=lines, env=env, cwd=_inside(env))
-        return {os.fsdecode(path) for paths in hidden.values() for path in paths}
+        return entries, {os.fsdecode(path) for paths in hidden.values() for path in paths}
 
     def _entries(self, env: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
         """Return (mode, object, stage, path) of every index entry."""
-        entries = []
-        for item in self._git.ask("ls-files", "-s", "-z", env=env, cwd=_inside(env)).split(b"\0"):
-            if item:
-                facts, _, path = item.partition(b"\t")
-                mode, oid, stage = facts.decode("ascii").split(" ")
-                entries.append((mode, oid, stage, os.fsdecode(path)))
-        return entries
+        listed = self._git.ask("ls-files", "-s", "-z", env=env, cwd=_inside(env)).split(b"\0")
+        return [_entry(item) for item in listed if item]
 
     def _changed(
         self,
@@ -266,8 +271,9 @@ class Trees:
             raw_paths = self._raw_paths(state, wish, found)
             raw = self._blobs(tree, raw_paths, found, Path(scratch))
             parents = (state.head,) if state.head else ()
-            self._hash_nothing_if_named(entries, Path(scratch))
-            index_tree = self._write_tree(env, _index_lines(entries))
+            announced = self._hash_nothing_if_named(entries, Path(scratch))
+            as_head = state.head_tree if not (announced or state.staged or state.unmerged) else ""
+            index_tree = as_head or self._write_tree(env, _index_lines(entries))
             work = list(_work_lines(entries, raw, found if tree.is_dir() else None, wish.aside))
             work_tree = self._write_tree(env, work)
             refs = {
@@ -336,13 +342,15 @@ class Trees:
             what="cannot save the tree",
         )
 
-    def _hash_nothing_if_named(self, entries: Iterable[tuple[str, str, str, str]], scratch: Path) -> None:
+    def _hash_nothing_if_named(self, entries: Iterable[tuple[str, str, str, str]], scratch: Path) -> bool:
         """Make sure the empty file is an object: ``add -N`` names it in the index without writing it."""
         kind = "sha256" if len(self._zero) == 64 else "sha1"
         nothing = hashlib.new(kind, b"blob 0\0", usedforsecurity=False).hexdigest()
-        if any(oid == nothing for _, oid, _, _ in entries):
+        named = any(oid == nothing for _, oid, _, _ in entries)
+        if named:
             (scratch / "nothing").touch()
             self._hash([str(scratch / "nothing")], scratch)
+        return named
 
     def _commit(self, tree: str, parents: Iterable[str], message: str) -> str:
         flags = [word for parent in parents for word in ("-p", parent)]
@@ -357,6 +365,9 @@ class Trees:
                 continue
             with contextlib.suppress(OSError):
                 words.update(_HEX.findall(fsio.read_small(path, 64 << 20)))
+        words -= {self._zero.encode(), *(tip.encode() for tip in tips)}
+        if not words:
+            return {}
         known = self._git.ask(
             "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=b"".join(word + b"\n" for word in words)
         )
@@ -580,6 +591,13 @@ class Trees:
         """Return what ``git status`` shows, as its two letters and the path."""
         out = self._git.ask("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=none", cwd=tree)
         return tuple(os.fsdecode(item) for item in out.split(b"\0") if item)
+
+
+def _entry(item: bytes) -> tuple[str, str, str, str]:
+    """Read (mode, object, stage, path) of a line of ``ls-files -s``."""
+    facts, _, path = item.partition(b"\t")
+    mode, oid, stage = facts.decode("ascii").split(" ")
+    return mode, oid, stage, os.fsdecode(path)
 
 
 def _env(tree: Path, admin: Path, index: Path) -> dict[str, str]:

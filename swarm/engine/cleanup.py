@@ -240,13 +240,18 @@ def _save(
     tips = world.git.refs(*(places.HEADS + t.agent.branch for t in targets)) if targets else {}
     record = _record(world, request, operation, targets, tips, leftover)
     summary: list[Removed] = []
+    bases = world.git.objects([f"{target.agent.base}^{{commit}}" for target in targets])
+    landing = {
+        name: landing_place(world, session) for name, session in {t.session.name: t.session for t in targets}.items()
+    }
     try:
         world.journal.write(operation, record)
         for target, item in zip(targets, record["targets"], strict=True):
             world.progress(f"saving {_name(target)}")
+            base = bases.get(f"{target.agent.base}^{{commit}}", "")
             if not request.discard:
-                salvage.save(world, target, operation, item["tip"])
-            summary.append(_summary(world, request, target, item["tip"], operation))
+                salvage.save(world, target, operation, item["tip"], base)
+            summary.append(_summary(world, request, target, item["tip"], operation, base, landing[target.session.name]))
         if targets and not request.discard and world.settings.worktrees.durable:
             fsio.sync_filesystem(world.git.common)
         removing = {**record, "phase": "remove"}
@@ -314,9 +319,12 @@ def _checked_out(world: World, targets: tuple[Target, ...]) -> set[str]:
     return {head.removeprefix("ref: ").removeprefix(places.HEADS) for head in heads if head.startswith("ref: ")}
 
 
-def _summary(world: World, request: Request, target: Target, tip: str, operation: str) -> Removed:
+def _summary(
+    world: World, request: Request, target: Target, tip: str, operation: str, base: str, landing: str
+) -> Removed:
+    """Say what is removed of a target; *base* is empty when that commit is gone."""
     agent = target.agent
-    known = tip and world.git.resolve_commit(agent.base)
+    known = bool(tip and base)
     notes = []
     if target.kind == "missing":
         notes.append("its folder was already gone")
@@ -327,8 +335,8 @@ def _summary(world: World, request: Request, target: Target, tip: str, operation
         branch_deleted=bool(tip) and not request.keep_branches,
         head=target.state.head if target.state else tip,
         salvage="" if request.discard else f"{target.session.name}/{agent.name}@{operation}",
-        landed=world.trees.landed(tip, agent.base, landing_place(world, target.session)) if known else "",
-        commits=world.git.count(tip, agent.base) if known else 0,
+        landed=world.trees.landed(tip, base, landing) if known else "",
+        commits=world.git.count(tip, base) if known and tip != base else 0,
         saved_files=0 if request.discard else _work_files(target),
         dropped=target.dropped,
         notes=tuple(notes),
@@ -462,7 +470,7 @@ def _delete_branch(world: World, item: dict[str, Any]) -> None:
     ref = places.HEADS + item["branch"]
     if item["keep_branch"] or not item["tip"]:
         return
-    there = world.git.refs(ref).get(ref)
+    there = world.git.tips(ref).get(ref)
     if there is not None and there == item["tip"]:
         world.git.change_refs(delete={ref: there}, reason="swarm: cleanup")
     elif there is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from swarm.domain.model import AdminDir, Agent, Session
     from swarm.domain.trees import TreeState
     from swarm.engine.world import World
+
+
+#: How many worktrees are looked at together.
+_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +64,13 @@ def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[
     """Look at several worktrees; the processes of the machine are looked at once."""
     trees = [world.layout.root / agent.worktree for _, agent in agents]
     living = world.host.processes_in([tree for tree in trees if tree.is_dir()])
-    return tuple(
-        _examine(world, session, agent, tree, living.get(tree, ()))
-        for (session, agent), tree in zip(agents, trees, strict=True)
-    )
+
+    def look(one: tuple[tuple[Session, Agent], Path]) -> Target:
+        (session, agent), tree = one
+        return _examine(world, session, agent, tree, living.get(tree, ()))
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for gits of its own
+        return tuple(pool.map(look, zip(agents, trees, strict=True)))
 
 
 def _examine(world: World, session: Session, agent: Agent, tree: Path, living: tuple[str, ...]) -> Target:

@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 LEFTOVER = "leftover"
 
 
-def save(world: World, target: Target, operation: str, tip: str) -> tuple[dict[str, str], int]:
+def save(world: World, target: Target, operation: str, tip: str, base: str) -> tuple[dict[str, str], int]:
     """Save a target under refs and return them; they are looked at again after they are written.
 
     Args:
         operation: its id is the entry's id too.
         tip: where the agent's branch is; empty when it is gone.
+        base: the commit it began at; empty when that is gone.
 
     Raises:
         SalvageFailed, GitFailed, NoSpace: nothing may be removed.
@@ -58,7 +59,7 @@ def save(world: World, target: Target, operation: str, tip: str) -> tuple[dict[s
     saved = world.trees.capture(tree, admin, wish)
     refs = {places.salvage_ref(session.name, agent.name, operation, part): oid for part, oid in saved.refs.items()}
     world.git.change_refs(create=refs, reason=message)
-    world.trees.check_saved(saved.refs.values(), agent.base if world.git.resolve_commit(agent.base) else "")
+    world.trees.check_saved(saved.refs.values(), base)
     return refs, saved.files
 
 

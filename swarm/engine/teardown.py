@@ -134,6 +134,7 @@ class Teardowns:
     def end_servers(self) -> None:
         """End what the setups and teardowns of these worktrees left running."""
         root = str(self._world.layout.root)
-        for one in self._jobs:
-            self._world.preparing.end(setup.stamp(self._world, one.agent.operation, one.agent.name))
-            self._world.preparing.end(rules.hook_stamp(root, "teardown", one.session.name, one.agent.name))
+        stamps = [setup.stamp(self._world, one.agent.operation, one.agent.name) for one in self._jobs]
+        stamps += [rules.hook_stamp(root, "teardown", one.session.name, one.agent.name) for one in self._jobs]
+        if stamps:
+            self._world.preparing.end(*stamps)

@@ -108,8 +108,8 @@ def salvage_forgets_untracked_files(patch: Patch) -> None:
 def salvage_forgets_the_detached_commit(patch: Patch) -> None:
     save = salvage.save
 
-    def forgetful(world: Any, target: Any, operation: str, tip: str) -> Any:
-        refs, files = save(world, target, operation, tip)
+    def forgetful(world: Any, target: Any, operation: str, *rest: str) -> Any:
+        refs, files = save(world, target, operation, *rest)
         head = {ref: oid for ref, oid in refs.items() if ref.endswith(("/head", "/index", "/work", "/keep"))}
         world.git.change_refs(delete=head, reason="forgotten")
         return refs, files
