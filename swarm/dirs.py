@@ -373,6 +373,8 @@ def init_dir(
     if global_ and target is not None:
         raise UsageProblem("a directory and --global exclude each other", hint="give one of them")
     path = around.home_dir() / PROJECT_DIR if global_ else around.absolute(target or ".")
+    if path.name == PROJECT_DIR and path.is_symlink() and not global_:
+        raise SymlinkInTheWay(f"cannot make {path}: it is a symbolic link, which no swarm command would follow")
     _initialise(path, mode)
     reset_cache()
     return path

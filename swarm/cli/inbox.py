@@ -177,7 +177,7 @@ def take(
     answer = Answer(
         taken_data(post.address(agent), taken),
         lambda output: show_lines(output, taken_lines(taken)) if taken else output.err(nothing_taken(holder)),
-        next=taken_hints(taken, ack=ack) if taken else (),
+        next=taken_hints(taken, ack=ack, of="" if agent is None else post.address(agent)) if taken else (),
     )
     code = run.output.answer(run.command, answer)
     raise typer.Exit(code or finish_take(post, taken, ack=ack))  # only what was printed has been seen

@@ -124,11 +124,11 @@ def taken_lines(taken: Taken) -> list[str]:
     return lines
 
 
-def taken_hints(taken: Taken, *, ack: bool) -> list[str]:
-    """Return what to do next."""
+def taken_hints(taken: Taken, *, ack: bool, of: str = "") -> list[str]:
+    """Return what to do next; *of*: whose inbox it is, where not one's own."""
     from swarm.domain.message import DROP, POSTMASTER
 
-    hints = [] if ack else ["when done: swarm inbox ack"]
+    hints = [] if ack else ["when done: swarm inbox ack" + (f" --of {of}" if of else "")]
     answerable = [message for message in taken.messages if message.sender not in (POSTMASTER, DROP)]
     wanted = [message for message in answerable if message.requires_response] or answerable
     hints += [f"what is attached: swarm message {one.id} --save DIR" for one in taken.messages if one.artifacts][:1]

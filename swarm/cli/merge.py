@@ -82,7 +82,7 @@ def merge(
         committed_only=committed_only,
         dry_run=dry_run,
     )
-    session = target.partition("/")[0]
+    session = target.rpartition("@")[2].partition("/")[0]
     done = bool(report.merged) and not dry_run
     return Answer(
         merge_data(report),

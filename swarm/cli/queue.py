@@ -139,7 +139,8 @@ def take(
     held = (milliseconds("--lease", lease) or 0) / 1000
     claim = run.open().queue(name).take(wait=seconds, limit=_number(most, 1000), lease=held)
     if claim is None:
-        raise NothingToTake(f"no task of queue {name} can be taken now")
+        hint = f"see what it holds with `swarm queue list {name}`, or wait for a task: --wait 10m"
+        raise NothingToTake(f"no task of queue {name} can be taken now", hint=hint)
     data = {
         "queue": name,
         "claim": claim.id,

@@ -34,7 +34,17 @@ def check_all(which: Sequence[str], places: RolePlaces, directory: Path) -> tupl
     """Check the named roles and files, or every role there is."""
     from swarm.store.roles import role_names
 
-    return tuple(_check(one, places, directory) for one in which or role_names(places))
+    found = [one for word in which for one in _within(word, directory)]
+    return tuple(_check(one, places, directory) for one in found or role_names(places))
+
+
+def _within(what: str, directory: Path) -> list[str]:
+    """Return the roles in a folder of roles; else what was named."""
+    folder = directory / what
+    if "/" not in what or not folder.is_dir() or any((folder / name).exists() for name in ("CLAUDE.md", "role.yaml")):
+        return [what]
+    roles = sorted(one for one in folder.iterdir() if one.is_dir() or one.suffix in (".yaml", ".yml"))
+    return [str(one) for one in roles] or [what]
 
 
 def _check(what: str, places: RolePlaces, directory: Path) -> Checked:

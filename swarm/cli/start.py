@@ -307,7 +307,7 @@ def _resumed(swarm: Swarm, report: ResumeReport, nothing: str) -> Answer:
 def _chosen(what: str | None, *, everything: bool) -> tuple[list[str], str]:
     if (what is None) != everything:
         raise UsageProblem("name a session, an agent as AGENT@SESSION, or --all", hint="`swarm list` shows them")
-    if what is not None and "@" in what:
+    if what is not None and set(what) & {"@", "/"}:
         agent, session = split_agent(what)
         return [session] if session else [], agent
     return [what] if what else [], ""

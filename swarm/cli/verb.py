@@ -185,8 +185,10 @@ def command_of(ctx: typer.Context) -> str:
 
 
 def split_agent(text: str) -> tuple[str, str | None]:
-    """Read ``AGENT`` or ``AGENT@SESSION``; what is no name the library refuses."""
+    """Read ``AGENT``, ``AGENT@SESSION`` or ``SESSION/AGENT``; what is no name the library refuses."""
     agent, at, session = text.partition("@")
+    if not at and "/" in text:
+        session, at, agent = text.partition("/")
     if at and not session:
         raise UsageProblem(f"cannot read {text!r}: there is no session after the @", hint=f"write {agent}@SESSION")
     return agent, session if at else None

@@ -143,8 +143,18 @@ def list_(
 
     AHEAD is the number of commits since the start.
     """
-    found = run.open().worktrees(session)
-    return Answer({"worktrees": [info_data(info) for info in found]}, lambda output: _show_list(output, found, session))
+    swarm = run.open()
+    found = swarm.worktrees(session)
+    lost = [info.path for info in found if not info.session]
+    unfinished = [f"{what} is not finished" for what in swarm.unfinished()]
+    hints = [f"{'; '.join(unfinished)}: it still runs, or bring it to an end with: swarm recover"] if unfinished else []
+    if lost and not unfinished:
+        hints.append(f"in no session any more: {place(lost[0])}; when its work is safe: git worktree remove PATH")
+    return Answer(
+        {"worktrees": [info_data(info) for info in found]},
+        lambda output: _show_list(output, found, session),
+        next=tuple(hints),
+    )
 
 
 def info_data(info: WorktreeInfo) -> dict[str, Any]:
@@ -311,6 +321,7 @@ def _changed(info: WorktreeInfo, did: str, undo: str) -> Answer:
     return Answer(
         info_data(info),
         lambda output: output.out(f"{did} {plain(name)}: {place(info.path)}", "good"),
+        warnings=(f"the edited instructions are kept: {info.kept}",) if info.kept else (),
         next=(f"undo: swarm worktree {undo} {name}",) if undo else (),
     )
 

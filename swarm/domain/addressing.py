@@ -109,7 +109,9 @@ def _meant(word: str, members: Sequence[Member], sender: Member | None) -> Seque
     if at and not session:
         raise UsageProblem(f"cannot read {word[:60]!a}: there is no session after the @", hint="write AGENT@SESSION")
     if is_group(word):
-        return _group(word, lower, _session(word, session, members, sender), sender)
+        role = lower.removeprefix(ROLE) if lower.startswith(ROLE) else None
+        able = [m for m in members if role is None or m.role.casefold() == role] or members
+        return _group(word, role, _session(word, session, able if not session else members, sender), sender)
     if at:
         return (_named(name, _of_session(session, members), f"session {_known(session, members)} has no agent"),)
     if sender is not None:
@@ -125,8 +127,7 @@ def _parent(members: Sequence[Member], sender: Member | None) -> Member | None:
     return next((m for m in members if (m.address, m.generation) == wanted), None)
 
 
-def _group(word: str, name: str, within: Sequence[Member], sender: Member | None) -> Sequence[Member]:
-    role = name.removeprefix(ROLE) if name.startswith(ROLE) else None
+def _group(word: str, role: str | None, within: Sequence[Member], sender: Member | None) -> Sequence[Member]:
     found = [m for m in within if m != sender and (role is None or m.role.casefold() == role)]
     if not found:
         others = "" if sender is None else " but the sender"

@@ -24,6 +24,7 @@ USER, RULE, REVIEWER, PROGRAM = "user", "rule", "reviewer", "program"
 #: The tool by which a program asks a person something; its answer is words, not yes.
 ASKS = "AskUserQuestion"
 _SUMMARY = 200
+_REMARKS = {("Bash", "description")}
 #: What of a tool's input says most to a person, first come first served.
 _TELLING = ("command", "file_path", "path", "url", "pattern", "query", "prompt", "description")
 
@@ -138,12 +139,17 @@ def _asker(question: Question) -> tuple[str, str, str]:
 def _fits(one: Approval, question: Question, place: Place | None) -> bool:
     answer = one.answer
     if answer is None or not answer.rule:
-        return (one.question.tool, one.question.given) == (question.tool, question.given)
+        return (one.question.tool, _of_weight(one.question)) == (question.tool, _of_weight(question))
     if answer.verdict is Verdict.DENY:
         decision = permissions.decide(permissions.Rules.parse(deny=[answer.rule]), question.tool, question.given, place)
         return decision.behavior is permissions.Behavior.DENY
     decision = permissions.decide(permissions.Rules.parse(allow=[answer.rule]), question.tool, question.given, place)
     return decision.behavior is permissions.Behavior.ALLOW
+
+
+def _of_weight(question: Question) -> dict[str, Any]:
+    """Return what a tool is given but for what the model says about it, each time in other words."""
+    return {key: value for key, value in question.given.items() if (question.tool, key) not in _REMARKS}
 
 
 def summary_of(tool: str, given: dict[str, Any]) -> str:

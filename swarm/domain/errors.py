@@ -453,7 +453,7 @@ class RecordProblem(Environment):
     """A file of swarm's own cannot be read, or was written by a newer swarm."""
 
     code = "RECORD"
-    default_hint = "update swarm if the file is newer; else look at it, swarm will not overwrite it"
+    default_hint = "update swarm if the file is newer; else mend it, or put it aside (mv FILE FILE.bad)"
 
 
 class TmuxMissing(Environment):

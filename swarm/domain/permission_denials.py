@@ -111,6 +111,8 @@ def _forbid_script(rules: Sequence[Rule], script: Script, place: Place) -> Decis
 
 def could_be(pattern: str, part: Part) -> bool:
     """Whether a command that is not known in full could turn out to be what a deny rule is about."""
+    if part.fed and any(_overlap(pattern, inner) for inner in part.runs()):
+        return True
     return (part.dynamic or part.globs) and (part.wraps or _overlap(pattern, part.known))
 
 

@@ -150,14 +150,18 @@ def _copied(words: Sequence[tuple[str, bool]]) -> Iterator[_Named]:
 def _files(part: Part, place: Place) -> Iterator[tuple[str, bool]]:
     """Give the words that may be files, each with whether that is all of it."""
     for word, known in zip(part.words[1:], part.knowns[1:], strict=True):
+        if part.fed and "{}" in word:
+            continue  # stands for what is said below
         plain = word if known is None else _plain(word, place)
         if known is None or (plain != word and not set("$`*?[{") & set(plain)):
             if _bare(plain):
                 yield _bare(plain), True
-        elif place.names is not None and "$" not in word and "`" not in word:
+        elif place.names is not None and not set("$`{") & set(word):  # braces make several words of one
             yield from ((name, True) for name in place.names(word))
         else:
             yield _bare(known), False
+    if part.fed:
+        yield "", False
 
 
 def _bare(word: str) -> str:

@@ -34,6 +34,9 @@ _RUN_AFTER = {
 }
 #: Programs whose arguments can each be a whole script.
 _TAKE_SCRIPTS = frozenset({"eval", "trap", "watch", "su", "script", "env", "parallel", "flock", "runuser"})
+#: Programs that add words which nobody can see to the command in their arguments; these do where it says ``{}``.
+_FED = frozenset({"xargs", "parallel"})
+_FINDS = frozenset({"find", "fd"})
 _BEFORE = frozenset({"!", "{", "if", "then", "elif", "else", "while", "until", "do", "time"})
 _AFTER = frozenset({"}", "fi", "done"})
 _UNKNOWN = frozenset({"case", "esac", "select", "function", "coproc", "[[", "]]", "in"})
@@ -70,9 +73,22 @@ class Part(NamedTuple):
     knowns: tuple[str | None, ...] = ()
 
     @property
+    def fed(self) -> bool:
+        """Whether it runs a command with words that it is told only then: read from a file, or found."""
+        first = _program(self.words)
+        return first in _FED or (first in _FINDS and any("{}" in word for word in self.words))
+
+    @property
     def wraps(self) -> bool:
         """Whether it runs another command, which is among its words."""
         return next(iter(_wrapped(self.words)), None) is not None
+
+    def runs(self) -> Iterator[str]:
+        """Give the beginnings, as far as they are known, of the commands that it may run."""
+        for words in _wrapped(self.words):
+            known = list(words)
+            known = known[: next((n for n, word in enumerate(known) if "{}" in word), len(known))]
+            yield " ".join(known) if known else "{}"
 
     def allow_texts(self) -> Iterator[str]:
         """Give the texts under which it may be allowed."""
@@ -206,7 +222,23 @@ def _spelled(words: Sequence[str]) -> Iterator[str]:
     for one in (words, *_wrapped(words)):
         if one:
             yield " ".join(one)
-            yield " ".join((_program(one), *one[1:]))
+            program = _program(one)
+            yield " ".join((program, *one[1:]))
+            yield from (" ".join((program, *rest)) for rest in _behind_options(one))
+
+
+def _behind_options(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Give what could come behind a program's own options: ``push`` in ``git -C . push``.
+
+    Which options take a word nobody knows here, so each is tried with one and without.
+    """
+    at = 1
+    while at < min(len(words), _MOST_WORDS) and words[at].startswith("-"):
+        yield words[at + 1 :]
+        if at + 2 < len(words) and "=" not in words[at] and not words[at + 1].startswith("-"):
+            yield words[at + 2 :]
+            at += 1
+        at += 1
 
 
 def _wrapped(words: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -210,8 +210,12 @@ class Git:
         """Return the commit that *name* means, or None."""
         if name.startswith("-") or "\0" in name or not name:
             return None
+        if name.startswith(":/"):  # all that follows is the text to look for
+            code, out, _ = self.runner.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", name)
+            name = out.decode("ascii").strip() if code == 0 else ""
         code, out, _ = self.runner.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")
-        return out.decode("ascii").strip() if code == 0 and out.strip() else None
+        found = out.decode("ascii").strip()
+        return found if code == 0 and found.isalnum() else None  # `^main` means everything but that
 
     def head_trouble(self) -> str:
         """Return why HEAD is no commit: git's words, or nothing when there simply is none yet."""

@@ -81,7 +81,8 @@ def noted(run_dir: Path) -> Iterator[None]:
 
 def review(question: Question, spec: Spec, environ: Mapping[str, str]) -> Answer | None:
     """Ask the reviewer; None leaves it to a person: it said so, or nothing clear, or nothing in time."""
-    argv = [spec.executable, "--print", "--model", spec.model, "--setting-sources", "", "--permission-mode", "plan"]
+    # Not the mode `plan`: the program takes another model there than the one named.
+    argv = [spec.executable, "--print", "--model", spec.model, "--setting-sources", "", "--permission-mode", "dontAsk"]
     try:
         done = subprocess.run(  # argv, never a shell
             argv,

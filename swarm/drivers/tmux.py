@@ -255,7 +255,8 @@ class Tmux:
         mark = f"swarm-{secrets.token_hex(8)}"  # no program can print it beforehand
         words: list[str] = []
         for pane in wanted:
-            words += [";", "display-message", "-p", "-t", pane, f"{mark} {pane} #{{pane_title}}"]
+            # Not the id itself: tmux fills in the time, and takes `%5` for a part of it.
+            words += [";", "display-message", "-p", "-t", pane, f"{mark} #{{pane_id}} #{{pane_title}}"]
             words += [";", "capture-pane", "-p", "-t", pane]
         if not wanted:
             return {}

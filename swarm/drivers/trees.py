@@ -475,7 +475,9 @@ class Trees:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, target)
         env = _env(tree, admin, admin / "index")
-        if not _has_index(admin):
+        if not _has_index(admin) or self._git.attempt("ls-files", "-z", env=env, cwd=tree)[0] != 0:
+            # A damaged one is of no use; the salvage keeps it.
+            fsio.unlink_if_there(admin / "index")
             self._git.run("read-tree", "HEAD", env=env, cwd=tree, what="cannot read the saved commit")
         for entry in os.scandir(folder / "late"):
             if entry.name == ".git":
@@ -729,7 +731,7 @@ def _apply_modes(tree: Path, modes: Mapping[str, int], aside: Iterable[str]) -> 
 
 
 def _copy_aside(tree: Path, admin: Path, folder: Path, paths: Iterable[str]) -> None:
-    """Copy back what was moved aside; the salvage keeps its own."""
+    """Copy back what was moved aside, as far as it is still there; the salvage keeps its own."""
     for path in paths:
         source, target = folder / "files" / path, tree / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -737,8 +739,6 @@ def _copy_aside(tree: Path, admin: Path, folder: Path, paths: Iterable[str]) -> 
             shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
         elif fsio.exists(source):
             shutil.copy2(source, target, follow_symlinks=False)
-        else:
-            raise SalvageFailed(f"cannot restore {path}: {source} is missing")
     if (folder / "modules").is_dir():
         shutil.copytree(folder / "modules", admin / "modules", symlinks=True, dirs_exist_ok=True)
 

@@ -22,12 +22,11 @@ from swarm.domain.errors import (
     GitBusy,
     Interrupted,
     SwarmError,
-    WorkAtRisk,
     WorktreeExists,
     raise_all,
 )
-from swarm.domain.model import AgentRisks, CleanupReport, Removed, RiskKind, Skipped
-from swarm.engine import hiding, post_boxes, running, salvage, setup_notes, steps, transaction
+from swarm.domain.model import AgentRisks, CleanupReport, Removed, Skipped
+from swarm.engine import hiding, post_boxes, refusal, running, salvage, setup_notes, steps, transaction
 from swarm.engine.examine import Target, examine_all
 from swarm.engine.teardown import Teardowns
 from swarm.engine.world import new_operation_id, no_session
@@ -69,7 +68,7 @@ class Request:
 def preview(world: World, request: Request) -> CleanupReport:
     """Say what ``cleanup`` would do; refuses what it would refuse. Changes nothing."""
     chosen, skipped = _choose(world, request)
-    go, more = _decide(request, chosen)
+    go, more = _decide(world, request, chosen)
     left = leftover_branches(world, {agent.branch for t in chosen for agent in (t.agent,)}) if _all(request) else {}
     ends = Teardowns(world, go, request.role)
     removed = tuple(
@@ -100,12 +99,12 @@ def cleanup(world: World, request: Request) -> CleanupReport:
         CleanupFailed: some could not be removed; the rest is.
     """
     chosen, skipped = _choose(world, request)
-    go, more = _decide(request, chosen)
+    go, more = _decide(world, request, chosen)
     ended = _end_programs(world, go)
     ends = Teardowns(world, go, request.role)
     if ends.run() or ended:  # what they wrote while they ended must be seen too
         chosen, skipped = _choose(world, request)
-        go, more = _decide(request, chosen)
+        go, more = _decide(world, request, chosen)
     ends.end_servers()
     going = {target.agent.branch for target in go}
     leftover = leftover_branches(world, going) if _all(request) and not request.keep_branches else {}
@@ -183,7 +182,9 @@ def _wanted(world: World, request: Request, session: Session, agent: Agent) -> b
     return not request.only_missing or not fsio.exists(world.layout.root / agent.worktree)
 
 
-def _decide(request: Request, chosen: tuple[Target, ...]) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
+def _decide(
+    world: World, request: Request, chosen: tuple[Target, ...]
+) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
     """Split into what is removed and what is left alone; refuse where that was not expected."""
     unsafe = [Skipped(_name(t), t.unsafe, "IDENTITY") for t in chosen if t.unsafe]
     safe = tuple(t for t in chosen if not t.unsafe)
@@ -196,24 +197,13 @@ def _decide(request: Request, chosen: tuple[Target, ...]) -> tuple[tuple[Target,
         skipped = [Skipped(_name(t), "; ".join(risk.text for risk in t.risks), "WORK_AT_RISK") for t in at_risk]
         return tuple(t for t in safe if not t.risks), (*unsafe, *skipped)
     agents = tuple(AgentRisks(t.session.name, t.agent.name, t.tree, t.risks) for t in at_risk)
-    raise _refusal(agents)
+    raise refusal.at_risk(agents, discard=request.discard, running=_running(world, at_risk))
 
 
-def _refusal(agents: tuple[AgentRisks, ...]) -> WorkAtRisk:
-    """Say what stands against it, and what to do: an agent that only runs is stopped, not committed."""
-    names = [f"{one.session}/{one.agent}" for one in agents]
-    who = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    kinds = {risk.kind for one in agents for risk in one.risks}
-    if kinds == {RiskKind.PROCESS}:
-        hint = f"stop them with `{_stopping(agents)}`; or add --force: that stops them and salvages what they leave"
-        return WorkAtRisk(f"nothing was removed: processes still run in {who}", hint=hint, agents=agents)
-    return WorkAtRisk(f"nothing was removed: there is work at risk in {who}", agents=agents)
-
-
-def _stopping(agents: tuple[AgentRisks, ...]) -> str:
-    """Return a command line that ends these agents, as one can paste it."""
-    sessions = list(dict.fromkeys(one.session for one in agents))
-    return " && ".join(f"swarm stop {name}" for name in sessions)
+def _running(world: World, targets: list[Target]) -> set[tuple[str, str]]:
+    """Return whose own program runs."""
+    sessions = {t.session.name: t.session for t in targets if t.agent.program}
+    return {(name, agent.name) for name, session in sessions.items() for agent in running.live_agents(world, session)}
 
 
 def _name(target: Target) -> str:
@@ -325,9 +315,12 @@ def _summary(
     """Say what is removed of a target; *base* is empty when that commit is gone."""
     agent = target.agent
     known = bool(tip and base)
+    landed = world.trees.landed(tip, base, landing) if known else ""
     notes = []
     if target.kind == "missing":
         notes.append("its folder was already gone")
+    if request.discard and known and not landed and not request.keep_branches:
+        notes.append(f"its commits are on no branch any more; until git forgets them: git branch {agent.branch} {tip}")
     if target.state is not None and target.state.special and not request.discard:
         notes.append("could not be saved: " + ", ".join(target.state.special))
     return Removed(
@@ -335,7 +328,7 @@ def _summary(
         branch_deleted=bool(tip) and not request.keep_branches,
         head=target.state.head if target.state else tip,
         salvage="" if request.discard else f"{target.session.name}/{agent.name}@{operation}",
-        landed=world.trees.landed(tip, base, landing) if known else "",
+        landed=landed,
         commits=world.git.count(tip, base) if known and tip != base else 0,
         saved_files=0 if request.discard else _work_files(target),
         dropped=target.dropped,
@@ -528,7 +521,7 @@ def _strays(world: World) -> Iterable[str]:
     known = {Path(agent.worktree).name for session in world.sessions.all() for agent in session.agents}
     for name in sorted(os.listdir(world.layout.base)) if world.layout.base.is_dir() else ():
         if name != ".gitignore" and name not in known:
-            yield f"{world.layout.base / name} was not made by swarm and stays"
+            yield f"{world.layout.base / name} is in no session and stays; see `swarm worktree list`"
 
 
 # --- branches without a worktree ------------------------------------------------------------------

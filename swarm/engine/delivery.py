@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING
 
 from swarm.domain import nudges, typed
 from swarm.domain.addressing import USER
-from swarm.domain.errors import ClaimLost, InboxNotFound, MessageNotFound, PaneBusy, SwarmError, UsageProblem
+from swarm.domain.errors import (
+    AgentNotRunning,
+    ClaimLost,
+    InboxNotFound,
+    MessageNotFound,
+    PaneBusy,
+    SwarmError,
+    UsageProblem,
+)
 from swarm.domain.message import DROP, POSTMASTER, Message
 from swarm.domain.status import State
 from swarm.engine import running, turns
@@ -257,7 +265,7 @@ class _Nudge:
         tries = self._memory.notes[one].tries
         times = f"{tries} time{'s' if tries != 1 else ''}"
         return (
-            f"typed, not submitted: it was announced {times} in the pane, and not taken"
+            f"typed, not submitted or not heeded: it was announced {times} in the pane, and not taken"
             if tries
             else f"not typed: {words}"
         )
@@ -351,6 +359,9 @@ def type_into(world: World, typist: Typist, session: Session, agent: Agent, text
     if not plain and not enter:
         raise UsageProblem(f"cannot type into {agent.name}: the text is empty")
     pane = running.pane_of(world, session, agent)
+    screen = typist.look(pane)
+    if screen is None or screen.dead:
+        raise AgentNotRunning(f"cannot type into {agent.name} of {session.name}: its program has ended")
     try:
         _takes_keys(typist, pane)
     except PaneBusy as problem:

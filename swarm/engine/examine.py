@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swarm import fsio
+from swarm.domain.errors import GitBroken, GitFailed, SwarmError
 from swarm.domain.model import Risk, RiskKind
 from swarm.domain.words import count
 from swarm.engine import setup_notes
@@ -43,6 +44,7 @@ class Target:
         dropped: what can be made again and is not saved.
         untouched: files as swarm placed them; saved along, but nobody's work.
         again: files as the setup left them, and not saved: too large, or of a kind that can be made again.
+        spoiled: git cannot read its own notes about it.
     """
 
     session: Session
@@ -58,6 +60,7 @@ class Target:
     untouched: tuple[str, ...] = ()
     again: frozenset[str] = frozenset()
     risks: tuple[Risk, ...] = ()
+    spoiled: bool = False
 
 
 def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[Target, ...]:
@@ -83,7 +86,10 @@ def _examine(world: World, session: Session, agent: Agent, tree: Path, living: t
     if admin is None or not tree.is_dir():
         return _stray(session, agent, tree, admin, living)
     # git's folder for it says that it is ours; what its own .git file says may have been spoiled.
-    state = world.trees.look(tree, admin.path)
+    try:
+        state = world.trees.look(tree, admin.path)
+    except (GitFailed, GitBroken) as error:
+        return _spoiled(session, agent, tree, admin, living, error)
     given = setup_notes.untouched(world, session.name, agent.name, tree) if agent.prepared else frozenset()
     sorted_out = _sort_files(world, agent, tree, state, given)
     risks = (
@@ -147,6 +153,15 @@ def _stray(session: Session, agent: Agent, tree: Path, admin: AdminDir | None, l
     if _has_content(tree):
         risks.append(Risk(RiskKind.IDENTITY, "git does not know this folder as the agent's worktree", (str(tree),)))
     return Target(session, agent, tree, "folder", admin, risks=tuple(risks))
+
+
+def _spoiled(
+    session: Session, agent: Agent, tree: Path, admin: AdminDir, living: tuple[str, ...], error: SwarmError
+) -> Target:
+    """A worktree that git cannot read, for its index is damaged: it is kept as a folder, with git's notes about it."""
+    index = admin.path / "index"
+    risk = Risk(RiskKind.UNREADABLE, f"git cannot read what it holds: {error.message}", (str(index),))
+    return Target(session, agent, tree, "folder", admin, risks=(*_process_risk(living), risk), spoiled=True)
 
 
 def _has_content(tree: Path) -> bool:

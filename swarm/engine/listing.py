@@ -71,11 +71,17 @@ def _recorded(
 
 def _look(world: World, path: Path, entry: WorktreeEntry, base: str) -> tuple[bool | None, int | None]:
     try:
-        dirty = world.git.is_dirty(path)
+        dirty = world.git.is_dirty(path) if _is_its_own(world, path) else None
         ahead = 0 if entry.head == base else world.git.count(entry.head, base)
     except GitFailed:
         return None, None
     return dirty, ahead
+
+
+def _is_its_own(world: World, path: Path) -> bool:
+    """Whether git, run in that folder, would look at this worktree and at nothing else."""
+    admin = world.git.admin_of(path)
+    return not path.is_symlink() and admin is not None and world.git.pointer_of(path) == admin.path
 
 
 def _strays(

@@ -49,7 +49,7 @@ def _info(world: World, session: Session, agent: Agent) -> WorktreeInfo:
 
 
 def update_role(world: World, session: Session, agent: Agent, role: Role, *, force: bool) -> WorktreeInfo:
-    """Write the role's present text over the one swarm put in; an edited file only with *force*."""
+    """Write the role's present text over the one swarm put in; an edited file only with *force*, and it is kept."""
     tree = world.layout.root / agent.worktree
     if not tree.is_dir():
         raise WorktreeNotFound(f"worktree {tree.name} does not exist any more: {tree}")
@@ -57,9 +57,11 @@ def update_role(world: World, session: Session, agent: Agent, role: Role, *, for
     path = tree / file
     _refuse_foreign(world, agent, path, force=force)
     hiding.hide_now(world, file, tree)
+    operation = new_operation_id()
+    kept = _keep_edited(world, agent, path, f"{agent.name}-{session.name}.{operation}.{file}")
     record: dict[str, Any] = {
         "kind": "role",
-        "operation": new_operation_id(),
+        "operation": operation,
         "verb": "role update",
         "session": session.name,
         "started_ns": world.host.now_ns(),
@@ -73,7 +75,18 @@ def update_role(world: World, session: Session, agent: Agent, role: Role, *, for
     }
     world.journal.write(record["operation"], record)
     _put(world, record)
-    return _info(world, session, agent)
+    return replace(_info(world, session, agent), kept=kept)
+
+
+def _keep_edited(world: World, agent: Agent, path: Path, name: str) -> Path | None:
+    """Keep what somebody wrote into the file; it is hidden from git, so it would exist nowhere else."""
+    if _digest(path) in ("", *(placed.sha256 for placed in agent.placed)):
+        return None
+    kept = world.layout.salvage / "instructions" / name
+    fsio.make_private_dir(kept.parent.parent)
+    fsio.make_private_dir(kept.parent)
+    fsio.write_atomic(kept, fsio.read_small(path))
+    return kept
 
 
 def _put(world: World, record: dict[str, Any]) -> str:
@@ -109,7 +122,9 @@ def _refuse_foreign(world: World, agent: Agent, path: Path, *, force: bool) -> N
     if not path.exists() or force:
         return
     if hashlib.sha256(fsio.read_small(path)).hexdigest() != agent.placed[0].sha256:
-        raise WorkAtRisk(f"{path.name} was edited in {path.parent.name}", hint="add --force to overwrite it")
+        raise WorkAtRisk(
+            f"{path.name} was edited in {path.parent.name}", hint="add --force to replace it; the edited one is kept"
+        )
 
 
 transaction.recovers("role", _put)

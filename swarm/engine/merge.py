@@ -84,12 +84,14 @@ class Request:
 
 
 def request(target: str, *, into: str | None, how: str, committed_only: bool) -> Request:
-    """Read ``SESSION`` or ``SESSION/AGENT`` and the rest of a request.
+    """Read ``SESSION``, ``SESSION/AGENT`` or ``AGENT@SESSION`` and the rest of a request.
 
     Raises:
         UsageProblem
     """
     session, slash, agent = target.partition("/")
+    if not slash and "@" in target:
+        agent, slash, session = target.partition("@")
     try:
         way = How(how)
     except ValueError:

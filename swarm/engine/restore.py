@@ -72,9 +72,24 @@ def make_plan(world: World, target: str) -> Plan:
     """
     entries = salvage.find(world, target)
     wanted = [_want(world, entry) for entry in entries]
+    wanted, left = _without_what_is_there(world, wanted) if not set(target) & {"/", "@"} else (wanted, ())
     problems = [*create.check_folders(world), *(p for one in wanted for p in _conflicts(world, one))]
     raise_all(f"cannot restore {target}", problems)
-    return _lay_out(world, wanted)
+    return _lay_out(world, wanted, left)
+
+
+def _without_what_is_there(world: World, wanted: list[Wanted]) -> tuple[list[Wanted], tuple[str, ...]]:
+    """Leave out agents of a session that are there already, or whose worktree was moved away and never removed."""
+    left: dict[str, str] = {}
+    for one in wanted:
+        entry, session = one.entry, world.sessions.get(one.entry.session)
+        if session is not None and session.agent(entry.agent) is not None:
+            left[entry.agent] = f"{entry.agent} is there already"
+        elif entry.manifest["kind"] == "gone" and _is_checked_out(world, entry.record.branch):
+            left[entry.agent] = f"{entry.agent} was never removed: {entry.record.branch} is checked out elsewhere"
+    if len(left) == len(wanted):
+        return wanted, ()  # nothing would be done: it is said why
+    return [one for one in wanted if one.entry.agent not in left], tuple(left.values())
 
 
 def _want(world: World, entry: SalvageEntry) -> Wanted:
@@ -83,7 +98,19 @@ def _want(world: World, entry: SalvageEntry) -> Wanted:
     tree = world.layout.root / record.worktree if record.worktree else world.layout.root
     there = world.git.refs(places.HEADS + record.branch).get(places.HEADS + record.branch)
     head_branch, commit, note = _checkout(world, entry)
+    note = "; ".join(text for text in (note, _missing(world, entry)) if text)
     return Wanted(entry, refs, tree, there is None and bool(entry.branch_tip), head_branch, commit, note)
+
+
+def _missing(world: World, entry: SalvageEntry) -> str:
+    """Name files that git could not hold and that somebody has deleted since."""
+    kept = world.layout.salvage_folder(entry.session, entry.agent, entry.id)
+    if (kept / "late").is_dir():
+        return ""  # kept whole
+    folder = kept / "files"
+    gone = [path for path in entry.manifest.get("aside", ()) if not fsio.exists(folder / path)]
+    more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+    return f"{entry.agent}: {', '.join(gone[:5])}{more}: deleted from {folder}, so not brought back" if gone else ""
 
 
 def _checkout(world: World, entry: SalvageEntry) -> tuple[str, str, str]:
@@ -128,7 +155,7 @@ def _conflicts(world: World, one: Wanted) -> Iterator[SwarmError]:
         yield RestoreConflict(f"{entry.name} names a path outside the repository")
 
 
-def _lay_out(world: World, wanted: list[Wanted]) -> Plan:
+def _lay_out(world: World, wanted: list[Wanted], left: tuple[str, ...]) -> Plan:
     operation = new_operation_id()
     trees = [one for one in wanted if one.entry.manifest["kind"] != "branch"]
     todo = (*_branch_steps(operation, wanted), *_tree_steps(world, operation, trees))
@@ -136,9 +163,8 @@ def _lay_out(world: World, wanted: list[Wanted]) -> Plan:
     session = wanted[0].entry.session
     started = world.host.now_ns()
     op = transaction.Operation(operation, "restore", session, started, world.host.boot_id(), todo, refs)
-    return Plan(
-        op, RestoreReport(session, tuple(_told(one) for one in wanted), tuple(one.note for one in wanted if one.note))
-    )
+    notes = (*left, *(one.note for one in wanted if one.note))
+    return Plan(op, RestoreReport(session, tuple(_told(one) for one in wanted), notes))
 
 
 def _told(one: Wanted) -> CreatedAgent:

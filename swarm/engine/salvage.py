@@ -54,7 +54,8 @@ def save(world: World, target: Target, operation: str, tip: str, base: str) -> t
     )
     if target.state is not None and target.state.special:
         facts["unsaved"] = list(target.state.special)
-    admin = target.admin.path if target.admin is not None else world.layout.state / "nowhere"
+    readable = target.admin is not None and not target.spoiled
+    admin = target.admin.path if target.admin is not None and readable else world.layout.state / "nowhere"
     tree = target.tree if target.kind == "worktree" else world.layout.state / "nowhere"
     saved = world.trees.capture(tree, admin, wish)
     refs = {places.salvage_ref(session.name, agent.name, operation, part): oid for part, oid in saved.refs.items()}
@@ -131,7 +132,7 @@ def _entry(facts: dict[str, Any]) -> SalvageEntry:
 
 
 def find(world: World, target: str) -> tuple[SalvageEntry, ...]:
-    """Return what ``SESSION``, ``SESSION/AGENT`` or ``SESSION/AGENT@ID`` means.
+    """Return what ``SESSION``, ``SESSION/AGENT`` (or ``AGENT@SESSION``) or ``SESSION/AGENT@ID`` means.
 
     A session means each of its agents, as last saved, of the last generation of that name.
 
@@ -140,6 +141,8 @@ def find(world: World, target: str) -> tuple[SalvageEntry, ...]:
     """
     path, at, salvage_id = target.partition("@")
     session, slash, agent = path.partition("/")
+    if at and salvage_id and not slash:
+        session, slash, agent, at = salvage_id, "/", path, ""
     names.check_session(session)
     if slash:
         names.check_name("agent", agent)

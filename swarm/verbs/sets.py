@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
 from swarm.domain import names
-from swarm.domain.errors import AgentNotFound, WorktreeNotFound
+from swarm.domain.errors import AgentNotFound, SwarmError, WorktreeNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +55,17 @@ class Sets(Door):
         except AgentNotFound as problem:
             hint = None if problem.hint == AgentNotFound.default_hint else problem.hint
             raise WorktreeNotFound(problem.message, hint=hint) from None
+
+    def unfinished(self) -> tuple[str, ...]:
+        """Name the operations that run just now, or that a crash interrupted: ``recover`` brings those to an end."""
+        found = []
+        for operation in self._world.journal.unfinished():
+            try:
+                record = self._world.journal.read(operation)
+            except (SwarmError, OSError):
+                continue  # it has just ended
+            found.append(f"{record.get('verb', '?')} of {record.get('session') or '?'}")
+        return tuple(found)
 
     def create(
         self,
@@ -264,7 +275,7 @@ class Sets(Door):
         """Put the role's present text into an existing worktree.
 
         Args:
-            force: also when the agent edited the file.
+            force: also when the agent edited the file; that one is kept (``WorktreeInfo.kept``).
 
         Raises:
             WorkAtRisk: the agent edited it, and *force* was not given.

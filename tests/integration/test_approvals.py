@@ -200,12 +200,14 @@ def test_always_needs_no_second_question_but_only_for_the_same(asker: Asker) -> 
     assert asker.heard(process) == {"behavior": "allow"}
 
     assert asker.heard(asker.ask()) == {"behavior": "allow"}
+    in_other_words = {**RUN, "description": "the same, as the model says it this time"}
+    assert asker.heard(asker.ask("Bash", in_other_words)) == {"behavior": "allow"}
 
     asker.ask("Bash", {"command": "touch z"})
     (other,) = asker.asked()
     assert other.question.given == {"command": "touch z"}
     kinds = [a.answer.by for a in asker.lab.swarm.approvals(everything=True) if a.answer]
-    assert [kind.split(":")[0] for kind in kinds] == ["user", "rule"]
+    assert sorted(kind.split(":")[0] for kind in kinds) == ["rule", "rule", "user"]
 
 
 def test_what_was_allowed_always_does_not_hold_for_a_later_agent_of_the_same_name(asker: Asker) -> None:

@@ -112,6 +112,26 @@ def test_sixty_four_in_one_window(panes: PaneLab) -> None:
     assert min(pane.height for pane in tmux.panes()) >= 5
 
 
+def test_what_panes_of_any_number_show(panes: PaneLab, tmp_path: Path) -> None:
+    """tmux fills the time into what it prints: `%5` and the like are no ids to it."""
+    tmux = driver(panes)
+    says = (
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        "print('\\033]2;a title\\007words', flush=True); import time; time.sleep(600)",
+    )
+    opened = tmux.open("here", "op", "fx", plans(tmp_path, 12, says), 16)
+    wait_for(lambda: all("words" in tmux.shows([one])[one][1] for one in opened.values()), "all to have said it")
+
+    shown = tmux.shows(opened.values())
+
+    assert list(shown) == list(opened.values())
+    assert {title for title, _ in shown.values()} == {"a title"}
+    assert all(lines[0] == "words" for _, lines in shown.values())
+
+
 def test_a_second_set_opens_windows_beside_the_first(panes: PaneLab) -> None:
     tmux = driver(panes)
     first = tmux.open("repo", "op1", "one", plans(panes.root, 2), 16)

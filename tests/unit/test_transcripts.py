@@ -22,6 +22,18 @@ TREE = "/work/my project/.worktrees/dev-fx"
 SINCE = 1_795_000_000_000
 
 
+DELIVERED = """<task-notification>
+<summary>Stop hook feedback</summary>
+</task-notification>
+<system-reminder>
+Stop hook blocking error from command "SessionStart:startup": [swarm] 1 message for dev@s
+
+hello
+
+[swarm] end of messages
+</system-reminder>"""
+
+
 def at(seconds: int) -> str:
     return iso(SINCE + 1000 * seconds)
 
@@ -69,6 +81,7 @@ def test_claude_code(tmp_path: Path) -> None:
         {**line(9, "x", ""), "type": "system", "subtype": "compact_boundary", "content": "Conversation compacted"},
         line(10, "user", clear),
         line(11, "user", "<task-notification>\n<task-id>a</task-id></task-notification>"),
+        line(11, "user", DELIVERED),
     )
     write(folder / "print.jsonl", line(14, "user", "allow it?", entrypoint="sdk-cli", timestamp=iso(SINCE + 7500)))
     write(folder / "two.jsonl", line(1, "user", "paint it"), line(12, "user", [{"type": "text", "text": "again"}]))
@@ -90,6 +103,7 @@ def test_claude_code(tmp_path: Path) -> None:
         ("program", "note", "", "Conversation compacted"),
         ("user", "note", "", "/clear"),
         ("program", "note", "", "<task-notification>\n<task-id>a</task-id></task-notification>"),
+        ("user", "text", "", "[swarm] 1 message for dev@s\n\nhello\n\n[swarm] end of messages"),
         ("user", "text", "", "again"),
     ]
     assert sorted(one.subagent for one in entries if one.subagent) == ["abc", "print"]

@@ -16,6 +16,8 @@ _COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
 _ARGUMENTS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
 #: What it tells itself about commands of its own.
 _INNER = ("<local-command-", "<bash-stdout>", "<task-notification>")
+#: What swarm's hook has put before it, with what the program writes around that.
+_DELIVERED = re.compile(r"\[swarm\] .*?(?=\s*</system-reminder>|\Z)", re.DOTALL)
 
 
 class Reader:
@@ -34,7 +36,9 @@ class Reader:
         elif kind == "attachment":
             given = mapping(line.get("attachment"))
             if given.get("type") == "queued_command":
-                yield _entry(line, Who.USER, Kind.TEXT, words(given.get("prompt")))
+                said = words(given.get("prompt"))
+                delivered = _DELIVERED.search(said)
+                yield _entry(line, Who.USER, Kind.TEXT, delivered[0] if delivered else said)
         elif kind == "system" and line.get("subtype") in ("compact_boundary", "api_error", "local_command"):
             said = text(line.get("content")) or text(line.get("subtype")).replace("_", " ")
             yield _entry(line, Who.PROGRAM, Kind.NOTE, _COMMAND.sub(r"\1", said))
@@ -70,6 +74,9 @@ def _prompt(line: dict[str, Any], said: str, number: int) -> TranscriptEntry:
         more = _ARGUMENTS.search(said)
         said = " ".join(filter(None, (command[1], more[1] if more else "")))
         return _entry(line, Who.USER, Kind.NOTE, said, number=number)
+    delivered = _DELIVERED.search(said) if said.startswith(("<task-notification>", "[SYSTEM NOTIFICATION")) else None
+    if delivered is not None:
+        return _entry(line, Who.USER, Kind.TEXT, delivered[0], number=number)
     if line.get("isCompactSummary") or said.startswith(_INNER):
         return _entry(line, Who.PROGRAM, Kind.NOTE, said, number=number)
     return _entry(line, Who.USER, Kind.TEXT, said, number=number)

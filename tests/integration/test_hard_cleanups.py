@@ -1,0 +1,190 @@
+"""What a careful user ran into: hints that must not cost work, spoiled worktrees, what cannot all come back."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from swarm.domain.errors import BaseNotFound, SwarmError, SymlinkInTheWay, WorkAtRisk
+from swarm.testing.lab import file_digests
+from swarm.testing.terminal import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swarm import Swarm
+    from swarm.testing.lab import Lab
+
+
+@pytest.fixture
+def swarm(lab: Lab) -> Swarm:
+    return lab.open(worktrees__durable=False)
+
+
+def make(swarm: Swarm, lab: Lab, *agents: str) -> Path:
+    swarm.create("fx", list(agents))
+    return lab.tree(agents[0], "fx")
+
+
+def refused(swarm: Swarm, **how: bool) -> WorkAtRisk:
+    with pytest.raises(WorkAtRisk) as caught:
+        swarm.cleanup(["fx"], **how)
+    return caught.value
+
+
+def test_who_refused_to_discard_is_not_told_to_discard(lab: Lab, swarm: Swarm) -> None:
+    tree = make(swarm, lab, "developer")
+    lab.write({"notes.txt": "not committed\n"}, tree)
+
+    assert refused(swarm, discard=True).hint.startswith("--force instead of --discard")
+    assert refused(swarm).hint.startswith("commit it, or add --force")
+
+
+def test_a_process_that_is_no_agent_is_not_to_be_stopped_by_swarm(lab: Lab, swarm: Swarm) -> None:
+    tree = make(swarm, lab, "developer")
+    with subprocess.Popen(["sleep", "600"], cwd=tree) as sleeper:
+        try:
+            hint = refused(swarm).hint
+        finally:
+            sleeper.kill()
+
+    assert "swarm stop" not in hint
+    assert hint.startswith("let them end")
+    wait_for(lambda: swarm.cleanup(["fx"]).removed, "the cleanup")
+
+
+def test_a_lock_is_taken_away_by_the_command_that_is_named(lab: Lab, swarm: Swarm) -> None:
+    make(swarm, lab, "developer")
+    swarm.lock("developer", "fx", reason="mine")
+
+    assert "swarm worktree unlock developer@fx" in refused(swarm).hint
+
+
+def test_discarded_commits_are_named(lab: Lab, swarm: Swarm) -> None:
+    tree = make(swarm, lab, "developer", "reviewer")
+    lab.write({"work.txt": "work\n"}, tree)
+    tip = lab.commit("work", cwd=tree)
+
+    removed = swarm.cleanup(["fx"], discard=True).removed
+
+    assert {one.agent: one.notes for one in removed} == {
+        "developer": (
+            f"its commits are on no branch any more; until git forgets them: git branch swarm/developer-fx {tip}",
+        ),
+        "reviewer": (),
+    }
+
+
+def test_edited_instructions_are_kept_when_they_are_replaced(lab: Lab, swarm: Swarm) -> None:
+    tree = make(swarm, lab, "developer")
+    file = tree / "CLAUDE.local.md"
+    before = file.read_text()
+    assert swarm.update_role("developer", "fx", force=True).kept is None
+    file.write_text("notes of the agent\n")
+
+    info = swarm.update_role("developer", "fx", force=True)
+
+    assert file.read_text() == before
+    assert info.kept is not None
+    assert info.kept.read_text() == "notes of the agent\n"
+    assert info.kept.is_relative_to(lab.root / ".swarm" / "salvage")
+
+
+def test_what_git_holds_comes_back_although_moved_files_were_deleted(lab: Lab, swarm: Swarm) -> None:
+    lab.write({".gitignore": "*.log\n"})
+    lab.commit("logs")
+    tree = make(swarm, lab, "developer")
+    lab.write({"big.log": "x" * (3 << 20), "notes.txt": "not committed\n"}, tree)
+    swarm.cleanup(["fx"], force=True)
+    (kept,) = (lab.root / ".swarm" / "salvage").rglob("big.log")
+    kept.unlink()
+
+    report = swarm.restore("fx")
+
+    assert (tree / "notes.txt").read_text() == "not committed\n"
+    assert [warning for warning in report.warnings if "big.log" in warning and "not brought back" in warning]
+
+
+@pytest.mark.parametrize("content", [b"", b"DIRC", b"DIRC garbage that is no index at all"])
+def test_a_worktree_with_a_damaged_index_is_kept_whole(lab: Lab, swarm: Swarm, content: bytes) -> None:
+    tree = make(swarm, lab, "developer", "reviewer")
+    lab.write({"notes.txt": "not committed\n"}, tree)
+    index = lab.root / ".git" / "worktrees" / tree.name / "index"
+    index.write_bytes(content)
+    before = file_digests(tree)
+
+    (risk,) = refused(swarm).facts["agents"][0].risks
+    assert risk.items == (str(index),)
+    swarm.cleanup(["fx"], force=True)
+    assert not tree.exists()
+    swarm.restore("fx/developer")
+
+    assert file_digests(tree) == before
+    assert lab.git("status", "--porcelain", cwd=tree) == "?? notes.txt"
+    (damaged,) = (lab.root / ".swarm" / "salvage").rglob("late-admin/index")
+    assert damaged.read_bytes() == content
+
+
+def test_a_session_comes_back_but_for_who_is_there(lab: Lab, swarm: Swarm) -> None:
+    make(swarm, lab, "developer", "reviewer", "architect")
+    lab.git("worktree", "move", str(lab.tree("architect", "fx")), str(lab.root.parent / "elsewhere"))
+    swarm.cleanup(["fx"], force=True)
+    swarm.restore("developer@fx")
+
+    report = swarm.restore("fx")
+
+    assert [agent.name for agent in report.agents] == ["reviewer"]
+    assert len(report.warnings) == 2
+    assert "developer is there already" in report.warnings
+    with pytest.raises(SwarmError) as caught:
+        swarm.restore("fx")
+    assert "developer" in caught.value.message
+
+
+def test_a_worktree_that_git_would_not_look_at_is_not_called_clean(lab: Lab, swarm: Swarm) -> None:
+    tree = make(swarm, lab, "developer")
+    (tree / ".git").unlink()
+    lab.write({"notes.txt": "not committed\n"}, tree)
+
+    (info,) = swarm.worktrees("fx")
+
+    assert info.dirty is None
+
+
+@pytest.mark.parametrize("base", ["^main", "main..main", "-x", "no-such"])
+def test_what_is_no_commit_is_no_base(lab: Lab, swarm: Swarm, base: str) -> None:
+    with pytest.raises(BaseNotFound):
+        swarm.create("fx", ["developer"], base=base)
+
+
+def test_a_commit_is_named_by_its_message(lab: Lab, swarm: Swarm) -> None:
+    lab.write({"a.txt": "a\n"})
+    tip = lab.commit("a message with ^ and {}")
+
+    swarm.create("fx", ["developer"], base=":/a message with ")
+
+    assert lab.git("rev-parse", "swarm/developer-fx") == tip
+
+
+def test_a_linked_state_folder_is_not_initialised(lab: Lab) -> None:
+    from swarm.dirs import init_dir
+
+    elsewhere = lab.root.parent / "elsewhere"
+    elsewhere.mkdir()
+    (lab.root / ".swarm").symlink_to(elsewhere)
+
+    with pytest.raises(SymlinkInTheWay):
+        init_dir(lab.root / ".swarm")
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_unfinished_operations_are_named(lab: Lab, swarm: Swarm) -> None:
+    make(swarm, lab, "developer")
+    assert swarm.unfinished() == ()
+    (lab.root / ".swarm" / "journal" / "20260101T000000-0.json").write_text(
+        '{"schema": 1, "verb": "create", "session": "x"}'
+    )
+
+    assert swarm.unfinished() == ("create of x",)
