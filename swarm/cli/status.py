@@ -172,10 +172,17 @@ def _next(found: Sequence[SessionStatus]) -> tuple[str, ...]:
     stopped = [s.session.name for a, s in ended if not a.status.detail.startswith(OVER_BUDGET)]
     return (
         *(f"waits for you: swarm attach {one}" for one in named(State.WAITING)[:3]),
+        *(["answer from here: swarm approvals"] if _asks(found) else []),
         *(f"what happened: swarm why {one}" for one in named(State.FAILED)[:1]),
         *(f"over its budget, which must be raised before a resume: swarm usage {one}" for one in over[:1]),
         *(f"bring back: swarm resume {one}" for one in stopped[:1]),
     )
+
+
+def _asks(found: Sequence[SessionStatus]) -> bool:
+    """Whether somebody waits for a permission that can be given from anywhere."""
+    waiting = [a for s in found for a in s.agents if a.status.state is State.WAITING]
+    return any(a.agent.program == "claude" and "permission" in a.status.detail for a in waiting)
 
 
 def _show(output: Output, found: Sequence[SessionStatus], session: str | None, most: int | None = None) -> None:

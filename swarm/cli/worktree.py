@@ -145,11 +145,11 @@ def list_(
     """
     swarm = run.open()
     found = swarm.worktrees(session)
-    lost = [info.path for info in found if not info.session]
-    unfinished = [f"{what} is not finished" for what in swarm.unfinished()]
+    lost = any(not info.session for info in found)
+    unfinished = [f"{what} is not finished" for what in swarm.unfinished_acts()]
     hints = [f"{'; '.join(unfinished)}: it still runs, or bring it to an end with: swarm recover"] if unfinished else []
     if lost and not unfinished:
-        hints.append(f"in no session any more: {place(lost[0])}; when its work is safe: git worktree remove PATH")
+        hints.append("in no session any more, if swarm made them they are known again by: swarm recover")
     return Answer(
         {"worktrees": [info_data(info) for info in found]},
         lambda output: _show_list(output, found, session),

@@ -31,6 +31,8 @@ MARKER = ".swarm-dir.txt"
 OP_REFS = "refs/swarm/op/"
 SALVAGE_REFS = "refs/swarm/salvage/"
 HEADS = "refs/heads/"
+#: In git's folder for a worktree: a copy of the session's record.
+RECORD_COPY = "swarm-session.json"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
 from swarm.domain.errors import GitBroken, NoSpace, SalvageFailed
-from swarm.domain.layout import HEADS
+from swarm.domain.layout import HEADS, RECORD_COPY
 from swarm.domain.trees import Capture, Saved, TreeState
 from swarm.drivers import gitdir
 from swarm.drivers.history import commits as commits_between
@@ -44,7 +44,7 @@ _OPERATIONS = {
     "sequencer": "cherry-pick or revert sequence",
 }
 #: Files of an admin folder that belong to the place, not to the work.
-_NOT_WORK = frozenset({"gitdir", "commondir", "locked"})
+_NOT_WORK = frozenset({"gitdir", "commondir", "locked", RECORD_COPY})
 _CONFLICT_FOLDER = ".swarm-conflict"
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "swarm",

@@ -27,6 +27,7 @@ from swarm.domain import codec
 from swarm.domain import layout as places
 from swarm.domain.errors import GitFailed, WorktreeExists
 from swarm.domain.words import count
+from swarm.engine import adopt
 
 if TYPE_CHECKING:
     from swarm.domain.model import AdminDir, Agent, Session
@@ -512,7 +513,9 @@ class WriteRecord(Step):
         agents = tuple(
             agent if agent.admin else replace(agent, admin=self._admin(world, agent)) for agent in session.agents
         )
-        world.sessions.write(replace(session, agents=agents))
+        written = replace(session, agents=agents)
+        world.sessions.write(written)
+        adopt.leave_copies(world, written)
 
     def _admin(self, world: World, agent: Agent) -> str:
         admin = world.git.admin_of(world.layout.root / agent.worktree)

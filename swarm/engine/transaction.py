@@ -20,6 +20,7 @@ from swarm import fsio
 from swarm.domain import layout as places
 from swarm.domain.errors import Interrupted, RecordProblem, SwarmError
 from swarm.domain.model import RecoverReport
+from swarm.engine import adopt
 from swarm.engine import steps as step_kinds
 
 if TYPE_CHECKING:
@@ -228,7 +229,10 @@ def recover(world: World) -> RecoverReport:
             roll_back(world, record)
             back.append(name)
     _sweep_trash(world)
-    return RecoverReport(rolled_back=tuple(back), finished=tuple(forward))
+    notes = [
+        f"session {name} is known again: its record was gone, its worktrees were not" for name in adopt.adopt(world)
+    ]
+    return RecoverReport(rolled_back=tuple(back), finished=tuple(forward), notes=tuple(notes))
 
 
 def _other(record: dict[str, Any]) -> Callable[[World, dict[str, Any]], str]:
@@ -254,6 +258,7 @@ def _sweep_temporaries(world: World) -> None:
     fsio.sweep_temporaries(world.git.common / "info", "exclude")
     for admin in world.git.admin_dirs():
         fsio.sweep_temporaries(admin.path, "locked")
+        fsio.sweep_temporaries(admin.path, places.RECORD_COPY)
     for session in world.sessions.all():
         for agent in session.agents:
             for placed in agent.placed:

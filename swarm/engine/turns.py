@@ -91,12 +91,12 @@ class Turns:
         taken = self._post.take(wait=wait, limit=_MOST, lease=_LEASE, hold=False)
         self._own = taken.claim if taken is not None and not taken.again else None
         fresh = self._without_known(taken.claim) if taken is not None else []
-        return self._give(taken.claim.address, fresh) if taken is not None and fresh else ""
+        return self._give(fresh) if taken is not None and fresh else ""
 
-    def _give(self, address: str, messages: Sequence[Message]) -> str:
+    def _give(self, messages: Sequence[Message]) -> str:
         ids = [message.id for message in messages]
         files.write(self._run_dir, GIVEN, {"ids": ids, "at_ms": _now_ms(), "record": self._record})
-        return turns.batch(messages, address)
+        return turns.batch(messages, self._post.me().address)
 
     # --- what was given before ------------------------------------------------------------------
 

@@ -56,8 +56,8 @@ class Sets(Door):
             hint = None if problem.hint == AgentNotFound.default_hint else problem.hint
             raise WorktreeNotFound(problem.message, hint=hint) from None
 
-    def unfinished(self) -> tuple[str, ...]:
-        """Name the operations that run just now, or that a crash interrupted: ``recover`` brings those to an end."""
+    def unfinished_acts(self) -> tuple[str, ...]:
+        """Say what ``unfinished`` operations are: such as ``create of feature-x``."""
         found = []
         for operation in self._world.journal.unfinished():
             try:
@@ -180,10 +180,10 @@ class Sets(Door):
         return self._clean(request, dry_run=dry_run)
 
     def _clean(self, request: Any, *, dry_run: bool) -> CleanupReport:
-        from swarm.engine import cleanup
+        from swarm.engine import adopt, cleanup
 
         with fsio.os_errors("cannot clean up"):
-            if dry_run or not self._world.layout.state.is_dir():
+            if dry_run or not (self._world.layout.state.is_dir() or adopt.has_copies(self._world)):
                 return cleanup.preview(self._world, request)
             with self._changing(request.verb):
                 return cleanup.cleanup(self._world, request)
@@ -198,9 +198,9 @@ class Sets(Door):
     def recover(self) -> RecoverReport:
         """Bring operations that a crash interrupted to an end. Every change does this first by itself."""
         from swarm.domain.model import RecoverReport
-        from swarm.engine import transaction
+        from swarm.engine import adopt, transaction
 
-        if not self._world.layout.state.is_dir():
+        if not self._world.layout.state.is_dir() and not adopt.has_copies(self._world):
             return RecoverReport()
         with fsio.os_errors("cannot recover"), self._locked("recover"):
             return transaction.recover(self._world)

@@ -182,9 +182,10 @@ def test_a_linked_state_folder_is_not_initialised(lab: Lab) -> None:
 
 def test_unfinished_operations_are_named(lab: Lab, swarm: Swarm) -> None:
     make(swarm, lab, "developer")
-    assert swarm.unfinished() == ()
+    assert swarm.unfinished_acts() == ()
     (lab.root / ".swarm" / "journal" / "20260101T000000-0.json").write_text(
         '{"schema": 1, "verb": "create", "session": "x"}'
     )
 
-    assert swarm.unfinished() == ("create of x",)
+    assert swarm.unfinished_acts() == ("create of x",)
+    assert len(swarm.unfinished()) == 1

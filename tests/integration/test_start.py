@@ -274,7 +274,7 @@ def test_the_program_is_missing(panes: PaneLab) -> None:
     assert "claude" in str(problem)
     assert "codex, shell, demo" in problem.hint
     assert "--agent demo" in problem.hint
-    refused(panes, "AGENT_MISSING", lambda: panes.swarm.start("fx", "developer", program="nonsense"))
+    refused(panes, "USAGE", lambda: panes.swarm.start("fx", "developer", program="nonsense"))
     refused(panes, "AGENT_MISSING", lambda: panes.swarm.start("fx", "developer", command="not-there --x"))
 
 
@@ -344,7 +344,7 @@ def test_an_unknown_program_does_not_hide_the_other_problems(panes: PaneLab) -> 
     with pytest.raises(Refused) as raised:
         panes.start("nobody,developer", program="nothing")
 
-    assert {problem.code for problem in raised.value.problems} == {"ROLE_NOT_FOUND", "AGENT_MISSING"}
+    assert {problem.code for problem in raised.value.problems} == {"ROLE_NOT_FOUND", "USAGE"}
     assert not (panes.root / ".swarm").exists()
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from swarm import Swarm, fsio
 from swarm.domain.errors import BranchExists, GitBroken, NameCollision, SwarmError
+from swarm.domain.layout import RECORD_COPY
 from swarm.drivers import copying, gitdir, objects, ordinary, register
 from swarm.drivers.git import Git, discover
 from swarm.drivers.gitrun import GitRunner, Started
@@ -57,6 +58,7 @@ def picture(lab: Lab, agent: str) -> dict[str, Any]:
                         content = re.sub(rb"> \d+ [+-]\d{4}", b"> TIME", file.read())
                 kept = stat.S_IFMT(info.st_mode) if stat.S_ISLNK(info.st_mode) else info.st_mode
                 found[f"{name}/{os.path.relpath(path, top)}"] = (kept, content)
+    del found[f"admin/{RECORD_COPY}"]  # swarm's own, with times in it
     found["index"] = lab.git("ls-files", "--stage", "-v", "-t", cwd=tree)
     found["status"] = lab.git("status", "--porcelain=v2", "--branch", "--ignored", cwd=tree)
     found["index tree"] = lab.git("write-tree", cwd=tree)

@@ -34,7 +34,7 @@ def program(name: str, command: tuple[str, ...] = ()) -> AgentProgram:
     """Return the program of a name; ``command`` is any argv of the user's.
 
     Raises:
-        ProgramMissing: the name is not known.
+        UsageProblem: the name is not known.
     """
     if name == COMMAND:
         return plain.Command(command)
@@ -42,7 +42,7 @@ def program(name: str, command: tuple[str, ...] = ()) -> AgentProgram:
         return PROGRAMS[name]
     except KeyError:
         known = ", ".join(PROGRAMS)
-        raise ProgramMissing(f"unknown agent program {name!r}", hint=f"use one of {known}, or --agent-cmd") from None
+        raise UsageProblem(f"unknown agent program {name!r}", hint=f"use one of {known}, or --agent-cmd") from None
 
 
 def find(name: str, command: tuple[str, ...], environ: Mapping[str, str]) -> str:
