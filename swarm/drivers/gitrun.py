@@ -85,6 +85,8 @@ _NEARLY_FULL = 32 << 20
 _FEW_INODES = 16
 _LOCK_TAKEN = re.compile(
     r"Unable to create '(?P<file>[^\n]*\.lock)': File exists|could not lock config file [^\n]*: File exists"
+    # Its `gc` has just taken away the empty folder in which an object was to be made.
+    r"|unable to create temporary file: No such file or directory"
 )
 
 

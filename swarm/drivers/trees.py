@@ -99,6 +99,11 @@ class Trees:
                 head_tree=head_tree,
             )
 
+    def can_read(self, tree: Path, admin: Path) -> bool:
+        """Whether git can read its index of a worktree; only looks."""
+        env = _env(tree, admin, admin / "index")
+        return self._git.attempt("ls-files", "-z", env=env, cwd=_inside(env))[0] == 0
+
     def recall(self, admin: Path) -> TreeState:
         """Tell what git still knows of a worktree whose folder is gone."""
         env = {"GIT_DIR": str(admin)}

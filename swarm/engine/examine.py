@@ -89,6 +89,8 @@ def _examine(world: World, session: Session, agent: Agent, tree: Path, living: t
     try:
         state = world.trees.look(tree, admin.path)
     except (GitFailed, GitBroken) as error:
+        if world.trees.can_read(tree, admin.path):
+            raise  # something else was in the way, such as a full disk
         return _spoiled(session, agent, tree, admin, living, error)
     given = setup_notes.untouched(world, session.name, agent.name, tree) if agent.prepared else frozenset()
     sorted_out = _sort_files(world, agent, tree, state, given)

@@ -36,11 +36,19 @@ def test_an_agent_where_a_session_is_wanted(team: Cli, args: tuple[str, ...]) ->
     assert "developer is no session but an agent: developer@feature-x" in said.err
 
 
-@pytest.mark.parametrize("args", [("status",), ("merge",), ("conflicts",), ("cleanup",)])
+@pytest.mark.parametrize("args", [("status",), ("conflicts",), ("cleanup",)])
 def test_an_address_where_a_session_is_wanted(team: Cli, args: tuple[str, ...]) -> None:
     said = team(*args, "developer@feature-x")
 
     assert (said.code, "name the session alone: feature-x" in said.err) == (2, True), said.err
+
+
+@pytest.mark.parametrize("name", ["developer@feature-x", "feature-x/developer"])
+def test_an_agent_is_named_in_either_way(team: Cli, name: str) -> None:
+    for args in (("merge", name, "--dry-run"), ("stop", name), ("why", name), ("worktree", "show", name)):
+        team.ok(*args)
+    team.ok("worktree", "remove", name)
+    team.ok("restore", name, "--dry-run")
 
 
 @pytest.mark.parametrize("args", [("why",), ("diff",), ("peek",), ("worktree", "show")])

@@ -1,6 +1,6 @@
 """Stop every changing command at every change of the file system that it, or a git of its, makes.
 
-The normal run kills everything at *every* point of ``create`` and ``cleanup --force``, and tries the rest
+The normal run kills everything at *every* point of ``create``, and tries the rest
 at every n-th; ``SWARM_CRASH=full`` (``scripts/crash``) tries all of it.  ``SWARM_CRASH_AT=37`` with ``-k``
 repeats one point.
 """
@@ -45,9 +45,9 @@ STRIDES = {
     "create-setup": (24, 200),
     "cleanup-setup": (80, 400),
     "cleanup": (12, 90),
-    "cleanup-packed": (10, 70),
+    "cleanup-packed": (14, 70),
     "cleanup-messages": (30, 240),
-    "cleanup-force": (3, 60),
+    "cleanup-force": (5, 60),
     "cleanup-all": (20, 120),
     "remove": (8, 40),
     "merge": (4, 20),
