@@ -102,6 +102,8 @@ _PASSING: tuple[tuple[str, str, str], ...] = (
 _HOUSE = re.compile(
     r"my project/\.swarm(/\.gitignore|/\.swarm-dir\.txt|/lock|/journal|/journal/history\.jsonl|/sessions"
     r"|/setup-failed\.log)?"
+    # A copy of the record, for the day on which that is lost: written after the commit, where it can be.
+    r"|my project/\.git/worktrees/[^/]+/swarm-session\.json"
 )
 
 
