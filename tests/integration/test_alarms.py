@@ -33,7 +33,7 @@ say() { printf '{"pid": %d, %s}' $$ "$1" > "$HOME/.claude/sessions/$$.json"; }
 say '"status": "idle"'
 read go < "$HOME/go"
 say '"status": "waiting", "waitingFor": "permission prompt"'
-read go < "$HOME/go"
+exec sleep 600  # the pipe may still be open at the other end, and would end then
 """
 
 
