@@ -23,6 +23,8 @@ step() { # step <name> <command>...
 }
 tests() { # tests <folder below tests/>...: all of them, also after a failure
   local folder code=0
+  step setup scripts/setup
+  export SWARM_IS_SET_UP=1
   for folder in "$@"; do
     if [[ $(find "tests/$folder" -name 'test_*.py' 2>/dev/null) ]]; then
       step "$folder" env "SWARM_TEST_WORKERS=$(workers "$folder")" scripts/test "tests/$folder" || code=1
