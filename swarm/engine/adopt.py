@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 def leave_copies(world: World, session: Session) -> None:
     """Put a copy of a record that was just written beside each worktree; one that cannot be written is left out."""
     data = codec.session_to_bytes(session)
-    names = {agent.admin for agent in session.agents}
-    for admin in world.git.admin_dirs():
-        if admin.name in names:
+    for agent in session.agents:
+        folder = world.git.common / "worktrees" / agent.admin
+        if folder.is_dir():
             with suppress(OSError, SwarmError):
-                fsio.write_atomic(admin.path / RECORD_COPY, data, durable=False)
+                fsio.write_atomic(folder / RECORD_COPY, data, durable=False)
 
 
 def adopt(world: World) -> tuple[str, ...]:

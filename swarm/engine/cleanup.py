@@ -231,9 +231,8 @@ def _save(
     record = _record(world, request, operation, targets, tips, leftover)
     summary: list[Removed] = []
     bases = world.git.objects([f"{target.agent.base}^{{commit}}" for target in targets])
-    landing = {
-        name: landing_place(world, session) for name, session in {t.session.name: t.session for t in targets}.items()
-    }
+    sessions = {target.session.name: target.session for target in targets}
+    landing = {name: landing_place(world, session) for name, session in sessions.items()}
     try:
         world.journal.write(operation, record)
         for target, item in zip(targets, record["targets"], strict=True):

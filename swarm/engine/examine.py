@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 #: How many worktrees are looked at together.
-_AT_ONCE = 8
+AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[
         (session, agent), tree = one
         return _examine(world, session, agent, tree, living.get(tree, ()))
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for gits of its own
+    with ThreadPoolExecutor(AT_ONCE) as pool:  # each waits for gits of its own
         return tuple(pool.map(look, zip(agents, trees, strict=True)))
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from swarm.engine.world import World
 
 
-#: How many worktrees are looked at together.
-_AT_ONCE = 8
 #: How many names a hint holds.
 _MOST_NAMED = 10
 
@@ -38,7 +36,7 @@ def worktrees(
         if not sessions:
             raise no_session(world, session)
     pairs = [(one, agent) for one in sessions for agent in one.agents]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:  # each look waits for a git of its own
+    with ThreadPoolExecutor(examine.AT_ONCE) as pool:  # each look waits for a git of its own
         found = list(pool.map(lambda pair: _recorded(world, pair[0], pair[1], listed, look=look), pairs))
     if session is None:
         recorded = {info.path for info in found}

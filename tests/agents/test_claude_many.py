@@ -139,6 +139,7 @@ def test_the_reviewer_allows_denies_and_leaves_to_a_person(claude: ClaudeLab) ->
     by = [one.answer.by for one in swarm.approvals(everything=True) if one.answer]
     assert sorted(by)[:2] == ["reviewer", "reviewer"]
     assert len(by) == 3
+    assert {"haiku" in one.model for one in claude.api.requests("GAVEL")} == {True}
 
 
 def test_a_tracked_file_of_instructions_stays_as_it_is_and_both_are_heard(claude: ClaudeLab) -> None:

@@ -71,6 +71,15 @@ def test_a_message_without_a_word_is_not_sent(at: Shell, words: tuple[str, ...])
     assert at.said("send", "researcher", "", "--subject", "red tests").startswith("sent ")
 
 
+def test_the_hint_about_another_inbox_can_be_pasted(at: Shell) -> None:
+    at.said("send", "researcher", "please look")
+    hint = at.cli("inbox", "take", "researcher").stderr.decode()
+    found = re.search(r"when done: swarm (inbox ack --of \S+)", hint)
+
+    assert found is not None, hint
+    assert "done: 1 message" in at.said(*found[1].split())
+
+
 def test_send_look_take_ack(at: Shell) -> None:
     assert at.said("send", "user", "please look").startswith("sent ")
     listed = at.said("inbox")

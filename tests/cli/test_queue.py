@@ -110,6 +110,8 @@ def test_an_empty_queue_says_try_again(cli: Cli) -> None:
 
     assert said.code == 75
     assert "no task of queue work can be taken now" in said.err
+    assert "swarm queue list work" in said.err
+    cli.ok("queue", "list", "work")
     assert cli("queue", "take", "work", "--wait", "200ms", "--json").json()["errors"][0]["code"] == "NOTHING_TO_TAKE"
 
 

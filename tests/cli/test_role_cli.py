@@ -157,6 +157,8 @@ def test_check_of_files_and_folders_anywhere(cli: Cli) -> None:
     assert "qa.yaml:3:8" in cli("role", "check", "other/qa.yaml").out
     assert "is no role" in cli("role", "check", "other/x.txt").out
     assert cli("role", "check", "other/gone.yaml").code == 2
+    whole = cli("role", "check", "other/")
+    assert (whole.code, "qa.yaml:3:8" in whole.out, "other/dev" in whole.out) == (2, True, True)
     assert cli("role", "check", "nobody").code == 2
 
 

@@ -33,6 +33,7 @@ WORKER = Member("worker", "sub", "developer", parent="lead@top", parent_generati
         ("role:reviewer", DEV, [REV, REV2]),
         ("role:Reviewer", REV, [REV2]),
         ("role:developer@bugs", DEV, [OTHER]),
+        ("role:architect", None, [ALONE]),  # of the only session that has one
         ("parent", DEV, [None]),
         ("user", None, [None]),
         ("reviewer,reviewer@fx,role:reviewer", DEV, [REV, REV2]),

@@ -37,8 +37,7 @@ class Reader:
             given = mapping(line.get("attachment"))
             if given.get("type") == "queued_command":
                 said = words(given.get("prompt"))
-                delivered = _DELIVERED.search(said)
-                yield _entry(line, Who.USER, Kind.TEXT, delivered[0] if delivered else said)
+                yield _entry(line, Who.USER, Kind.TEXT, _delivered(said) or said)
         elif kind == "system" and line.get("subtype") in ("compact_boundary", "api_error", "local_command"):
             said = text(line.get("content")) or text(line.get("subtype")).replace("_", " ")
             yield _entry(line, Who.PROGRAM, Kind.NOTE, _COMMAND.sub(r"\1", said))
@@ -74,12 +73,17 @@ def _prompt(line: dict[str, Any], said: str, number: int) -> TranscriptEntry:
         more = _ARGUMENTS.search(said)
         said = " ".join(filter(None, (command[1], more[1] if more else "")))
         return _entry(line, Who.USER, Kind.NOTE, said, number=number)
-    delivered = _DELIVERED.search(said) if said.startswith(("<task-notification>", "[SYSTEM NOTIFICATION")) else None
-    if delivered is not None:
-        return _entry(line, Who.USER, Kind.TEXT, delivered[0], number=number)
+    if delivered := _delivered(said):
+        return _entry(line, Who.USER, Kind.TEXT, delivered, number=number)
     if line.get("isCompactSummary") or said.startswith(_INNER):
         return _entry(line, Who.PROGRAM, Kind.NOTE, said, number=number)
     return _entry(line, Who.USER, Kind.TEXT, said, number=number)
+
+
+def _delivered(said: str) -> str:
+    """Return the messages that swarm's hook has put before it; empty when there are none."""
+    found = _DELIVERED.search(said) if said.startswith(("<task-notification>", "[SYSTEM NOTIFICATION")) else None
+    return found[0] if found else ""
 
 
 def _entry(line: dict[str, Any], who: Who, kind: Kind, said: str, *, number: int = 0, **more: Any) -> TranscriptEntry:
