@@ -26,8 +26,8 @@ def recover(run: Run) -> Answer:
             for item in items:
                 output.out(f"{done}: {plain(item)}", "good")
         for note in report.notes:
-            output.err(plain(note))
-        if not report.rolled_back and not report.finished:
+            output.out(plain(note), "good")
+        if not report.rolled_back and not report.finished and not report.notes:
             output.out("nothing to recover")
 
     data = {"rolled_back": report.rolled_back, "finished": report.finished, "notes": report.notes}

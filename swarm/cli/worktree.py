@@ -149,7 +149,7 @@ def list_(
     unfinished = [f"{what} is not finished" for what in swarm.unfinished_acts()]
     hints = [f"{'; '.join(unfinished)}: it still runs, or bring it to an end with: swarm recover"] if unfinished else []
     if lost and not unfinished:
-        hints.append("in no session any more, if swarm made them they are known again by: swarm recover")
+        hints.append("some are of no session that is known; if swarm made them: swarm recover")
     return Answer(
         {"worktrees": [info_data(info) for info in found]},
         lambda output: _show_list(output, found, session),

@@ -356,6 +356,17 @@ def test_salvage_can_be_shown_and_dropped(team: Cli) -> None:
     assert "nothing to drop" in team.ok("salvage", "drop", "--all", "--yes").out
 
 
+def test_a_lost_record_is_told_of_and_made_anew(team: Cli) -> None:
+    (team.lab.root / ".swarm" / "sessions" / "feature-x" / "session.json").unlink()
+    assert "swarm recover" in team.ok("worktree", "list").err
+
+    said = team.ok("recover").out
+
+    assert said == "session feature-x is known again: its record was gone, its worktrees were not\n"
+    assert "researcher" in team.ok("worktree", "show", "researcher").out
+    assert team.ok("recover").out == "nothing to recover\n"
+
+
 def test_recover_with_nothing_to_do(team: Cli) -> None:
     assert team.ok("recover").out == "nothing to recover\n"
     assert team.ok("recover", "--json").data() == {"rolled_back": [], "finished": [], "notes": []}
