@@ -31,11 +31,13 @@ class Checked(NamedTuple):
 
 
 def check_all(which: Sequence[str], places: RolePlaces, directory: Path) -> tuple[Checked, ...]:
-    """Check the named roles and files, or every role there is."""
-    from swarm.store.roles import role_names
+    """Check the named roles and files, or every role there is, and what is none only by its name."""
+    from swarm.store.roles import misnamed, role_names
 
     found = [one for word in which for one in _within(word, directory)]
-    return tuple(_check(one, places, directory) for one in found or role_names(places))
+    if not found:
+        found = [*role_names(places), *(str(path) for path in misnamed(places))]
+    return tuple(_check(one, places, directory) for one in found)
 
 
 def _within(what: str, directory: Path) -> list[str]:

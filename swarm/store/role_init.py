@@ -11,7 +11,7 @@ from swarm.domain.errors import RoleExists, StateDirProblem, SymlinkInTheWay, Us
 from swarm.domain.names import ROLES_DIR, check_name
 from swarm.store import strictyaml, textfile
 from swarm.store.role_template import TEMPLATE
-from swarm.store.roles import EXTRAS, INSTRUCTIONS, SUFFIX, check_file
+from swarm.store.roles import EXTRAS, INSTRUCTIONS, SUFFIX, SUFFIXES, check_file, name_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +74,7 @@ def _folder(places: RolePlaces, *, private: bool) -> Path:
 
 def _refuse_same(folder: Path, name: str) -> None:
     for entry in os.listdir(folder) if folder.is_dir() else ():
-        if entry.removesuffix(SUFFIX).casefold() == name.casefold():
+        if name_of(entry).casefold() == name.casefold():
             raise RoleExists(f"cannot write the role {name}: {folder / entry} is there already")
 
 
@@ -91,7 +91,7 @@ def _template(name: str) -> bytes:
 
 def _copied(name: str, source: Role) -> dict[str, bytes]:
     """Return the files of a role under another name, in the form they have."""
-    if source.source.suffix == SUFFIX and source.source.name != EXTRAS:
+    if source.source.suffix in SUFFIXES and source.source.name != EXTRAS:
         return {f"{name}{SUFFIX}": _renamed(source.source, name)} | _text_file(source)
     folder = source.source.parent
     return {
@@ -103,7 +103,7 @@ def _copied(name: str, source: Role) -> dict[str, bytes]:
 
 def _text_file(source: Role) -> dict[str, bytes]:
     """Return the file that a YAML file names for its instructions."""
-    if source.source.suffix != SUFFIX:
+    if source.source.suffix not in SUFFIXES:
         return {}
     found = strictyaml.load(source.source).get("instructions_file")
     if not isinstance(found, strictyaml.Scalar):

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 INSTRUCTIONS = "CLAUDE.md"
 EXTRAS = "role.yaml"
 SUFFIX = ".yaml"
+#: What a role's file may end in; swarm itself writes the first.
+SUFFIXES = (SUFFIX, ".yml")
 
 
 def builtin_roles_dir() -> Path:
@@ -166,7 +168,7 @@ def check_file(path: Path) -> Role:
     in_folder = file.name in (INSTRUCTIONS, EXTRAS)
     if in_folder and file.name == EXTRAS and fsio.exists(file.with_name(INSTRUCTIONS)):
         file = file.with_name(INSTRUCTIONS)
-    if not in_folder and file.suffix != SUFFIX:
+    if not in_folder and file.suffix not in SUFFIXES:
         raise ConfigProblem(f"{path}: is no role", hint=f"a role is a {SUFFIX} file, or a folder with {INSTRUCTIONS}")
     name = file.parent.name if in_folder else file.stem
     check_name("role", name)
@@ -176,6 +178,16 @@ def check_file(path: Path) -> Role:
 def role_names(places: RolePlaces) -> tuple[str, ...]:
     """Return the names of all roles without reading them."""
     return tuple(sorted((same[0].name for same in _by_name(places).values()), key=str.casefold))
+
+
+def misnamed(places: RolePlaces) -> tuple[Path, ...]:
+    """Return the files that are meant as roles, but cannot be any by their names."""
+    return tuple(
+        place.folder / entry
+        for place in _places(places)
+        for entry in _entries(place)
+        if name_of(entry) != entry and entry[0] != "." and not _is_name(name_of(entry))
+    )
 
 
 # --- looking ----------------------------------------------------------------------------------
@@ -197,21 +209,30 @@ def _places(places: RolePlaces) -> Iterator[_Place]:
 
 def _scan(place: _Place) -> Iterator[_Found]:
     """Yield what has the name and the place of a role; folders without instructions are none."""
-    try:
-        entries = sorted(os.listdir(place.folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        raise fsio.translate(error, "cannot look for roles") from error
-    for entry in entries:
+    for entry in _entries(place):
         path = place.folder / entry
-        is_yaml = entry.endswith(SUFFIX)
-        name = entry.removesuffix(SUFFIX) if is_yaml else entry
+        name = name_of(entry)
         file = (
-            path if is_yaml else next((path / one for one in (INSTRUCTIONS, EXTRAS) if fsio.exists(path / one)), None)
+            path
+            if name != entry
+            else next((path / one for one in (INSTRUCTIONS, EXTRAS) if fsio.exists(path / one)), None)
         )
         if file is not None and _is_name(name):
             yield _Found(name, file, place)
+
+
+def _entries(place: _Place) -> list[str]:
+    try:
+        return sorted(os.listdir(place.folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise fsio.translate(error, "cannot look for roles") from error
+
+
+def name_of(entry: str) -> str:
+    """Return which role a file of this name would be; of a folder, its own name."""
+    return next((entry.removesuffix(suffix) for suffix in SUFFIXES if entry.endswith(suffix)), entry)
 
 
 def _is_name(name: str) -> bool:

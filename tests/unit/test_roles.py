@@ -21,9 +21,11 @@ from swarm.domain.role_fields import plain
 from swarm.store.roles import (
     RolePlaces,
     builtin_roles_dir,
+    check_file,
     find_role,
     ignore_template,
     list_roles,
+    misnamed,
     overridden,
     role_names,
     scan_roles,
@@ -295,7 +297,22 @@ def test_the_users_folder_may_as_a_whole_be_a_link(lab: Lab, tmp_path: Path) -> 
     assert find_role("qa", lab.places).instructions == "Test."
 
 
-@pytest.mark.parametrize("twin", ["dev.yaml", "DEV.yaml", "Dev/CLAUDE.md"])
+def test_the_short_suffix_does_as_well(lab: Lab) -> None:
+    path = lab.write("dev.yml", "name: dev\ninstructions: x\n")
+
+    assert find_role("dev", lab.places).source == path
+    assert check_file(path).instructions == "x"
+
+
+def test_files_that_cannot_be_roles_by_their_names_are_known(lab: Lab) -> None:
+    lab.write("dev.yaml", "name: dev\ninstructions: x\n")
+    lab.write(".hidden.yaml")
+    named = [lab.write("all.yml"), lab.write("My Role.yaml", kind="project")]
+
+    assert misnamed(lab.places) == tuple(named)
+
+
+@pytest.mark.parametrize("twin", ["dev.yaml", "dev.yml", "DEV.yaml", "Dev/CLAUDE.md"])
 def test_two_of_one_name_in_one_place(lab: Lab, twin: str) -> None:
     lab.write("dev/CLAUDE.md", kind="project")
     lab.write(twin, "name: dev\ninstructions: x", "project")
