@@ -1,4 +1,4 @@
-"""``swarm approvals``, ``approve``, ``deny``: what agents ask to be allowed, answered from any terminal."""
+"""``swarm approvals``, ``approve``, ``deny``, ``revoke``: what agents ask to be allowed, answered from any terminal."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, plain
 from swarm.cli.verb import Run, verb
 from swarm.cli.watch import again
+from swarm.domain.errors import UsageProblem
 
 if TYPE_CHECKING:
     from swarm.domain.approvals import Answer as Verdict
@@ -27,7 +28,7 @@ def add_to(root: typer.Typer) -> None:
         root,
         "approvals",
         attempt="cannot show the approvals",
-        examples="swarm approvals\nswarm approvals --watch\nswarm approvals --all --json",
+        examples="swarm approvals\nswarm approvals --watch\nswarm approvals --standing\nswarm approvals --all --json",
     )(approvals)
     verb(
         root,
@@ -42,6 +43,12 @@ def add_to(root: typer.Typer) -> None:
         attempt="cannot deny {question}",
         examples="swarm deny kdjrtb --reason 'use the staging database'",
     )(deny)
+    verb(
+        root,
+        "revoke",
+        attempt="cannot revoke {question}",
+        examples="swarm revoke kdjrtb\nswarm revoke kdjrtb --reason 'meant for once'",
+    )(revoke)
 
 
 def approvals(
@@ -52,10 +59,15 @@ def approvals(
     all: Annotated[
         bool, typer.Option("--all", help="Also those that were answered, and by whom.", show_default=False)
     ] = False,
+    standing: Annotated[
+        bool, typer.Option("--standing", help="Those answered for always, and not revoked.", show_default=False)
+    ] = False,
 ) -> Answer:
     """Show what agents ask to be allowed and wait for, oldest first."""
     swarm = run.open()
-    found = swarm.approvals(everything=all)
+    if standing and (watch or all):
+        raise UsageProblem("--standing goes with neither --watch nor --all")
+    found = swarm.approvals(everything=all, standing=standing)
     if watch:
         return _watch(
             run, lambda: swarm.approvals(everything=True), known=() if all else swarm.approvals(everything=True)
@@ -63,11 +75,13 @@ def approvals(
 
     def show(output: Output) -> None:
         if not found:
-            output.err("no agent waits for a permission")
+            output.err("nothing was answered for always" if standing else "no agent waits for a permission")
             return
         _table(output, found)
 
     hint = () if all or not found else (_how_to_answer(found[0]),)
+    if standing and found:
+        hint = (f"take back with: swarm revoke {found[0].question.id}",)
     return Answer({"approvals": [approval_data(one) for one in found]}, show, next=hint)
 
 
@@ -117,16 +131,19 @@ def _table(output: Output, found: Sequence[Approval]) -> None:
                 f"{question.agent}@{question.session}",
                 age(question.asked_ms),
                 Cell(str(one.standing), _STYLES.get(one.standing, "")),
-                _by(answer) if answer else "-",
+                _by(one, answer) if answer else "-",
                 question.summary,
             )
         )
     output.table(columns, rows)
 
 
-def _by(answer: Verdict) -> str:
+def _by(one: Approval, answer: Verdict) -> str:
     said = "; ".join(answer.answers) or answer.reason
-    return f"{answer.by}: {said}" if said else answer.by
+    lasting = f", for always{f' {answer.rule}' if answer.rule else ''}" if answer.always else ""
+    if one.revoked is not None:
+        lasting += f", revoked by {one.revoked.by}"
+    return f"{answer.by}{lasting}: {said}" if said else f"{answer.by}{lasting}"
 
 
 def approval_data(one: Approval) -> dict[str, Any]:
@@ -148,6 +165,8 @@ def approval_data(one: Approval) -> dict[str, Any]:
         "answers": list(answer.answers) if answer else [],
         "always": answer.always if answer else False,
         "rule": answer.rule if answer else "",
+        "revoked_at": iso(one.revoked.at_ms) if one.revoked else None,
+        "revoked_by": one.revoked.by if one.revoked else "",
     }
 
 
@@ -197,11 +216,21 @@ def deny(run: Run, question: Question, reason: Reason = "", always: Always = Fal
     return _said("denied", run.open().deny(question, reason=reason, always=always, rule=rule))
 
 
+def revoke(run: Run, question: Question, reason: Reason = "") -> Answer:
+    """Take back that an answer holds for always; what it covered is asked again."""
+    return _said("revoked", run.open().revoke(question, reason=reason))
+
+
 def _said(word: str, one: Approval) -> Answer:
     question = one.question
 
     def show(output: Output) -> None:
+        what = one.answer.rule if one.answer and one.answer.rule else question.summary
         style = "good" if word == "allowed" else "bad"
         output.out(f"{word} {question.agent}@{question.session}: {plain(question.summary)}", style)
+        if one.answer is not None and one.answer.always:
+            lasts = "is asked again from now on" if one.revoked else "is not asked again"
+            output.out(f"{plain(what)} {lasts}")
 
-    return Answer({"approvals": [approval_data(one)]}, show)
+    hint = (f"take that back with: swarm revoke {question.id}",) if one.holds else ()
+    return Answer({"approvals": [approval_data(one)]}, show, next=hint)

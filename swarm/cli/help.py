@@ -16,7 +16,7 @@ _ORDER = (
     *("start", "attach", "list", "status", "why", "peek", "transcript", "usage"),
     *("stop", "resume", "restart"),
     *("send", "broadcast", "reply", "inbox", "message", "thread", "wait", "wait-event", "queue", "type"),
-    *("approvals", "approve", "deny"),
+    *("approvals", "approve", "deny", "revoke"),
     *("diff", "conflicts", "merge"),
     *("worktree", "cleanup", "restore", "salvage", "session", "recover"),
     *("role", "workflow", "config", "validate", "doctor", "log", "init", "version"),

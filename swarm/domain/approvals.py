@@ -1,7 +1,7 @@
 """A question of an agent's program that a person answers: may it use this tool, now?
 
-The question and its answer are two files that are each written once.  Nothing answers by silence: a
-question whose asker is gone is over, and the tool was not used because of swarm.
+The question, its answer, and that this holds no longer are files that are each written once.  Nothing
+answers by silence: a question whose asker is gone is over, and the tool was not used because of swarm.
 """
 
 from __future__ import annotations
@@ -109,6 +109,8 @@ class Approval:
     question: Question
     answer: Answer | None
     waits: bool
+    #: Who took it back that the answer holds for always, and why.
+    revoked: Answer | None = None
 
     @property
     def standing(self) -> Standing:
@@ -118,12 +120,15 @@ class Approval:
             return kinds.get(self.answer.verdict, Standing.WITHDRAWN)
         return Standing.OPEN if self.waits else Standing.GONE
 
+    @property
+    def holds(self) -> bool:
+        """Whether the answer stands for questions to come, too."""
+        return self.answer is not None and self.answer.always and self.revoked is None
+
 
 def standing_answer(past: Iterable[Approval], question: Question, place: Place | None = None) -> Answer | None:
     """Return what was once answered for always to such a question of this agent; a denial wins."""
-    mine = (
-        one for one in past if _asker(one.question) == _asker(question) and one.answer is not None and one.answer.always
-    )
+    mine = (one for one in past if one.holds and _asker(one.question) == _asker(question))
     fitting = [one for one in mine if _fits(one, question, place)]
     answers = [one.answer for one in fitting if one.answer is not None]
     found = next((a for a in answers if a.verdict is Verdict.DENY), answers[0] if answers else None)

@@ -28,7 +28,13 @@ _LOOK_EVERY = 0.1
 def look(store: Approvals) -> tuple[Approval, ...]:
     """Return every question as it stands, oldest first."""
     boot = proc.boot_id()
-    return tuple(_standing(question, answer, boot) for question, answer in store.all())
+    return tuple(
+        replace(
+            _standing(question, answer, boot),
+            revoked=store.revoked(question.id) if answer is not None and answer.always else None,
+        )
+        for question, answer in store.all()
+    )
 
 
 def _standing(question: Question, answer: Answer | None, boot: str) -> Approval:
@@ -52,6 +58,22 @@ def answer(store: Approvals, question_id: str, given: Answer) -> Approval:
     stamped = replace(given, at_ms=_now_ms())
     store.answer(question.id, stamped)
     return Approval(question, stamped, waits=False)
+
+
+def revoke(store: Approvals, question_id: str, given: Answer) -> Approval:
+    """Take back that an answer holds for always; what was done by it stays done.
+
+    Raises:
+        ApprovalNotFound, Ambiguous, AlreadyAnswered: it was taken back before.
+        UsageProblem: it held only once.
+    """
+    question, before = store.get(question_id)
+    if before is None or not before.always:
+        how = "nobody has answered it" if before is None else f"{_how(before)}, for that one time"
+        raise UsageProblem(f"cannot revoke {question.id}: {how}", hint="swarm approvals --standing")
+    stamped = replace(given, at_ms=_now_ms())
+    store.revoke(question.id, stamped)
+    return Approval(question, before, waits=False, revoked=stamped)
 
 
 def _check_words(question: Question, given: Answer) -> None:

@@ -1,7 +1,8 @@
 """Questions and their answers, a file each, in ``.swarm/approvals/``.
 
 ``<id>.question.json`` is written by the one who waits; ``<id>.answer.json`` is put in place by a link,
-which succeeds once: the first answer counts.
+which succeeds once: the first answer counts.  ``<id>.revoked.json`` says who took it back that the answer
+holds for always.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from swarm.domain.approvals import Answer, Question
 
-_QUESTION, _ANSWER = ".question.json", ".answer.json"
+_QUESTION, _ANSWER, _REVOKED = ".question.json", ".answer.json", ".revoked.json"
 _LIMIT = 1 << 20
 _LETTERS = "bcdfghjkmnpqrstvwxz"  # an id is typed by hand, and must not read as a word
 _LENGTH = 6
@@ -53,13 +54,23 @@ class Approvals:
         Raises:
             AlreadyAnswered: somebody was first; theirs counts.
         """
-        target = self._folder / (question_id + _ANSWER)
+        self._write_once(question_id, _ANSWER, answer, f"cannot answer {question_id}: it is answered already")
+
+    def revoke(self, question_id: str, by: Answer) -> None:
+        """Write down that an answer holds no longer for what is asked from now on.
+
+        Raises:
+            AlreadyAnswered: it was taken back before.
+        """
+        self._write_once(question_id, _REVOKED, by, f"cannot revoke {question_id}: it is revoked already")
+
+    def _write_once(self, question_id: str, suffix: str, answer: Answer, taken: str) -> None:
         temporary = self._folder / f".{question_id}.{secrets.token_hex(4)}.tmp"
         fsio.write_atomic(temporary, _bytes(domain.answer_to_record(answer)))
         try:
-            os.link(temporary, target)
+            os.link(temporary, self._folder / (question_id + suffix))
         except FileExistsError:
-            raise AlreadyAnswered(f"cannot answer {question_id}: it is answered already") from None
+            raise AlreadyAnswered(taken) from None
         finally:
             fsio.unlink_if_there(temporary)
         fsio.sync_folder(self._folder)
@@ -84,7 +95,14 @@ class Approvals:
 
     def answer_of(self, question_id: str) -> Answer | None:
         """Return the answer to a question, if there is one."""
-        path = self._folder / (question_id + _ANSWER)
+        return self._answer_in(question_id + _ANSWER)
+
+    def revoked(self, question_id: str) -> Answer | None:
+        """Return who took it back that an answer holds for always, if somebody did."""
+        return self._answer_in(question_id + _REVOKED)
+
+    def _answer_in(self, name: str) -> Answer | None:
+        path = self._folder / name
         record = _read(path)
         return None if record is None else _parsed(path, domain.answer_from_record, record)
 

@@ -22,16 +22,19 @@ if TYPE_CHECKING:
 class Approvals(Sets):
     """Verbs about permission questions."""
 
-    def approvals(self, *, everything: bool = False) -> tuple[Approval, ...]:
+    def approvals(self, *, everything: bool = False, standing: bool = False) -> tuple[Approval, ...]:
         """Return what agents ask and wait for, oldest first. Never writes, never waits.
 
         Args:
             everything: also what was answered, by whom, and what nobody waits for any more.
+            standing: instead those whose answer was given for always and counts: not revoked, the agent is there.
         """
         from swarm.engine import approvals
 
         with fsio.os_errors("cannot read the approvals"):
             found = approvals.look(self._approval_store())
+        if standing:
+            return tuple(one for one in found if one.holds and self._is_there(one.question))
         return tuple(one for one in found if everything or one.waits)
 
     def approve(
@@ -58,6 +61,19 @@ class Approvals(Sets):
 
         return self._answer(question, Verdict.DENY, reason, always=always, rule=rule)
 
+    def revoke(self, question: str, *, reason: str = "") -> Approval:
+        """Take back that an answer holds for always: what it covered is asked again from now on.
+
+        Raises:
+            ApprovalNotFound, AlreadyAnswered, NotForAgents, UsageProblem
+        """
+        from swarm.domain.approvals import Answer, Verdict
+        from swarm.engine import approvals
+
+        by = self._person(f"cannot revoke {question[:40]}")
+        with fsio.os_errors(f"cannot revoke {question[:40]}"):
+            return approvals.revoke(self._approval_store(), question, Answer(Verdict.WITHDRAWN, by, reason))
+
     def ask_permission(
         self, question: Question, *, run_dir: str = "", cwd: str = "", timeout: float = 86_400
     ) -> Answer | None:
@@ -80,6 +96,16 @@ class Approvals(Sets):
                 timeout=timeout,
                 place=self._place_of(agent, cwd),
             )
+
+    def _is_there(self, question: Question) -> bool:
+        """Whether the agent that asked is still there, and none that came later under its name."""
+        from swarm.domain.errors import AgentNotFound, SessionNotFound
+
+        try:
+            session, agent = self._find(question.agent, question.session)
+        except (AgentNotFound, SessionNotFound):
+            return False
+        return bool(session.generation_of(agent) == question.generation)
 
     def _place_of(self, agent: Agent, cwd: str) -> Place:
         """Return where paths in a question and in rules count from."""
@@ -126,25 +152,32 @@ class Approvals(Sets):
     def _answer(
         self, question: str, verdict: Any, reason: str, *, always: bool, rule: str, answers: tuple[str, ...] = ()
     ) -> Approval:
-        import getpass
-
         from swarm.domain.approvals import Answer
-        from swarm.domain.errors import NotForAgents, UsageProblem
+        from swarm.domain.errors import UsageProblem
         from swarm.domain.permissions import parse_rule
         from swarm.engine import approvals
-        from swarm.pane import whoami
 
         try:
             rule = parse_rule(rule).text if rule else ""
         except ValueError as error:
             raise UsageProblem(f"cannot use the rule {rule[:60]!a}: it {error}") from error
-        agent = whoami.whoami(self._world.environ)
-        if agent is not None:
-            raise NotForAgents(f"cannot answer {question[:40]}: agent {agent.agent} may not decide for agents")
+        by = self._person(f"cannot answer {question[:40]}")
         with fsio.os_errors(f"cannot answer {question[:40]}"):
-            by = approvals.by_user(getpass.getuser())
             given = Answer(verdict, by, reason, always=always or bool(rule), rule=rule, answers=answers)
             return approvals.answer(self._approval_store(), question, given)
+
+    def _person(self, attempt: str) -> str:
+        """Return who decides here, as it is written down; agents do not."""
+        import getpass
+
+        from swarm.domain.errors import NotForAgents
+        from swarm.engine import approvals
+        from swarm.pane import whoami
+
+        agent = whoami.whoami(self._world.environ)
+        if agent is not None:
+            raise NotForAgents(f"{attempt}: agent {agent.agent} may not decide for agents")
+        return approvals.by_user(getpass.getuser())
 
     def _approval_store(self) -> Store:
         from swarm.store.approvals import Approvals as Store

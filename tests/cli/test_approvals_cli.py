@@ -69,6 +69,21 @@ def test_an_answered_question_is_refused(cli: Cli, asking: subprocess.Popen[str]
     assert said.json()["errors"][0]["code"] == "ALREADY_ANSWERED"
 
 
+def test_what_was_allowed_for_always_is_shown_and_taken_back(cli: Cli, asking: subprocess.Popen[str]) -> None:
+    name = cli.ok("approvals", "--json").data()["approvals"][0]["id"]
+
+    said = cli.ok("approve", name, "--rule", "Bash(touch *)")
+
+    assert "Bash(touch *) is not asked again" in said.out
+    assert f"swarm revoke {name}" in said.err
+    asking.wait(60)
+    assert "for always Bash(touch *)" in cli.ok("approvals", "--standing").out
+    assert "is asked again from now on" in cli.ok("revoke", name, "--reason", "too much").out
+    assert "nothing was answered for always" in cli.ok("approvals", "--standing").err
+    assert "revoked by user:" in cli.ok("approvals", "--all").out
+    assert cli("approvals", "--standing", "--all").code == 2
+
+
 def test_a_question_that_is_not_there(cli: Cli) -> None:
     cli.ok("worktree", "create", "fx", "--roles", "developer")
 

@@ -210,6 +210,41 @@ def test_always_needs_no_second_question_but_only_for_the_same(asker: Asker) -> 
     assert sorted(kind.split(":")[0] for kind in kinds) == ["rule", "rule", "user"]
 
 
+@pytest.mark.parametrize("rule", ["", "Bash(npm *)"])
+def test_what_holds_for_always_is_listed_and_can_be_revoked(asker: Asker, rule: str) -> None:
+    process = asker.ask("Bash", {"command": "npm test"})
+    (one,) = asker.asked()
+    asker.lab.swarm.approve(one.question.id, always=True, rule=rule)
+    asker.heard(process)
+    assert [a.question.id for a in asker.lab.swarm.approvals(standing=True)] == [one.question.id]
+
+    revoked = asker.lab.swarm.revoke(one.question.id, reason="meant for once")
+
+    assert revoked.revoked is not None
+    assert revoked.revoked.reason == "meant for once"
+    assert asker.lab.swarm.approvals(standing=True) == ()
+    asker.ask("Bash", {"command": "npm test"})
+    (again,) = asker.asked()
+    assert again.question.id != one.question.id
+    with pytest.raises(SwarmError) as caught:
+        asker.lab.swarm.revoke(one.question.id)
+    assert caught.value.code == "ALREADY_ANSWERED"
+
+
+def test_what_was_allowed_once_cannot_be_revoked(asker: Asker) -> None:
+    process = asker.ask()
+    (one,) = asker.asked()
+    with pytest.raises(SwarmError, match="nobody has answered it"):
+        asker.lab.swarm.revoke(one.question.id)
+    asker.lab.swarm.approve(one.question.id)
+    asker.heard(process)
+
+    with pytest.raises(SwarmError, match="for that one time") as caught:
+        asker.lab.swarm.revoke(one.question.id)
+
+    assert caught.value.code == "USAGE"
+
+
 def test_what_was_allowed_always_does_not_hold_for_a_later_agent_of_the_same_name(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
@@ -217,6 +252,7 @@ def test_what_was_allowed_always_does_not_hold_for_a_later_agent_of_the_same_nam
     assert asker.heard(process) == {"behavior": "allow"}
     asker.lab.swarm.cleanup(["fx"])
     asker.lab.swarm.create("fx", "developer")
+    assert asker.lab.swarm.approvals(standing=True) == ()
 
     asker.ask()
 
