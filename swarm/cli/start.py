@@ -297,10 +297,11 @@ def _resumed(swarm: Swarm, report: ResumeReport, nothing: str) -> Answer:
             "running": _pairs(report.running),
             "skipped": report.skipped,
             "done": _pairs(report.done),
+            "survivors": report.survivors,
         },
         lambda output: _show_resumed(output, report, nothing),
         next=(_next_line(swarm),) if report.started else (),
-        exit_code=1 if report.skipped else 0,
+        exit_code=1 if report.skipped or report.survivors else 0,
     )
 
 
@@ -322,7 +323,11 @@ def _show_stopped(output: Output, report: StopReport) -> None:
         output.err("nothing to stop: no agent runs")
     for session, agent in report.stopped:
         output.out(f"stopped {plain(agent)}@{plain(session)}", "good")
-    for survivor in report.survivors:
+    _warn_of(report.survivors, output)
+
+
+def _warn_of(survivors: Sequence[str], output: Output) -> None:
+    for survivor in survivors:
         output.label("warning", f"could not end {survivor}", "warn")
 
 
@@ -336,3 +341,4 @@ def _show_resumed(output: Output, report: ResumeReport, nothing: str) -> None:
         output.out(f"started {plain(agent)}@{plain(session)}", "good")
     for skipped in report.skipped:
         output.label("warning", f"{skipped.name}: {skipped.reason}", "warn")
+    _warn_of(report.survivors, output)

@@ -394,12 +394,14 @@ class ResumeReport:
 
     Attributes:
         done: did their task in print mode and ended; a restart does it anew.
+        survivors: processes that would not end when their agent was restarted.
     """
 
     started: tuple[tuple[str, str], ...]
     running: tuple[tuple[str, str], ...] = ()
     skipped: tuple[Skipped, ...] = ()
     done: tuple[tuple[str, str], ...] = ()
+    survivors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

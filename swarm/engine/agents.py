@@ -96,24 +96,10 @@ def resume(
     """
     view = running.View(world)
     wanted = [a for a in agents if a.program and not view.status(session, a).runs]
-    problems: list[SwarmError] = [
-        WorktreeNotFound(
-            f"the worktree of {agent.name} is gone: {world.layout.root / agent.worktree}",
-            hint=f"remove what is left of it with `swarm worktree remove {agent.name}@{session.name} --force`",
-        )
-        for agent in wanted
-        if not (world.layout.root / agent.worktree).is_dir()
-    ]
-    for agent in {(a.program, a.command): a for a in wanted}.values():
-        wish = launch.Wish(agent.program, agent.command)
-        problems += [p for p in launch.problems(world, wish) if str(p) not in map(str, problems)]
-    raise_all(f"cannot resume session {session.name}", problems)
+    told = refuse_start(world, session, wanted, role)
     if not wanted:
         return ()
     operation = new_operation_id()
-    told = [(agent, role(agent.role)) for agent in wanted]
-    refused = [p for a, r in told for p in launch.refusals(world, _wish_of(a, session), r)]
-    raise_all(f"cannot resume session {session.name}", refused)
     record = replace(session, operations=(*session.operations, operation))
     if anew:
         told = [(_with_new_conversation(world, a, r), r) for a, r in told]
@@ -129,6 +115,28 @@ def resume(
     transaction.run(world, transaction.Operation(operation, "resume", session.name, started, boot, todo, refs))
     post_boxes.declare(world, session.name, [agent.name for agent in wanted])
     return tuple(agent.name for agent in wanted)
+
+
+def refuse_start(
+    world: World, session: Session, wanted: Sequence[Agent], role: Callable[[str], Role]
+) -> list[tuple[Agent, Role]]:
+    """Refuse what could not be started again; else return each agent with its role as it is now."""
+    problems: list[SwarmError] = [
+        WorktreeNotFound(
+            f"the worktree of {agent.name} is gone: {world.layout.root / agent.worktree}",
+            hint=f"remove what is left of it with `swarm worktree remove {agent.name}@{session.name} --force`",
+        )
+        for agent in wanted
+        if not (world.layout.root / agent.worktree).is_dir()
+    ]
+    for agent in {(a.program, a.command): a for a in wanted}.values():
+        wish = launch.Wish(agent.program, agent.command)
+        problems += [p for p in launch.problems(world, wish) if str(p) not in map(str, problems)]
+    raise_all(f"cannot resume session {session.name}", problems)
+    told = [(agent, role(agent.role)) for agent in wanted]
+    refused = [p for a, r in told for p in launch.refusals(world, _wish_of(a, session), r)]
+    raise_all(f"cannot resume session {session.name}", refused)
+    return told
 
 
 def _wish_of(agent: Agent, session: Session) -> launch.Wish:

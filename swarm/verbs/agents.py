@@ -189,11 +189,12 @@ class Agents(Sets):
         from swarm.domain.model import StopReport
         from swarm.engine import running
 
-        chosen = self._choose(sessions, everything=everything, agent=agent)
+        self._choose(sessions, everything=everything, agent=agent)  # what is not there is told without waiting
         survivors: list[str] = []
         stopped: list[tuple[str, str]] = []
         with fsio.os_errors("cannot stop the agents"), self._changing("stop"):
-            for session, group in chosen:
+            # Read again below the lock: a session may have been started or changed while this waited.
+            for session, group in self._choose(sessions, everything=everything, agent=agent):
                 live = set(running.live_agents(self._world, session))
                 stopped += [(session.name, one.name) for one in group if one in live]
                 survivors += running.stop(self._world, session, group)
@@ -204,46 +205,57 @@ class Agents(Sets):
 
         Agents that did their task in print mode are left alone.
         """
-        return self._resume(sessions, everything=everything, agent=agent)
+        self._choose(sessions, everything=everything, agent=agent)  # what is not there is told without waiting
+        with fsio.os_errors("cannot resume the agents"), self._changing("resume"):
+            # Read again below the lock: a record read before could bring back an agent removed since.
+            return self._resume(self._choose(sessions, everything=everything, agent=agent))
 
-    def _resume(
-        self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "", anew: bool = False
-    ) -> ResumeReport:
+    def _resume(self, chosen: Sequence[tuple[Session, tuple[Agent, ...]]], *, anew: bool = False) -> ResumeReport:
         from swarm.domain.model import ResumeReport, Skipped
         from swarm.engine import agents, budgets
 
-        chosen = self._choose(sessions, everything=everything, agent=agent)
         started: list[tuple[str, str]] = []
         running: list[tuple[str, str]] = []
         skipped: list[Skipped] = []
         done: list[tuple[str, str]] = []
-        with fsio.os_errors("cannot resume the agents"), self._changing("resume"):
-            for session, group in chosen:
-                with_program = [one for one in group if one.program]
-                try:
-                    finished = () if anew else agents.finished(self._world, session, with_program, self.role)
-                    with_program = [one for one in with_program if one not in finished]
-                    over = budgets.spent(self._world, session, with_program, self.role)
-                    with_program = [one for one in with_program if one not in over]
-                    if over and not with_program and len(chosen) == 1:
-                        raise_all(f"cannot resume session {session.name}", over.values())
-                    skipped += [_left_out(f"{one.name}@{session.name}", problem) for one, problem in over.items()]
-                    names_started = agents.resume(self._world, session, with_program, self.role, anew=anew)
-                except SwarmError as problem:
-                    if len(chosen) == 1:
-                        raise
-                    skipped.append(Skipped(session.name, problem.message, problem.code))
-                    continue
-                started += [(session.name, name) for name in names_started]
-                running += [(session.name, a.name) for a in with_program if a.name not in names_started]
-                done += [(session.name, one.name) for one in finished]
+        for session, group in chosen:
+            with_program = [one for one in group if one.program]
+            try:
+                finished = () if anew else agents.finished(self._world, session, with_program, self.role)
+                with_program = [one for one in with_program if one not in finished]
+                over = budgets.spent(self._world, session, with_program, self.role)
+                with_program = [one for one in with_program if one not in over]
+                if over and not with_program and len(chosen) == 1:
+                    raise_all(f"cannot resume session {session.name}", over.values())
+                skipped += [_left_out(f"{one.name}@{session.name}", problem) for one, problem in over.items()]
+                names_started = agents.resume(self._world, session, with_program, self.role, anew=anew)
+            except SwarmError as problem:
+                if len(chosen) == 1:
+                    raise
+                skipped.append(Skipped(session.name, problem.message, problem.code))
+                continue
+            started += [(session.name, name) for name in names_started]
+            running += [(session.name, a.name) for a in with_program if a.name not in names_started]
+            done += [(session.name, one.name) for one in finished]
         return ResumeReport(tuple(started), tuple(running), tuple(skipped), tuple(done))
 
     def restart(self, agent: str, session: str | None = None) -> ResumeReport:
-        """Stop one agent if it runs, and start it again; one in print mode does its task anew."""
-        found, one = self._find(agent, session)
-        self.stop([found.name], agent=one.name)
-        return self._resume([found.name], agent=one.name, anew=True)
+        """Stop one agent if it runs, and start it again; one in print mode does its task anew.
+
+        What cannot be started again is not stopped.
+        """
+        from swarm.engine import agents, budgets, running
+
+        self._find(agent, session)
+        with fsio.os_errors(f"cannot restart {agent}"), self._changing(f"restart {agent}"):
+            found, one = self._find(agent, session)
+            if one.program:
+                over = budgets.spent(self._world, found, (one,), self.role)
+                raise_all(f"cannot restart {one.name}@{found.name}", over.values())
+                agents.refuse_start(self._world, found, (one,), self.role)
+            survivors = running.stop(self._world, found, (one,))
+            report = self._resume([(found, (one,))], anew=True)
+        return replace(report, survivors=survivors)
 
     def peek(self, agent: str, session: str | None = None, *, lines: int = 40) -> list[str]:
         """Return the last lines that an agent's pane shows."""

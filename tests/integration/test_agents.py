@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm import SwarmError
+from swarm.domain.errors import RoleNotFound
 from swarm.pane import facts, proc
 from swarm.testing.panes import QUICK, PaneLab, states, topology
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
+    from swarm import Swarm
     from swarm.domain.model import AgentStatus
 
 pytestmark = pytest.mark.timeout(180)
@@ -321,6 +324,60 @@ def test_restart_uses_the_same_pane(panes: PaneLab) -> None:
         assert len(panes.panes()) == 2
     assert panes.one("researcher").status.state == "idle"
     assert "locked swarm: agent developer" in panes.git("worktree", "list", "--porcelain")
+
+
+def test_what_cannot_be_started_again_is_not_stopped(panes: PaneLab) -> None:
+    panes.write({"roles/tester.yaml": "name: tester\ninstructions: Test.\n"})
+    panes.start("tester")
+    panes.all_until("idle")
+    pid = panes.one("tester").pid
+    (panes.root / "roles/tester.yaml").unlink()
+
+    with pytest.raises(RoleNotFound):
+        panes.swarm.restart("tester")
+
+    assert panes.one("tester").pid == pid
+
+
+def _waiting(panes: PaneLab, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> Swarm:
+    """Return a library for which something else is done just before it gets the lock."""
+    waiting = panes.open()
+    true_changing = waiting._changing
+
+    def late(command: str) -> AbstractContextManager[None]:
+        meanwhile()
+        return true_changing(command)
+
+    monkeypatch.setattr(waiting, "_changing", late)
+    return waiting
+
+
+def test_a_resume_that_waited_brings_no_old_record_back(panes: PaneLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    panes.start("developer,reviewer")
+    panes.all_until("idle")
+    panes.swarm.stop(["fx"])
+
+    def meanwhile() -> None:
+        panes.swarm.remove("reviewer", "fx")
+        panes.swarm.create("fx", "researcher")
+
+    report = _waiting(panes, monkeypatch, meanwhile).resume(["fx"])
+
+    assert report.started == (("fx", "developer"),)
+    assert [agent.name for agent in panes.swarm.session("fx").agents] == ["developer", "researcher"]
+
+
+def test_a_stop_that_waited_ends_what_was_started_meanwhile(panes: PaneLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    panes.start("developer")
+    panes.all_until("idle")
+
+    def meanwhile() -> None:
+        panes.start("reviewer", session="later")
+        panes.until("reviewer", "idle", session="later")
+
+    report = _waiting(panes, monkeypatch, meanwhile).stop(everything=True)
+
+    assert set(report.stopped) == {("fx", "developer"), ("later", "reviewer")}
 
 
 def test_resume_brings_back_only_what_does_not_run(panes: PaneLab) -> None:
