@@ -53,6 +53,14 @@ class Changes:
         """Every path that differs."""
         return frozenset((*self.old, *self.new))
 
+    def but(self, paths: Collection[str]) -> Changes:
+        """Return the changes of the other paths."""
+        return Changes(*({p: e for p, e in side.items() if p not in paths} for side in (self.old, self.new)))
+
+    def made_by(self, other: Changes) -> frozenset[str]:
+        """Return the paths that another way from the same beginning leads to the same end."""
+        return frozenset(p for p in self.paths & other.paths if self.new.get(p) == other.new.get(p))
+
 
 @dataclass(frozen=True, slots=True)
 class FileConflict:

@@ -62,6 +62,7 @@ _OPERATIONS = {
     "CHERRY_PICK_HEAD": "cherry-pick",
     "REVERT_HEAD": "revert",
     "BISECT_LOG": "bisect",
+    "sequencer": "cherry-pick or revert sequence",
 }
 _KIND = re.compile(r"CONFLICT \(([^)]*)\)")
 _AUTHOR = re.compile(rb"^author (.*) <(.*)> (\d+ [+-]\d+)$", re.MULTILINE)
@@ -211,16 +212,21 @@ class Merging:
                 raise TargetMoved(f"branch {branch} was moved meanwhile", details=error.details) from error
             raise
 
-    def take_back(self, checkout: Checkout, old: str, new: str, before: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    def take_back(
+        self, checkout: Checkout, old: str, new: str, before: Mapping[str, Sequence[str]], tip: str
+    ) -> tuple[str, ...]:
         """Put a checkout back that was on its way from *old* to *new*; may be interrupted and repeated.
 
         Args:
             before: what ``before`` said.
+            tip: where the branch is now; what somebody has committed there as it is in *new* stays.
 
         Returns:
             Paths that are left alone: their content is neither, so it is somebody's work.
         """
         changes = _changes(self._git.ask(*_RAW_DIFF, old, new))
+        if tip and tip != old:
+            changes = changes.but(changes.made_by(_changes(self._git.ask(*_RAW_DIFF, old, tip))))
         env = _env(checkout)
         entries, _ = self._entries(env)
         skipped = set(before["left_out"])

@@ -446,8 +446,11 @@ def _settle(world: World, record: dict[str, Any], error: BaseException) -> None:
         if isinstance(error, SwarmError):
             error.facts["rollback"] = f"unfinished: {second}"
         return
-    if outcome == "done" and isinstance(error, SwarmError):
-        error.message += " (the merge is complete and stays)"
+    if isinstance(error, SwarmError):
+        if outcome == "done":
+            error.message += " (the merge is complete and stays)"
+        if notes := record.get("notes"):
+            error.details = "\n".join([*([error.details] if error.details else []), *notes])
 
 
 def _record(world: World, request: Request, plan: _Plan) -> dict[str, Any]:
@@ -481,10 +484,12 @@ def _continue(world: World, record: dict[str, Any]) -> str:
     if tip and (tip == new or _has(world, tip, new)):
         transaction.close(world, record, "done")
         return "done"
-    if record["tree"] and tip == old:
+    if record["tree"]:
         checkout = Checkout(Path(record["tree"]), Path(record["gitdir"]))
         if _still_follows(world, checkout, branch):
-            world.merging.take_back(checkout, old, new, record["before"])
+            kept = world.merging.take_back(checkout, old, new, record["before"], tip)
+            if kept:  # for whoever tells what was done
+                record["notes"] = [f"{checkout.tree}: left as it is, for it was edited meanwhile: {p}" for p in kept]
     transaction.close(world, record, "rolled back")
     return "rolled back"
 

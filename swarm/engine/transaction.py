@@ -36,7 +36,7 @@ class Operation:
     """An all-or-nothing operation whose last step writes a session record.
 
     Attributes:
-        verb: ``create`` or ``restore``, for people.
+        verb: such as ``create``, for people.
         refs: what it changes, whose lock files a killed git may leave.
     """
 
@@ -199,7 +199,7 @@ def _actor(world: World) -> str:
     return world.environ.get("USER") or world.environ.get("LOGNAME") or f"uid {os.geteuid()}"
 
 
-#: What continues an operation of another kind; cleanup adds itself here.
+#: What continues an operation of another kind; each module of such operations adds itself here.
 _RECOVERIES: dict[str, Callable[[World, dict[str, Any]], str]] = {}
 
 
@@ -229,7 +229,8 @@ def recover(world: World) -> RecoverReport:
             roll_back(world, record)
             back.append(name)
     _sweep_trash(world)
-    notes = [
+    notes = [note for record in records for note in record.get("notes", ())]
+    notes += [
         f"session {name} is known again: its record was gone, its worktrees were not" for name in adopt.adopt(world)
     ]
     return RecoverReport(rolled_back=tuple(back), finished=tuple(forward), notes=tuple(notes))

@@ -547,13 +547,56 @@ def test_a_target_that_moves_meanwhile_is_not_overwritten(lab: Lab, monkeypatch:
         lab.git("update-ref", "refs/heads/main", "main~1")
 
     monkeypatch.setattr(Merging, "move", move)
-    old = lab.git("rev-parse", "main~1")
+    before, old = lab.git("rev-parse", "main"), lab.git("rev-parse", "main~1")
+    files = file_digests(lab.root, skip={".git", ".swarm", ".worktrees"})
 
     with pytest.raises(TargetMoved):
         swarm_.merge("feature-x")
 
     assert tip(lab) == old
     assert lab.swarm.unfinished() == ()
+    assert lab.git("diff", "--cached", "--stat", before) == ""
+    assert file_digests(lab.root, skip={".git", ".swarm", ".worktrees"}) == files
+
+
+def test_what_was_committed_of_a_merge_meanwhile_is_not_taken_back(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy_team(lab)
+    work(lab, TWO, {"README": "agent\n", "src/app.py": "agent\n"})
+    swarm_ = lab.swarm
+    real = Merging.move
+
+    def move(self: Merging, *args: Any) -> None:
+        real(self, *args)
+        lab.git("commit", "--quiet", "-m", "in haste", "README")
+        lab.write({"src/app.py": "mine\n"})
+
+    monkeypatch.setattr(Merging, "move", move)
+
+    with pytest.raises(TargetMoved) as caught:
+        swarm_.merge("feature-x")
+
+    assert (lab.root / "README").read_text() == "agent\n"
+    assert "src/app.py" in (caught.value.details or "")
+    assert lab.git("status", "--porcelain").splitlines() == [" M src/app.py"]
+
+
+def test_between_two_picks_of_a_sequence_nothing_is_merged(lab: Lab) -> None:
+    busy_team(lab)
+    lab.git("switch", "--quiet", "-c", "picks", "main~1")
+    for number in (1, 2):
+        lab.write({"README": f"{number}\n"})
+        lab.commit(f"pick {number}")
+    lab.git("switch", "--quiet", "main")
+    lab.write({"README": "ours\n"})
+    lab.commit("in the way")
+    lab.git("cherry-pick", "picks~1", "picks", check=False)
+    lab.write({"README": "solved\n"})
+    lab.git("add", "README")
+    lab.git("commit", "--quiet", "-m", "the first of two")
+    assert not (lab.root / ".git/CHERRY_PICK_HEAD").exists()
+
+    with pytest.raises(MergeBlocked, match="sequence"):
+        lab.swarm.merge("feature-x")
 
 
 def test_a_failure_half_way_takes_the_files_back(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
