@@ -265,7 +265,7 @@ def why(run: Run, agent: AgentName) -> Answer:
     name, session = split_agent(agent)
     swarm = run.open()
     one = swarm.why(name, session)
-    where = session or next(s.name for s in swarm.sessions() if s.agent(one.agent.name))
+    where = one.session
     done = swarm.setup_of(one.agent.name, where)
     parent = swarm.session(where).parent
     told = {"parent": parent.address if parent else "", "setup": done and setup_data(done)}

@@ -359,6 +359,7 @@ class AgentStatus:
     dirty: bool | None = None
     missing: bool = False
     unread: int = 0
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ def status(world: World, sessions: Sequence[Session], *, look: bool) -> tuple[Se
                     dirty=info.dirty if info else None,
                     missing=info.missing if info else True,
                     unread=unread[f"{agent.name}@{session.name}"],
+                    session=session.name,
                 )
             )
         found.append(SessionStatus(session, overall([a.status.state for a in agents]), tuple(agents)))

@@ -22,6 +22,7 @@ from swarm.domain.errors import Interrupted, RecordProblem, SwarmError
 from swarm.domain.model import RecoverReport
 from swarm.engine import adopt
 from swarm.engine import steps as step_kinds
+from swarm.engine.actors import actor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,18 +186,10 @@ def note(world: World, operation: str, verb: str, session: str, outcome: str) ->
             operation=operation,
             verb=verb,
             session=session,
-            actor=_actor(world),
+            actor=actor(world),
             outcome=outcome,
             pid=os.getpid(),
         )
-
-
-def _actor(world: World) -> str:
-    """Say who asked: an agent by its name, else the user."""
-    agent, session = world.environ.get("SWARM_ACTOR"), world.environ.get("SWARM_SESSION")
-    if agent and session:
-        return f"{agent}@{session}"
-    return world.environ.get("USER") or world.environ.get("LOGNAME") or f"uid {os.geteuid()}"
 
 
 #: What continues an operation of another kind; each module of such operations adds itself here.

@@ -168,16 +168,15 @@ class Approvals(Sets):
 
     def _person(self, attempt: str) -> str:
         """Return who decides here, as it is written down; agents do not."""
-        import getpass
-
         from swarm.domain.errors import NotForAgents
         from swarm.engine import approvals
+        from swarm.engine.actors import user_name
         from swarm.pane import whoami
 
         agent = whoami.whoami(self._world.environ)
         if agent is not None:
             raise NotForAgents(f"{attempt}: agent {agent.agent} may not decide for agents")
-        return approvals.by_user(getpass.getuser())
+        return approvals.by_user(user_name())
 
     def _approval_store(self) -> Store:
         from swarm.store.approvals import Approvals as Store

@@ -282,11 +282,11 @@ class Design(Sets):
         """Delete swarm's branches without a worktree, each saved first, and return how many."""
         from swarm.engine import cleanup
 
-        if not self._world.layout.state.is_dir():
-            return 0
-        changing = self._changing("cleanup branches")
-        with fsio.os_errors("cannot clean up the branches"), changing:
-            return len(cleanup.sweep_branches(self._world))
+        with fsio.os_errors("cannot clean up the branches"):
+            if not (self._world.layout.state.is_dir() or cleanup.leftover_branches(self._world)):
+                return 0
+            with self._changing("cleanup branches"):
+                return len(cleanup.sweep_branches(self._world))
 
     def full_cleanup(self) -> dict[str, int]:
         """Remove all worktrees (their work is salvaged), all of swarm's branches and the empty folder."""

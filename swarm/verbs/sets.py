@@ -183,8 +183,12 @@ class Sets(Door):
         from swarm.engine import adopt, cleanup
 
         with fsio.os_errors("cannot clean up"):
-            if dry_run or not (self._world.layout.state.is_dir() or adopt.has_copies(self._world)):
+            if dry_run:
                 return cleanup.preview(self._world, request)
+            if not (self._world.layout.state.is_dir() or adopt.has_copies(self._world)):
+                found = cleanup.preview(self._world, request)
+                if not (found.removed or found.branches):
+                    return replace(found, dry_run=False)  # there is nothing, and no folder is made to say so
             with self._changing(request.verb):
                 return cleanup.cleanup(self._world, request)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm.engine.actors import user_name
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 
@@ -216,6 +217,10 @@ def test_an_agent_of_two_sessions_must_be_named_whole(team: PaneLab) -> None:
 
     assert done.returncode == 2
     assert "developer@gx" in done.stderr + done.stdout
+    team.env["SWARM_SESSION"] = "gx"
+    found = team.json("why", "developer")["data"]
+    assert (found["session"], found["worktree"].rpartition("/")[2]) == ("gx", "developer-gx")
+    del team.env["SWARM_SESSION"]
     assert "SESSION" in team.cli("status").stdout
 
 
@@ -295,9 +300,9 @@ def test_doctor_as_json(team: PaneLab) -> None:
 
 
 def test_the_log_knows_who_asked(team: PaneLab) -> None:
-    team.cli("stop", "fx", env={"USER": "ada"})
+    team.cli("stop", "fx")
 
     found: list[dict[str, Any]] = team.json("log", "fx")["data"]["operations"]
 
     assert {one["verb"] for one in found} == {"start", "stop"}
-    assert next(one for one in found if one["verb"] == "stop")["actor"] == "ada"
+    assert next(one for one in found if one["verb"] == "stop")["actor"] == user_name()

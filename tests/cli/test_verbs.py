@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 from swarm.domain.layout import Layout
@@ -262,7 +263,19 @@ def test_cleanup_data_has_the_promised_fields(team: Cli) -> None:
 
 def test_cleanup_of_everything_when_there_is_nothing_is_fine(cli: Cli) -> None:
     assert cli.ok("cleanup", "--all").out == "nothing to clean up\n"
-    assert cli.ok("cleanup", "--all", "--json").data()["removed"] == []
+    data = cli.ok("cleanup", "--all", "--json").data()
+    assert (data["removed"], data["dry_run"]) == ([], False)
+    assert not (cli.lab.root / ".swarm").exists()
+
+
+def test_cleanup_of_branches_that_are_all_there_is_left(team: Cli) -> None:
+    team.ok("cleanup", "feature-x", "--keep-branches")
+    shutil.rmtree(team.lab.root / ".swarm")
+
+    data = team.ok("cleanup", "--all", "--json").data()
+
+    assert (data["branches_removed"], data["dry_run"]) == (2, False)
+    assert "swarm/" not in team.lab.git("branch", "--list")
 
 
 def test_cleanup_by_age_passes_over_what_is_young_or_at_risk(team: Cli) -> None:
