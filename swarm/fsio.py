@@ -133,6 +133,20 @@ def read_small(path: Path, limit: int = 1 << 20) -> bytes:
     return data
 
 
+def read_tail(path: Path, limit: int) -> bytes:
+    """Return the last whole lines of a file that only grows, *limit* bytes at most.
+
+    Raises:
+        OSError: not there, not readable.
+    """
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size <= limit:
+            return file.read(limit)
+        file.seek(size - limit)
+        return file.read(limit).partition(b"\n")[2]
+
+
 def make_private_dir(path: Path) -> None:
     """Make sure that *path* is a folder of ours that nobody else can write to.
 

@@ -12,6 +12,7 @@ import typer
 
 from swarm.cli.output import Answer
 from swarm.cli.verb import Run, group, split_agent, verb
+from swarm.pane import hooklog
 
 app = group("hook", "What the hooks of agent programs run.", "swarm hook collect < event.json")
 
@@ -42,8 +43,8 @@ def collect(
         else:
             events.note(os.environ["SWARM_RUN_DIR"], event)
         noted = True
-    except Exception:  # noqa: BLE001, S110  # a hook must not disturb the program
-        pass
+    except Exception as error:  # noqa: BLE001  # a hook must not disturb the program
+        hooklog.note(os.environ.get("SWARM_RUN_DIR", ""), "collect", f"{type(error).__name__}: {error}")
     return Answer({"noted": noted}, lambda _output: None)
 
 

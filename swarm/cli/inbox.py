@@ -15,7 +15,7 @@ from swarm.cli.message import open_post, show_lines
 from swarm.cli.output import Answer, Output
 from swarm.cli.quick import TAKE, finish_take
 from swarm.cli.text import age, count, plain, shorten
-from swarm.cli.verb import Run, group, milliseconds, verb
+from swarm.cli.verb import Run, group, milliseconds, seconds_of, verb
 from swarm.domain.errors import UsageProblem, WaitOver
 
 if TYPE_CHECKING:
@@ -337,12 +337,3 @@ def _number(option: str, text: str) -> int:
     if not 1 <= number <= 10_000:
         raise UsageProblem(f"{option} {text}: give a number from 1 to 10000")
     return number
-
-
-def seconds_of(option: str, text: str | None) -> float | None:
-    """Read seconds, or a time with a unit."""
-    if text is None:
-        return None
-    if text.isascii() and text.replace(".", "", 1).isdigit():
-        return float(text)
-    return (milliseconds(option, text) or 0) / 1000

@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from swarm.cli.output import Answer, Output
-from swarm.cli.verb import Run, verb
+from swarm.cli.verb import Run, seconds_of, verb
+from swarm.pane import hooklog
 
 if TYPE_CHECKING:
     from swarm.domain.approvals import Answer as Verdict
@@ -48,14 +47,18 @@ def permission_request(
 ) -> Answer:
     """Answer a program's permission question, given on stdin as its hook gets it: rules, reviewer, a person."""
     printed: dict[str, Any] = {}
+    timeout = seconds_of("--wait", wait or None)
     try:
         question, cwd = _question(agent)
         found = run.open().ask_permission(
-            question, run_dir=os.environ.get("SWARM_RUN_DIR", ""), cwd=cwd, timeout=float(wait or PATIENCE)
+            question,
+            run_dir=os.environ.get("SWARM_RUN_DIR", ""),
+            cwd=cwd,
+            timeout=PATIENCE if timeout is None else timeout,
         )
         printed = _hook_answer(found, question) if found is not None else {}
     except Exception as error:  # noqa: BLE001  # nothing may reach the program but an answer
-        _note(error)
+        hooklog.note(os.environ.get("SWARM_RUN_DIR", ""), "permission-request", f"{type(error).__name__}: {error}")
 
     def show(output: Output) -> None:
         if printed:
@@ -92,15 +95,3 @@ def _hook_answer(found: Verdict, question: Question) -> dict[str, Any]:
     elif found.answers:
         decision["updatedInput"] = with_answers(question.given, question.questions, found.answers)
     return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
-
-
-def _note(error: Exception) -> None:
-    """Leave a word where `swarm why` and a person can find it."""
-    folder = os.environ.get("SWARM_RUN_DIR", "")
-    if not folder:  # not in a pane: nothing is written into whatever folder this is
-        return
-    try:
-        with (Path(folder) / "hooks.log").open("a", encoding="utf-8") as file:
-            file.write(f"{int(time.time())} permission-request: {type(error).__name__}: {error}\n")
-    except OSError:
-        return

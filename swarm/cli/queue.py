@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swarm.cli import completion
-from swarm.cli.inbox import seconds_of
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, lines_of
-from swarm.cli.verb import Run, group, milliseconds, verb
+from swarm.cli.verb import Run, group, milliseconds, seconds_of, verb
 from swarm.domain.errors import NothingToTake, UsageProblem
 
 if TYPE_CHECKING:

@@ -268,8 +268,16 @@ def why(run: Run, agent: AgentName) -> Answer:
     where = one.session
     done = swarm.setup_of(one.agent.name, where)
     parent = swarm.session(where).parent
-    told = {"parent": parent.address if parent else "", "setup": done and setup_data(done)}
-    return Answer({**agent_data(one, where), **told}, lambda output: _show_why(output, one, where, parent, done))
+    trouble = swarm.hook_trouble(one.agent.name, where)
+    told = {
+        "parent": parent.address if parent else "",
+        "setup": done and setup_data(done),
+        "hook_trouble": {"at": iso(trouble[0] * 1000), "text": trouble[1]} if trouble else None,
+    }
+    warnings = (f"a hook of its program failed {age(trouble[0] * 1000)} ago: {trouble[1]}",) if trouble else ()
+    return Answer(
+        {**agent_data(one, where), **told}, lambda output: _show_why(output, one, where, parent, done), warnings
+    )
 
 
 def _show_why(output: Output, one: AgentStatus, session: str, parent: Parent | None, done: Notes | None) -> None:

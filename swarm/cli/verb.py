@@ -211,3 +211,12 @@ def milliseconds(option: str, text: str | None) -> int | None:
         return milliseconds_from(text)
     except ValueError:
         raise UsageProblem(f"{option} {text}: this is not a duration", hint=hint) from None
+
+
+def seconds_of(option: str, text: str | None) -> float | None:
+    """Read seconds, or a time with a unit."""
+    if text is None:
+        return None
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        return float(text)
+    return (milliseconds(option, text) or 0) / 1000

@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from swarm.cli import completion
-from swarm.cli.inbox import seconds_of
 from swarm.cli.output import Answer
 from swarm.cli.text import plain
-from swarm.cli.verb import Run, verb
+from swarm.cli.verb import Run, seconds_of, verb
 
 
 def add_to(root: typer.Typer) -> None:

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from swarm.cli import completion
-from swarm.cli.inbox import seconds_of
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, plain
-from swarm.cli.verb import Run, verb
+from swarm.cli.verb import Run, seconds_of, verb
 from swarm.domain.agent_events import FAILURE, SUCCESS, AgentEvent
 from swarm.domain.errors import WaitOver
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swarm.domain.approvals import REVIEWER, Answer, Verdict
-from swarm.pane import files, proc
+from swarm.pane import files, hooklog, proc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,7 +54,10 @@ def spec_of(run_dir: Path) -> Spec | None:
         said = json.loads((run_dir / SPEC).read_text(encoding="utf-8"))
         text = (run_dir / INSTRUCTIONS).read_text(encoding="utf-8")
         return Spec(text, str(said["executable"]), str(said["model"]), float(said["timeout"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        hooklog.note(str(run_dir), "reviewer", f"cannot read how to ask it: {error!r}")
         return None
 
 
@@ -79,8 +82,12 @@ def noted(run_dir: Path) -> Iterator[None]:
             files.write(str(run_dir), files.REVIEWING, {"pid": 0})
 
 
-def review(question: Question, spec: Spec, environ: Mapping[str, str]) -> Answer | None:
-    """Ask the reviewer; None leaves it to a person: it said so, or nothing clear, or nothing in time."""
+def review(question: Question, spec: Spec, environ: Mapping[str, str], run_dir: Path) -> Answer | None:
+    """Ask the reviewer; None leaves it to a person: it said so, or nothing clear, or nothing in time.
+
+    Args:
+        run_dir: where it is written down when the reviewer cannot be asked.
+    """
     # Not the mode `plan`: the program takes another model there than the one named.
     argv = [spec.executable, "--print", "--model", spec.model, "--setting-sources", "", "--permission-mode", "dontAsk"]
     try:
@@ -96,9 +103,14 @@ def review(question: Question, spec: Spec, environ: Mapping[str, str]) -> Answer
             env={**environ, "DISABLE_AUTOUPDATER": "1"},
             start_new_session=True,
         )
-    except (OSError, subprocess.TimeoutExpired, ValueError):
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        hooklog.note(str(run_dir), "reviewer", str(error))
         return None
-    return verdict_of(done.stdout) if done.returncode == 0 else None
+    if done.returncode:
+        last = (done.stderr or done.stdout).strip()[-_REASON:]
+        hooklog.note(str(run_dir), "reviewer", f"ended with {done.returncode}: {last}")
+        return None
+    return verdict_of(done.stdout)
 
 
 def verdict_of(said: str) -> Answer | None:

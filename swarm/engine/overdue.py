@@ -8,6 +8,7 @@ changes something.  Two of them send the same notice, and so it is one.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from swarm.domain.addressing import USER
@@ -90,10 +91,11 @@ def tell(bus: FileBus, messages: str) -> int:
     for one in awaited.read_all(folder_of(messages)):
         if one.left_ms > 0:
             continue
-        try:
-            count += _tell_of(bus, one)
-        except (SwarmError, OSError, KeyError, ValueError):  # also one that is no note of ours
-            continue
+        with suppress(KeyError, ValueError):  # no note of ours goes, or it would be tried for ever
+            try:
+                count += _tell_of(bus, one)
+            except (SwarmError, OSError):
+                continue
         forget(messages, one.id)
     return count
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -187,7 +186,11 @@ def _run(world: World, job: Job, stop: Event) -> None:
             return
         if done.outcome:
             kept = keep_log(world, log)
-            hint = f"all that it printed: {kept}; or leave the setup out: --no-setup"
+            hint = (
+                f"all that it printed: {kept}; or leave the setup out: --no-setup"
+                if kept
+                else "leave the setup out: --no-setup"
+            )
             job.fail(policy, in_words(done), details="\n".join(done.tail), hint=hint)
 
 
@@ -196,11 +199,13 @@ def in_words(done: Ended) -> str:
     return rules.failure(done) + (f": {done.tail[-1][:200]}" if done.tail else "")
 
 
-def keep_log(world: World, log: Path) -> Path:
-    """Keep what the commands of a failure printed: the run folder may go."""
+def keep_log(world: World, log: Path) -> Path | None:
+    """Keep what the commands of a failure printed, for the run folder may go; None where that cannot be done."""
     kept = world.layout.state / setup_notes.FAILED_LOG
-    with contextlib.suppress(OSError, SwarmError):
+    try:
         fsio.write_atomic(kept, fsio.read_small(log, 128 << 20), durable=False)
+    except (OSError, SwarmError):
+        return None
     return kept
 
 

@@ -25,6 +25,8 @@ WARN_AT = 0.8
 #: The supervisor looks more often when there is more to do.
 COUNT_EVERY = 1.5
 _TELL_AGAIN = 30.0
+#: So many times in a row the program's record could not be read: it is not just being written.
+_FAILED_FOR_GOOD = 10
 #: What a record can hold that is none of ours.
 _ODD = (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError)
 
@@ -53,6 +55,8 @@ class Budget:
         self._chore: Chore | None = None
         self._tell_at = 0.0
         self._count_at = 0.0
+        self._failed = 0
+        self._trouble = ""
         self._began = time.monotonic() - ran_ms / 1000
         self._notes: list[dict[str, object]] | None = None
         told = (files.read(self._run_dir, files.BUDGET) or {}).get("told")
@@ -63,9 +67,8 @@ class Budget:
         """Count, tell, and say how it stands; return after how many seconds to look again."""
         if self._meter is not None and time.monotonic() >= self._count_at:
             self._count_at = time.monotonic() + COUNT_EVERY
-            with contextlib.suppress(*_ODD):
-                self._meter.look()
-        notes = [note for note in (self._tokens(), self._cost(), self._minutes()) if note]
+            self._count(self._meter)
+        notes = [note for note in (self._tokens(), self._cost(), self._minutes(), self._unread()) if note]
         if notes != self._notes:
             self._notes = notes
             self._write()
@@ -74,6 +77,15 @@ class Budget:
             return 0.0
         self._tell()
         return SCAN_EVERY
+
+    def _count(self, meter: Meter) -> None:
+        try:
+            meter.look()
+        except _ODD as error:
+            self._failed += 1
+            self._trouble = f"{type(error).__name__}: {error}"[:200]
+        else:
+            self._failed = 0
 
     # --- the limits -----------------------------------------------------------------------------
 
@@ -89,6 +101,14 @@ class Budget:
             words = f"its budget of ${limit:,.2f} cannot be held: no price is known for {', '.join(unknown)}"
             return {"kind": "cost", "level": "unpriced", "limit": limit, "words": words}
         return note
+
+    def _unread(self) -> dict[str, object]:
+        """A limit that cannot be held must not be trusted in silence."""
+        if self._failed < _FAILED_FOR_GOOD:
+            return {}
+        kind = "tokens" if self._limits["tokens"] else "cost"
+        words = f"its budget cannot be held: what its program writes down cannot be read ({self._trouble})"
+        return {"kind": kind, "level": "unread", "limit": self._limits[kind], "words": words}
 
     def _minutes(self) -> dict[str, object]:
         used, limit = (time.monotonic() - self._began) / 60, self._limits["minutes"]

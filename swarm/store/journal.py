@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
 from swarm.domain import codec
-from swarm.domain.errors import RecordProblem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,10 +76,10 @@ class Journal:
         return info.st_size, info.st_mtime_ns
 
     def history(self) -> tuple[dict[str, Any], ...]:
-        """Return what was done, oldest first; a torn last line is passed over."""
+        """Return what was done, oldest first, as far back as fits; torn lines are left out."""
         try:
-            data = fsio.read_small(self._layout.history, _LIMIT)
-        except (FileNotFoundError, RecordProblem):
+            data = fsio.read_tail(self._layout.history, _LIMIT)
+        except FileNotFoundError:
             return ()
         entries = []
         for line in data.splitlines():

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
-from swarm.domain.errors import RecordProblem
 from swarm.domain.usage import AgentUsage, ModelUsage
 
 if TYPE_CHECKING:
@@ -55,8 +54,8 @@ def _is_torn(path: Path) -> bool:
 def read(path: Path) -> tuple[Kept, ...]:
     """Return all, in the order in which they were removed; what cannot be read is passed over."""
     try:
-        data = fsio.read_small(path, _LIMIT)
-    except (FileNotFoundError, NotADirectoryError, RecordProblem):
+        data = fsio.read_tail(path, _LIMIT)
+    except (FileNotFoundError, NotADirectoryError):
         return ()
     found: dict[tuple[str, str, int], Kept] = {}
     for line in data.splitlines():

@@ -179,6 +179,13 @@ class Agents(Sets):
         with fsio.os_errors(f"cannot read the notes about {agent}"):
             return setup_notes.read(self._world, found.name, one.name)
 
+    def hook_trouble(self, agent: str, session: str | None = None) -> tuple[int, str] | None:
+        """Return what last went wrong in a hook of an agent's program, and when (seconds); None: nothing."""
+        from swarm.pane import hooklog
+
+        found, one = self._find(agent, session)
+        return hooklog.last(str(self._world.layout.run_folder(found.name, one.name)))
+
     def stop(self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "") -> StopReport:
         """End the programs of agents, each with everything it started; worktrees and panes stay.
 

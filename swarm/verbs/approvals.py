@@ -125,7 +125,7 @@ class Approvals(Sets):
 
         def review(question: Question) -> Answer | None:
             with reviewer.noted(run_dir):
-                return reviewer.review(question, spec, environ)
+                return reviewer.review(question, spec, environ, run_dir)
 
         return review
 

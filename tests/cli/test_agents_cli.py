@@ -201,7 +201,7 @@ def test_why_and_peek(team: PaneLab) -> None:
     assert "developer@fx" in done.stdout
     assert " * program: the program said: waiting: permission: Bash" in done.stdout
     found = team.json("why", "developer")["data"]
-    assert set(found) == AGENT | {"setup", "parent"}
+    assert set(found) == AGENT | {"setup", "parent", "hook_trouble"}
     assert found["session"] == "fx"
     assert "permission: Bash" in team.cli("peek", "developer", "-n", "5").stdout
     assert team.json("peek", "developer@fx")["data"]["agent"] == "developer"

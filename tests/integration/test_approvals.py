@@ -13,6 +13,7 @@ from swarm import SwarmError
 from swarm.domain.approvals import Standing
 from swarm.domain.errors import UsageProblem
 from swarm.drivers.reviewer import verdict_of
+from swarm.pane import hooklog
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
@@ -368,6 +369,23 @@ def test_what_the_reviewer_leaves_open_goes_to_a_person(asker: Asker, tmp_path: 
     asker.lab.swarm.approve(one.question.id)
 
     assert asker.heard(process) == {"behavior": "allow"}
+
+
+def test_a_reviewer_that_cannot_be_asked_is_written_down(asker: Asker, tmp_path: Path) -> None:
+    run_dir = _reviewer(tmp_path, "echo 'no such model' >&2; exit 3")
+    process = asker.ask(SWARM_RUN_DIR=str(run_dir))
+    (one,) = asker.asked()
+    asker.lab.swarm.deny(one.question.id)
+    asker.heard(process)
+
+    found = hooklog.last(str(run_dir))
+
+    assert found is not None
+    assert found[1] == "reviewer: ended with 3: no such model"
+    (run_dir / "hooks.log").write_text("x" * (300 << 10))
+    hooklog.note(str(run_dir), "collect", "of\nlate")
+    assert (run_dir / "hooks.log").stat().st_size < 100, "it does not grow for ever"
+    assert (hooklog.last(str(run_dir)) or (0, ""))[1] == "collect: of late"
 
 
 def _reviewer(folder: Path, script: str, timeout: int = 60) -> Path:

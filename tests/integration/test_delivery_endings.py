@@ -95,6 +95,17 @@ def test_the_notice_is_there_when_the_record_of_it_was_lost(panes: PaneLab) -> N
     assert len(subjects(panes)) == 1
 
 
+def test_a_session_that_cannot_be_read_keeps_no_other_from_being_told(panes: PaneLab) -> None:
+    start(panes)
+    panes.swarm.create("aa", "developer")
+    panes.swarm.stop(["fx"])
+    panes.only()
+    (panes.run(AGENT) / "told.json").unlink()
+    (panes.root / ".swarm/sessions/aa/session.json").write_text("{")
+
+    assert panes.swarm.tell_endings() == 1
+
+
 def test_an_end_with_its_supervisor_is_told_by_the_next_change(panes: PaneLab) -> None:
     start(panes)
     facts = panes.note(AGENT, "process.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -96,6 +97,19 @@ def test_who_did_not_answer_is_named_once(lab: Lab, clock: Clock) -> None:
     clock.later *= 3
     assert post_of(lab).take() is None
     assert len(notices(lab)) == 1
+
+
+def test_a_note_that_is_none_is_not_tried_for_ever(lab: Lab, clock: Clock) -> None:
+    asked = ask(lab)
+    path = lab.root / f".swarm/messages/awaited/{asked}.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "about": {}}))
+
+    clock.later = SOON
+    overdue.tell_all(lab.swarm._world)
+
+    assert noted(lab) == []
+    assert notices(lab) == []
 
 
 def test_nobody_is_told_of_what_was_answered(lab: Lab, clock: Clock) -> None:

@@ -134,6 +134,27 @@ def test_the_cost_is_held_and_an_unknown_price_is_told(scene: Scene) -> None:
     assert budget.over == "over its budget of $0.01 ($0.01 used)"
 
 
+def test_a_limit_that_cannot_be_counted_any_more_is_told(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = scene.budget(tokens=10)
+
+    def changed() -> bool:
+        raise KeyError("usage")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(budget._meter, "look", changed)
+        for _ in range(9):
+            budget.look()
+        assert scene.chores.started == [], "it may just be being written"
+        budget.look()
+    assert scene.notes() == [
+        "its budget cannot be held: what its program writes down cannot be read (KeyError: 'usage')"
+    ]
+    assert len(scene.chores.started) == 1
+    scene.use(10)
+    budget.look()
+    assert budget.over
+
+
 def test_minutes_of_earlier_starts_count(scene: Scene) -> None:
     assert scene.budget(minutes=10, ran_ms=7 * 60_000).look() > 0
     near = scene.budget(minutes=10, ran_ms=9 * 60_000)
