@@ -178,11 +178,16 @@ Reason = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="Why; written down, and told to the agent.", show_default=False)
 ]
 Always = Annotated[
-    bool, typer.Option("--always", help="The same again needs no question any more.", show_default=False)
+    bool, typer.Option("--always", help="Holds from now on for the same tool with the same input.", show_default=False)
 ]
 Rule = Annotated[
     str,
-    typer.Option("--rule", metavar="RULE", help="Nor does all that this permission rule covers.", show_default=False),
+    typer.Option(
+        "--rule",
+        metavar="RULE",
+        help="Holds from now on for all that this rule covers, such as 'Bash(npm test *)'.",
+        show_default=False,
+    ),
 ]
 
 

@@ -110,7 +110,9 @@ def prune(
     run: Run,
     older_than: Annotated[
         str,
-        typer.Option("--older-than", metavar="TIME", help="Only sessions made longer ago.", show_default=True),
+        typer.Option(
+            "--older-than", metavar="TIME", help="Only sessions made longer ago than this.", show_default=True
+        ),
     ] = "7d",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)

@@ -73,7 +73,9 @@ def add(
     ] = None,
     task_id: Annotated[
         str,
-        typer.Option("--id", metavar="ID", help="Its name; added again under it, it is one task.", show_default=False),
+        typer.Option(
+            "--id", metavar="ID", help="Give it this id; added twice with one id, it is one task.", show_default=False
+        ),
     ] = "",
     ttl: Annotated[
         str | None,

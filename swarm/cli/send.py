@@ -65,7 +65,9 @@ _Expects = Annotated[
     bool, typer.Option(SEND["expects_reply"], help="Say that an answer is wanted.", show_default=False)
 ]
 _Deadline = Annotated[str | None, _option("deadline", "TIME", "How soon, such as 10m.")]
-_Ttl = Annotated[str | None, _option("ttl", "TIME", "How long it means anything; if not taken by then, you are told.")]
+_Ttl = Annotated[
+    str | None, _option("ttl", "TIME", "How long it counts, such as 2h; if nobody takes it by then, you are told.")
+]
 
 
 def send(

@@ -96,7 +96,13 @@ def start(
         ),
     ] = None,
     agent_cmd: Annotated[
-        str | None, typer.Option("--agent-cmd", metavar="COMMAND", help="Any command instead.", show_default=False)
+        str | None,
+        typer.Option(
+            "--agent-cmd",
+            metavar="COMMAND",
+            help="Run this command in the panes instead of a known agent program.",
+            show_default=False,
+        ),
     ] = None,
     attach_after: Annotated[
         bool,

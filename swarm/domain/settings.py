@@ -394,7 +394,7 @@ class Worktrees:
     auto_cleanup_age: int = key(
         86_400_000,
         milliseconds(0, 3650 * 86_400_000),
-        "Sessions older than this count as stale.",
+        "Sessions older than this are stale: `cleanup_orphaned_worktrees()` of the library removes them.",
     )
     durable: bool = key(
         True,  # noqa: FBT003

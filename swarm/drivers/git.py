@@ -560,11 +560,6 @@ class Git:
 
         fsio.write_atomic(admin.path / "locked", os.fsencode(reason + "\n" if reason else ""), 0o644)
 
-    def missing_files(self, tree: Path) -> tuple[str, ...]:
-        """Return tracked files that are not there though they should."""
-        out = self.runner.ask("diff-files", "--name-only", "--diff-filter=D", "--ignore-submodules=all", "-z", cwd=tree)
-        return tuple(os.fsdecode(name) for name in out.split(b"\0") if name)
-
     def is_dirty(self, tree: Path) -> bool | None:
         """Whether ``git status`` would show anything; None when it cannot tell."""
         code, out, _ = self.begin_status(tree).outcome()

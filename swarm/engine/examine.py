@@ -243,7 +243,7 @@ def _worth_saving(world: World, tree: Path, given: AbstractSet[str]) -> set[str]
 def _digest(path: Path) -> str:
     try:
         return hashlib.sha256(fsio.read_small(path, 1 << 20)).hexdigest() if not path.is_symlink() else ""
-    except (OSError, Exception):  # noqa: BLE001  # whatever it is now, it is not what swarm put there
+    except (OSError, SwarmError):  # whatever it is now, it is not what swarm put there
         return ""
 
 

@@ -278,11 +278,6 @@ def topology(lab: PaneLab) -> list[str]:
     return lab.tmux.rows(form)
 
 
-def eventually(predicate: Callable[[], object], what: str) -> None:
-    """Wait until it is so."""
-    wait_for(predicate, what)
-
-
 def words(rows: Sequence[str]) -> str:
     """Return lines as one text."""
     return "\n".join(rows)

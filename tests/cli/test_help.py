@@ -100,10 +100,12 @@ def _chapter(path: tuple[str, ...], command: Any) -> list[str]:
     for one in command.params:
         if one.name in GLOBAL_NAMES and len(path) > 1:
             continue
-        name = one.metavar if one.param_type_name == "argument" else ", ".join(one.opts)
+        name = one.metavar if one.param_type_name == "argument" else ", ".join((*one.opts, *one.secondary_opts))
         if one.param_type_name == "option" and one.metavar:
             name += f" {one.metavar}"
-        records.append(f"- `{name}`: {one.help}")
+        shows = one.show_default and isinstance(one.default, (str, int)) and not isinstance(one.default, bool)
+        default = f" (default: `{one.default}`)" if shows else ""
+        records.append(f"- `{name}`: {one.help}{default}")
     if records:
         lines += ["", *records]
     if is_group and len(path) == 1:
