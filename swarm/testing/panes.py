@@ -18,7 +18,7 @@ from swarm.testing.lab import Lab
 from swarm.testing.terminal import Pane, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from swarm import Swarm
     from swarm.domain.model import AgentStatus
