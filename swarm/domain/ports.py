@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from swarm.domain.prepared import Ended, Selected
     from swarm.domain.role_fields import RoleOptions
     from swarm.domain.screens import Rules
-    from swarm.domain.settings import Telemetry
+    from swarm.domain.sections import Telemetry
     from swarm.domain.status import ProgramFacts
     from swarm.domain.trees import Capture, Saved, TreeState
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from swarm.domain.panes import Launch
     from swarm.domain.ports import AgentProgram
     from swarm.domain.role_fields import RoleOptions
-    from swarm.domain.settings import Telemetry
+    from swarm.domain.sections import Telemetry
     from swarm.engine.world import World
 
 _HEADER = re.compile(r"([A-Za-z0-9!#$%&'*+.^_`|~-]+)\s*[:=]\s*(\S.*)")

@@ -11,19 +11,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from swarm.domain.errors import SwarmError, raise_all
-from swarm.domain.settings import (
-    SECTIONS,
-    Entry,
-    Layer,
-    OriginKind,
-    Setting,
-    Settings,
-    build_settings,
-    describe,
-    environment_layer,
-    find_setting,
-    flag_layer,
-)
+from swarm.domain.layers import Entry, Layer, build_settings, environment_layer, flag_layer
+from swarm.domain.settings import SECTIONS, OriginKind, Setting, Settings, describe, find_setting
 from swarm.store import strictyaml, textfile
 
 if TYPE_CHECKING:

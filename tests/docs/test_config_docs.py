@@ -15,7 +15,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
 HEAD = """\
 # Configuration
 
-<!-- Made by tests/docs/test_config_docs.py from swarm/domain/settings.py; do not edit by hand. -->
+<!-- Made by tests/docs/test_config_docs.py from swarm/domain/sections.py; do not edit by hand. -->
 
 Each layer overrides the one before:
 

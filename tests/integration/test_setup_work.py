@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.domain.errors import ConfigProblem
+from swarm.domain.layers import build_settings, environment_layer, flag_layer
 from swarm.domain.prepared import Selected
-from swarm.domain.settings import build_settings, environment_layer, flag_layer
 from swarm.domain.setup import STAMP, argv, command, hook_stamp, inside, ports, shown, words_of
 from swarm.drivers import hooks_run, placing, processes
 from swarm.pane import proc

@@ -10,8 +10,8 @@ import pytest
 
 from swarm.domain import role_effects
 from swarm.domain.errors import ConfigProblem
+from swarm.domain.layers import build_settings, flag_layer
 from swarm.domain.role_fields import Limits, RoleOptions
-from swarm.domain.settings import build_settings, flag_layer
 from swarm.domain.status import PaneFacts, ProgramFacts, State, conclude
 from swarm.engine.budgets import limits_of
 from swarm.pane import files, runs

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.domain.errors import ConfigProblem, Refused, SwarmError
-from swarm.domain.settings import (
-    Entry,
-    Layer,
-    Origin,
-    OriginKind,
-    Settings,
-    build_settings,
-    describe,
-    environment_layer,
-    find_setting,
-    flag_layer,
-)
+from swarm.domain.layers import Entry, Layer, build_settings, environment_layer, flag_layer
+from swarm.domain.settings import Origin, OriginKind, Settings, describe, find_setting
 from swarm.store import strictyaml
 from swarm.store.configfile import default_config_text, load_settings
 

@@ -10,9 +10,11 @@ from urllib.parse import unquote
 import pytest
 
 from swarm.domain.errors import ConfigProblem, SwarmError
+from swarm.domain.layers import build_settings, environment_layer
 from swarm.domain.panes import Launch
 from swarm.domain.role_fields import Env, RoleOptions
-from swarm.domain.settings import Settings, Telemetry, build_settings, environment_layer
+from swarm.domain.sections import Telemetry
+from swarm.domain.settings import Settings
 from swarm.drivers.agents import program
 from swarm.engine import telemetry
 

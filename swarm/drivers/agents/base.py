@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from swarm.domain.errors import SwarmError
     from swarm.domain.role_fields import RoleOptions
     from swarm.domain.screens import Rules
-    from swarm.domain.settings import Telemetry
+    from swarm.domain.sections import Telemetry
 
 
 class Program:

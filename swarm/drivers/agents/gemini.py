@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from swarm.domain import screens
     from swarm.domain.panes import Launch
     from swarm.domain.role_fields import RoleOptions
-    from swarm.domain.settings import Telemetry
+    from swarm.domain.sections import Telemetry
 
 _DENIED, _ALLOWED = "denied.toml", "allowed.toml"
 #: Where the program has the machine's own files. With policies of the machine it takes no others as an administrator's.
