@@ -36,22 +36,22 @@ ACTIONS = (
 )
 #: For each scenario: every how-manieth point is tried in a normal run, with kill-tree and with the rest.
 STRIDES = {
-    "create": (1, 18),
+    "create": (1, 30),
     "create-packed": (8, 45),
-    "create-git": (4, 40),
+    "create-git": (6, 60),
     "create-fails": (12, 60),
     "create-more": (6, 25),
     "create-hidden": (8, 50),
     "create-setup": (24, 200),
     "cleanup-setup": (80, 400),
-    "cleanup": (12, 90),
-    "cleanup-packed": (14, 70),
+    "cleanup": (16, 120),
+    "cleanup-packed": (20, 110),
     "cleanup-messages": (30, 240),
-    "cleanup-force": (5, 60),
-    "cleanup-all": (20, 120),
-    "remove": (8, 40),
+    "cleanup-force": (12, 130),
+    "cleanup-all": (36, 180),
+    "remove": (12, 60),
     "merge": (4, 20),
-    "restore": (8, 60),
+    "restore": (14, 110),
     "lock": (2, 4),
     "update-role": (2, 4),
     "salvage-drop": (8, 40),
@@ -117,7 +117,7 @@ def test_what_no_kill_changes_is_that_messages_go_into_the_salvage_and_come_back
 
 
 @pytest.mark.parametrize(
-    ("name", "stride"), [("create", 14), ("create-packed", 20), ("cleanup-force", 40), ("restore", 40), ("remove", 30)]
+    ("name", "stride"), [("create", 20), ("create-packed", 30), ("cleanup-force", 80), ("restore", 70), ("remove", 40)]
 )
 def test_the_same_command_is_the_next_command(
     bench: Bench, name: str, stride: int, record_property: Callable[[str, object], None]
@@ -132,11 +132,11 @@ def test_the_same_command_is_the_next_command(
 @pytest.mark.parametrize(
     ("name", "first", "second"),
     [
-        ("create", 24, 9),
+        ("create", 36, 12),
         ("create-hidden", 50, 15),
-        ("cleanup-force", 60, 16),
+        ("cleanup-force", 100, 30),
         ("cleanup-packed", 70, 20),
-        ("restore", 80, 18),
+        ("restore", 130, 30),
     ],
 )
 def test_a_recovery_may_be_stopped_too(
