@@ -130,6 +130,7 @@ class Screen:
         after: what stands right of it.
         faint: that is written faintly, as what a program suggests.
         text: all that is shown, without spaces and ends of lines.
+        takes_lines: a shell that edits its line itself does not do so now: it is not at its prompt.
     """
 
     pid: int
@@ -140,3 +141,4 @@ class Screen:
     after: str
     text: str
     faint: bool = False
+    takes_lines: bool | None = None

@@ -80,7 +80,7 @@ class ProgramFacts:
         exit_code, exit_signal, exit_cause, ended_ms: how it ended, when it has.
         said_state, said_detail, said_ms: what the program last said of itself.
         said_prompt: what stands before its cursor while nothing is typed; empty when it does not tell.
-        foreground: for a shell: whether itself holds the terminal; None when it cannot be told.
+        foreground: for a shell: whether it is at its prompt; None when it cannot be told.
         stopped_ms: when swarm was told to stop it; 0 when not.
         asked: it was started a moment ago with a first prompt.
         own: what the living program says in its own way; it wins over what hooks of it wrote down.
@@ -245,7 +245,7 @@ def _evidence(facts: ProgramFacts, pane: PaneFacts) -> tuple[Evidence, ...]:
         how = f"signal {facts.exit_signal}" if facts.exit_signal else f"status {facts.exit_code}"
         found.append(Evidence("exit", f"its supervisor saw it end: {facts.exit_cause}, {how}", facts.ended_ms))
     if facts.foreground is not None and facts.alive:
-        who = "the program itself" if facts.foreground else "a command it runs"
+        who = "the program itself" if facts.foreground else "something it runs"
         found.append(Evidence("terminal", f"{who} holds the terminal"))
     if facts.stopped_ms:
         found.append(Evidence("swarm", "swarm was told to stop it", facts.stopped_ms))

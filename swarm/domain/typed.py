@@ -19,6 +19,8 @@ _MARK = r"$#%>\u276f\u00bb\u203a"
 _PROMPT = re.compile(rf"(?:[^{_MARK}]|[{_MARK}](?! \S))*[{_MARK}\u279c\u03bb:~)\]\u2717\u2714] ?")
 #: What a shell shows when it wants the rest of something, a quoted text for one.
 _CONTINUED = re.compile(r"[a-z ]*> ?")
+#: A question that waits for a word looks like a prompt otherwise.
+_QUESTION = re.compile(r"\?\W*$|[\[(]\s*(?:y|n|yes|no)\s*[/|]", re.IGNORECASE)
 #: A prompt may show something at the right edge, far from the cursor.
 _FAR = "    "
 #: What Claude Code puts behind its mark.
@@ -65,7 +67,7 @@ def is_prompt(screen: Screen, prompt: str = "", *, shell: bool = False) -> bool:
         return False
     if prompt:
         return before.rstrip() == prompt.rstrip()
-    if shell and _CONTINUED.fullmatch(before):
+    if shell and (_CONTINUED.fullmatch(before) or _QUESTION.search(before) or screen.takes_lines):
         return False
     before = before.lstrip(_BOX + " ")
     return _PROMPT.fullmatch(before) is not None

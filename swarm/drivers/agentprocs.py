@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.domain.status import OwnWords, ProgramFacts
+from swarm.drivers.ttys import at_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,7 +63,7 @@ class AgentProcesses:
             said_detail=said.detail if said else "",
             said_ms=said.at_ms if said else 0,
             said_prompt=said.prompt if said else "",
-            foreground=_holds_terminal(process.pid) if alive else None,
+            foreground=at_prompt(process.pid) if alive else None,
             stopped_ms=stopped if stopped >= process.started_ms else 0,
             own=own_words(run_dir, process) if alive else None,
             asked=alive and was_asked(run_dir, process),
@@ -144,13 +145,3 @@ def _time_of(path: Path) -> int:
         return int(path.stat().st_mtime_ns // 1_000_000)
     except OSError:
         return 0
-
-
-def _holds_terminal(pid: int) -> bool | None:
-    """Whether a process is itself what its terminal runs in the foreground; None when it cannot be told."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return None
-    group, foreground = int(fields[2]), int(fields[5])
-    return None if foreground <= 0 else group == foreground

@@ -13,13 +13,14 @@ from swarm.domain.errors import TerminalProblem
 from swarm.domain.panes import Screen
 from swarm.domain.typed import cut, is_faint, squeezed
 from swarm.drivers.tmux import literal
+from swarm.drivers.ttys import EDITORS, takes_lines
 
 if TYPE_CHECKING:
     from swarm.drivers.tmux import Tmux
 
 _FIELDS = (
     *("pane_pid", "pane_dead", "pane_in_mode", "pane_synchronized", "pane_input_off"),
-    *("cursor_x", "cursor_y", "pane_height"),
+    *("cursor_x", "cursor_y", "pane_height", "pane_tty", "pane_current_command"),
 )
 _SET = ("1", "2", "3", "4", "5", "6", "7", "8", "9")
 
@@ -41,11 +42,11 @@ class Typist:
         show = ("capture-pane", "-p", "-t", pane)
         # The same again with styles, which the plain text must not hold.
         code, lines, _ = self._tmux.command("display-message", "-p", "-t", pane, form, ";", *show, ";", *show, "-e")
-        words = lines[0].split() if code == 0 and lines else []
+        words = lines[0].split(" ", len(_FIELDS) - 1) if code == 0 and lines else []
         if len(words) != len(_FIELDS):
             return None
-        pid, dead, in_mode, synchronized, off, x, y, _ = words
-        rows, styled = _halves(lines[1:], int(words[-1]))
+        pid, dead, in_mode, synchronized, off, x, y, height, tty, command = words
+        rows, styled = _halves(lines[1:], int(height))
         row = rows[int(y)] if int(y) < len(rows) else ""
         before, after = cut(row, int(x))
         return Screen(
@@ -57,6 +58,7 @@ class Typist:
             after=after,
             text=squeezed("".join(rows)),
             faint=is_faint(styled[int(y)], int(x)) if int(y) < len(styled) else False,
+            takes_lines=takes_lines(tty) if command in EDITORS else None,
         )
 
     def paste(self, pane: str, text: str) -> None:

@@ -318,6 +318,20 @@ def test_a_shell_that_runs_something_is_told_afterwards(post: Post) -> None:
     assert post.shown().index("\nslept") < post.shown().index("[swarm]")
 
 
+@pytest.mark.parametrize("question", ["Overwrite existing files? [Y/n] ", "# ", "[y/N] $ "])
+def test_a_question_of_a_shell_is_not_answered(post: Post, question: str) -> None:
+    post.lab.env["SHELL"] = "/bin/bash"
+    post.start(program="shell", task="")
+    post.lab.type(AGENT, f"read -p '{question}' answer; echo \"got <$answer>\"")
+    wait_for(lambda: post.screen().takes_lines, "the question")
+
+    post.send()
+
+    assert post.lab.swarm.nudge(AGENT, "fx") == "it is working, not idle: running a command"
+    post.lab.type(AGENT, "mine")
+    post.lab.see(AGENT, "got <mine>")
+
+
 def test_a_shell_that_wants_the_rest_of_a_text_is_left_alone(post: Post) -> None:
     post.start(program="shell", task="")
     post.lab.type(AGENT, "echo 'begun")
