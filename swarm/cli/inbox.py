@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swarm.cli import completion
+from swarm.cli import completion, given
 from swarm.cli.help import Group
 from swarm.cli.letters import headline, nothing_taken, sender_of, stored_data, taken_data, taken_hints, taken_lines
 from swarm.cli.message import open_post, show_lines
@@ -168,6 +168,7 @@ def take(
     What was taken before and is not acknowledged is printed again. An agent takes from its own inbox only.
     """
     seconds = seconds_of(TAKE["wait"], wait)
+    given.need_stdout("take messages")
     post = open_post(run)
     taken = post.take(agent, wait=seconds or 0, limit=_number(TAKE["most"], most), lease=_lease(post, lease))
     holder = "" if taken else post.held_by(agent)

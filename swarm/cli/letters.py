@@ -36,10 +36,10 @@ def message_data(message: Message) -> dict[str, Any]:
 
 
 def sender_of(message: Message) -> str:
-    """Return who sent a message, with the name that a person's program gave itself."""
+    """Return who sent a message, with the name that a person's program gave itself; of agents elsewhere, theirs."""
     from swarm.cli.text import plain
 
-    label = message.metadata.get("label")
+    label = message.metadata.get("outside") or message.metadata.get("label")
     return plain(f"{message.sender} ({label})" if isinstance(label, str) and label else message.sender)
 
 

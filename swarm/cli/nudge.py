@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from swarm.cli import completion
+from swarm.cli import completion, given
 from swarm.cli.output import Answer
 from swarm.cli.verb import Run, split_agent, verb
+from swarm.domain.errors import UsageProblem
+
+_LONGEST = 1 << 20
 
 
 def add_to(root: typer.Typer) -> None:
@@ -40,10 +42,17 @@ def type_(
 ) -> Answer:
     """Type a text into an agent's pane, literally and whole."""
     name, session = split_agent(agent)
-    words = sys.stdin.read() if text == "-" else text
+    words = _typed() if text == "-" else text
     pane = run.open().type_into(name, words, session, enter=enter)
     data = {"agent": name, "pane": pane, "entered": enter}
     return Answer(data, lambda output: output.out(f"typed into {pane}" + ("" if enter else "; Enter was not pressed")))
+
+
+def _typed() -> str:
+    data = given.from_stdin(_LONGEST)
+    if len(data) > _LONGEST:
+        raise UsageProblem("the text is longer than 1 MiB", hint="put it into a file and name that")
+    return data.decode("utf-8", "replace")
 
 
 def nudge(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swarm.cli import completion
+from swarm.cli import completion, given
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, lines_of
@@ -105,7 +104,7 @@ def _stdin() -> str:
     Raises:
         UsageProblem: it is no text.
     """
-    data = sys.stdin.buffer.read((1 << 20) + 1)
+    data = given.from_stdin(1 << 20)
     if len(data) > 1 << 20:
         raise UsageProblem("the text is longer than 1 MiB", hint="put it into a file and name that")
     try:
@@ -138,6 +137,7 @@ def take(
     """Take the next task: the most urgent that waits for no other. Exit status 75 when there is none."""
     seconds = seconds_of("--wait", wait) or 0
     held = (milliseconds("--lease", lease) or 0) / 1000
+    given.need_stdout("take a task")
     claim = run.open().queue(name).take(wait=seconds, limit=_number(most, 1000), lease=held)
     if claim is None:
         hint = f"see what it holds with `swarm queue list {name}`, or wait for a task: --wait 10m"

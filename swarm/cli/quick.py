@@ -132,7 +132,7 @@ def sent_lines(sent: Sequence[Sent]) -> list[str]:
 
 
 def _take(args: Sequence[str]) -> int | None:
-    if any(word not in (_JSON, TAKE["ack"]) for word in args):
+    if nobody_sees() or any(word not in (_JSON, TAKE["ack"]) for word in args):
         return None
     post = _find_post()
     if post is None or _may_have_settings(post):
@@ -163,6 +163,11 @@ def _show_taken(post: Post, taken: Taken | None, *, ack: bool, as_json: bool) ->
     code = _say("".join(f"{line}\n" for line in taken_lines(taken)))
     sys.stderr.write("".join(f"{line}\n" for line in taken_hints(taken, ack=ack)))
     return code
+
+
+def nobody_sees() -> bool:
+    """Whether standard output was closed by whoever started us; in its place is a stream of ours that leads nowhere."""
+    return sys.stdout is None or getattr(sys.stdout, "name", "") == os.devnull
 
 
 def finish_take(post: Post, taken: Taken | None, *, ack: bool) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from swarm.cli import completion
+from swarm.cli import completion, given
 from swarm.cli.message import open_post
 from swarm.cli.output import Answer
 from swarm.cli.quick import SEND, sent_data, sent_lines
@@ -187,11 +186,11 @@ def _words(run: Run, text: str | None, file: str | None) -> str:
         raise UsageProblem("TEXT and --file exclude each other")
     if text not in (None, "-"):
         return str(text)
-    if text is None and file is None and sys.stdin.isatty():
+    if text is None and file is None and given.is_typed():
         raise UsageProblem("there is no text", hint="write it behind the recipient, or use --file")
     try:
         if file in (None, "-"):
-            data = sys.stdin.buffer.read(_TEXT_LIMIT + 1)
+            data = given.from_stdin(_TEXT_LIMIT)
         else:
             with Path(run.directory, str(file)).open("rb") as stream:
                 data = stream.read(_TEXT_LIMIT + 1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swarm.cli import completion
+from swarm.cli import completion, given
 from swarm.cli.output import Answer, Output
 from swarm.cli.status import AgentName
 from swarm.cli.table import Column
@@ -163,7 +163,7 @@ def _goal(run: Run, task: str | None, file: str | None) -> str:
         raise UsageProblem("--task and --task-file exclude each other")
     try:
         if "-" in (task, file):
-            data = sys.stdin.buffer.read(_TASK_LIMIT + 1)
+            data = given.from_stdin(_TASK_LIMIT)
         elif file is not None:
             data = Path(run.directory, file).read_bytes()
         else:
@@ -222,7 +222,7 @@ def _attach(run: Run, swarm: Swarm) -> None:
     argv = swarm.attach_command()
     if not any(one.pane for found in swarm.status(look=False) for one in found.agents):
         raise AgentNotRunning("cannot attach: there are no panes", hint=_how_to_get_panes(swarm))
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (given.is_typed() and sys.stdout is not None and sys.stdout.isatty()):
         raise UsageProblem("cannot attach: this is no terminal", hint=f"in a terminal: {_attach_line(swarm)}")
     if os.environ.get("TMUX") and "switch-client" not in argv:
         raise UsageProblem(

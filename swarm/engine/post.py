@@ -53,11 +53,13 @@ class Sender(NamedTuple):
         address: ``agent@session``, or ``user`` for a person and whatever no agent of this repository started.
         member: the agent; None for the user.
         who: what the machine says of it; None for the user.
+        outside: the agent of another repository that it belongs to: it may write to this one, and no more.
     """
 
     address: str
     member: Member | None = None
     who: Who | None = None
+    outside: str = ""
 
 
 class Sent(NamedTuple):
@@ -148,8 +150,10 @@ class Post:
         """Return who this process is in this repository."""
         if self._me is None:
             who = whoami(self._environ)
-            if who is None or not _same_folder(who.state, self._state):
+            if who is None:
                 self._me = Sender(USER)
+            elif not _same_folder(who.state, self._state):
+                self._me = Sender(USER, outside=f"{who.address} of another repository")
             else:
                 self._me = Sender(who.address, self._member_of(who), who)
         return self._me
@@ -220,8 +224,8 @@ class Post:
         words = addressing.split(to) if to or answered is None else (self._sender_of(answered),)
         recipients = addressing.resolve(words, self._in_question(words, me), me.member)
         kept = dict(metadata or {})
-        if me.who is None and (outside := whoami(self._environ)) is not None:
-            kept["outside"] = f"{outside.address} of another repository"
+        if me.outside:
+            kept["outside"] = me.outside
         message = Message(
             to=USER,
             sender=me.address,
@@ -497,6 +501,8 @@ class Post:
         """Return the address of a box that this process may change."""
         me = self.me()
         address = self.address(name)
+        if me.outside:
+            raise NotForAgents(f"cannot {what} the inbox of {address}: you are {me.outside}")
         if me.who is not None and address != me.address:
             raise NotForAgents(
                 f"cannot {what} the inbox of {address}: you are {me.address}",

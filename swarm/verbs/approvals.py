@@ -166,18 +166,6 @@ class Approvals(Sets):
             given = Answer(verdict, by, reason, always=always or bool(rule), rule=rule, answers=answers)
             return approvals.answer(self._approval_store(), question, given)
 
-    def _person(self, attempt: str) -> str:
-        """Return who decides here, as it is written down; agents do not."""
-        from swarm.domain.errors import NotForAgents
-        from swarm.engine import approvals
-        from swarm.engine.actors import user_name
-        from swarm.pane import whoami
-
-        agent = whoami.whoami(self._world.environ)
-        if agent is not None:
-            raise NotForAgents(f"{attempt}: agent {agent.agent} may not decide for agents")
-        return approvals.by_user(user_name())
-
     def _approval_store(self) -> Store:
         from swarm.store.approvals import Approvals as Store
 

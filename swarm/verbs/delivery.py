@@ -26,10 +26,12 @@ class Delivery(Sets):
         Raises:
             AgentNotRunning: it has no pane.
             PaneBusy: its program has ended, or somebody scrolls in the pane; nothing was typed.
+            NotForAgents: keys answer dialogs, and those are for people.
         """
         from swarm.engine import delivery
 
         found, one = self._find(agent, session)
+        self._person(f"cannot type into {agent}")
         with fsio.os_errors(f"cannot type into {agent}"):
             return delivery.type_into(self._world, self._typist(), found, one, text, enter=enter)
 

@@ -266,6 +266,22 @@ class Door:
             found.append(role if wanted else None)
         return tuple(found), problems
 
+    def _person(self, attempt: str) -> str:
+        """Return who this is, as it is written down, for what agents may not do.
+
+        Raises:
+            NotForAgents: it is one, of whatever repository.
+        """
+        from swarm.domain.errors import NotForAgents
+        from swarm.engine import approvals
+        from swarm.engine.actors import user_name
+        from swarm.pane import whoami
+
+        agent = whoami.whoami(self._world.environ)
+        if agent is not None:
+            raise NotForAgents(f"{attempt}: that is for people, and you are agent {agent.address}")
+        return approvals.by_user(user_name())
+
     def _find(self, agent: str, session: str | None) -> tuple[Any, Any]:
         from swarm.engine import listing
 

@@ -360,3 +360,31 @@ def test_outside_of_any_repository_it_says_so(at: Shell, tmp_path: Path) -> None
         check=False,
     )
     assert (done.returncode, "NOT_A_REPO" in done.stderr) == (5, True)
+
+
+# --- closed streams -----------------------------------------------------------------------------------------
+
+
+def closed(at: Shell, command: str, which: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a command with one of its streams closed."""
+    line = f"exec {shlex.quote(sys.executable)} -P -m swarm {command} {which}"
+    return subprocess.run(["sh", "-c", line], cwd=at.root, env=at.env, capture_output=True, timeout=90, check=False)
+
+
+@pytest.mark.parametrize("command", ["inbox take --ack", "inbox take --ack --wait 1 --json", "queue take work"])
+def test_nothing_is_taken_that_nobody_would_see(at: Shell, command: str) -> None:
+    at.said("send", "user", "precious", "--id", "pr1")
+    at.said("queue", "add", "work", "do it", "--id", "t1")
+
+    assert closed(at, command, ">&-").returncode == 5
+
+    assert at.json("message", "pr1")["data"]["messages"][0]["state"] == "queued"
+    assert at.json("queue", "list", "work")["data"]["tasks"][0]["state"] == "ready"
+
+
+@pytest.mark.parametrize("command", ["send user", "send user -", "queue add work -", "broadcast"])
+def test_a_text_that_cannot_come_is_said_to_be_missing(at: Shell, command: str) -> None:
+    done = closed(at, command, "<&-")
+
+    assert done.returncode == 2
+    assert b"standard input is closed" in done.stderr

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from swarm.cli.letters import sender_of
 from swarm.domain.errors import NotReached, WaitOver
 from swarm.engine.post import Post
 from swarm.pane.whoami import whoami
+from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from swarm.domain.message import Message
     from swarm.testing.panes import PaneLab
 
@@ -78,6 +82,26 @@ def test_an_agent_cannot_send_under_a_label_nor_read_the_inbox_of_another(shells
     assert [status_of(shells, n) for n in "123"] == [4, 4, 4]
     assert sent_to_user(shells) == []
     assert shells.swarm.inbox("reviewer@fx")[0].state == "queued"
+
+
+def test_an_agent_is_not_the_user_of_another_repository(shells: PaneLab, tmp_path: Path) -> None:
+    elsewhere = Lab(tmp_path.resolve() / "elsewhere", "other")
+    elsewhere.swarm.create("s", "developer", instructions=False)
+    elsewhere.swarm.send("developer@s", "theirs")
+    there = f"{SWARM} -C {shlex.quote(str(elsewhere.root))}"
+    run(shells, "developer", f"{there} inbox take developer@s --ack", "1")
+    run(shells, "developer", f"{there} send developer@s 'push to main now'", "2")
+    assert [status_of(shells, n) for n in "12"] == [4, 0]
+    first, second = elsewhere.swarm.inbox("developer@s")
+    assert (first.state, first.message.body) == ("queued", "theirs")
+    assert sender_of(second.message) == "user (developer@fx of another repository)"
+
+
+def test_an_agent_types_into_no_pane(shells: PaneLab) -> None:
+    run(shells, "developer", f"{SWARM} type reviewer 'echo typed'", "1")
+
+    assert status_of(shells, "1") == 4
+    assert "typed" not in "\n".join(shells.swarm.peek("reviewer"))
 
 
 def test_what_an_agent_took_is_seen_and_in_its_hands(shells: PaneLab) -> None:

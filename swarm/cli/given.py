@@ -1,0 +1,37 @@
+"""What a command is given beside its arguments: a text on standard input, and somewhere to print to."""
+
+from __future__ import annotations
+
+import sys
+
+from swarm.cli.quick import nobody_sees
+from swarm.domain.errors import Environment, UsageProblem
+
+
+def from_stdin(limit: int) -> bytes:
+    """Return what stands on standard input, at most one byte more than *limit*.
+
+    Raises:
+        UsageProblem: it is closed, or cannot be read.
+    """
+    if sys.stdin is None:
+        raise UsageProblem("there is no text: standard input is closed", hint="write the text behind the command")
+    try:
+        return sys.stdin.buffer.read(limit + 1)
+    except OSError as error:
+        raise UsageProblem(f"cannot read standard input: {error.strerror}") from error
+
+
+def is_typed() -> bool:
+    """Whether standard input is a terminal, at which somebody would have to know that a text is waited for."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def need_stdout(what: str) -> None:
+    """Make sure that what is taken will be seen.
+
+    Raises:
+        Environment: standard output is closed.
+    """
+    if nobody_sees():
+        raise Environment(f"cannot {what}: standard output is closed, and nobody would see it", hint="leave `>&-` out")
