@@ -208,7 +208,7 @@ class Host(Protocol):
 
 
 class Quarantine(Protocol):
-    """A private place to try merges in; see ``drivers/merging.py``."""
+    """A private place to try merges in; see ``drivers/quarantine.py``."""
 
     def snapshots(self, checkouts: Sequence[Checkout]) -> tuple[Snapshot | SwarmError, ...]: ...
     def snapshot(self, checkout: Checkout, *, untracked: bool = True) -> Snapshot: ...

@@ -26,6 +26,17 @@ _PACKED_LIMIT = 4 << 20
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PACKED = re.compile(rb"(?:#[^\n]*\n)?(?:[0-9a-f]{40}(?:[0-9a-f]{24})? refs/[^\n]+\n(?:\^[0-9a-f]{40,64}\n)?)*+")
 
+#: What lies in a git folder while something is half done there.
+OPERATIONS = {
+    "MERGE_HEAD": "merge",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase or am",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_LOG": "bisect",
+    "sequencer": "cherry-pick or revert sequence",
+}
+
 
 def _text(path: Path) -> str | None:
     try:

@@ -1,8 +1,4 @@
-"""Merging with git's plumbing: tried in a quarantine, then moved onto a branch and into its checkout.
-
-Everything that may turn out wrong happens in a *quarantine*: a private folder takes every object that
-git writes, and the repository's own objects are only read.  What is wanted is then copied over, and
-the rest is gone with the folder.  (git may renew the age of an object that it finds again, no more.)
+"""How a branch and its checkout come to a merge that was tried in a quarantine (``quarantine.py``).
 
 A checkout follows its branch with git's own two-tree merge, which keeps local changes and refuses
 where they would be lost.  If that is cut short, ``take_back`` puts each file of the difference back to
@@ -14,62 +10,37 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-import shutil
 import stat
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from swarm import fsio
 from swarm.domain.errors import GitFailed, IdentityMissing, SwarmError, TargetMoved
 from swarm.domain.layout import HEADS
-from swarm.domain.merging import Changes, FileChange, FileConflict, Merged, Snapshot
 from swarm.drivers import gitdir
-from swarm.drivers.gitrun import explain
-from swarm.drivers.history import landed as content_landed
+from swarm.drivers.gitdir import OPERATIONS
+from swarm.drivers.plumbing import (
+    GITLINK,
+    LINK,
+    ONE_INDEX,
+    RAW_DIFF,
+    env_of,
+    private_index,
+    raw_changes,
+    show_all,
+)
+from swarm.drivers.quarantine import Quarantine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from swarm.domain.merging import Checkout
+    from swarm.domain.merging import Changes, Checkout
     from swarm.drivers.gitrun import GitRunner
 
-_T = TypeVar("_T")
-_R = TypeVar("_R")
-
-_GITLINK, _LINK = "160000", "120000"
-_STATUS = {
-    "A": "added",
-    "M": "modified",
-    "D": "deleted",
-    "R": "renamed",
-    "C": "copied",
-    "T": "type changed",
-}
-_THROW_AWAY = {
-    "GIT_AUTHOR_NAME": "swarm",
-    "GIT_AUTHOR_EMAIL": "swarm@localhost",
-    "GIT_COMMITTER_NAME": "swarm",
-    "GIT_COMMITTER_EMAIL": "swarm@localhost",
-}
 _IDENTITY = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
-_OPERATIONS = {
-    "MERGE_HEAD": "merge",
-    "rebase-merge": "rebase",
-    "rebase-apply": "rebase or am",
-    "CHERRY_PICK_HEAD": "cherry-pick",
-    "REVERT_HEAD": "revert",
-    "BISECT_LOG": "bisect",
-    "sequencer": "cherry-pick or revert sequence",
-}
-_KIND = re.compile(r"CONFLICT \(([^)]*)\)")
-_AUTHOR = re.compile(rb"^author (.*) <(.*)> (\d+ [+-]\d+)$", re.MULTILINE)
-_ENCODING = re.compile(rb"^encoding (.*)$", re.MULTILINE)
 #: The index of a checkout keeps the user's own choice of caches.
 _OWN_INDEX = ("-c", "core.untrackedCache=keep")
-_PLAIN_DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 
 
 class Merging:
@@ -125,14 +96,14 @@ class Merging:
 
     def operations(self, checkout: Checkout) -> tuple[str, ...]:
         """Return the git operations in progress in a checkout."""
-        return tuple(what for name, what in _OPERATIONS.items() if fsio.exists(checkout.gitdir / name))
+        return tuple(what for name, what in OPERATIONS.items() if fsio.exists(checkout.gitdir / name))
 
     def obstacles(self, checkout: Checkout, changes: Changes) -> tuple[str, ...]:
         """Return the paths with local work that stands in the way of these changes."""
-        with _private_index(checkout.gitdir) as index:
-            env = {**_env(checkout), **_ONE_INDEX, "GIT_INDEX_FILE": str(index)}
+        with private_index(checkout.gitdir) as index:
+            env = {**env_of(checkout), **ONE_INDEX, "GIT_INDEX_FILE": str(index)}
             entries, unmerged = self._entries(env)
-            _show_all(self._git, env, changes.paths)
+            show_all(self._git, env, changes.paths)
             self._git.run("update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1))
             out = self._git.ask(
                 *("diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=dirty"),
@@ -153,7 +124,7 @@ class Merging:
 
         That is: the paths that a sparse checkout leaves out, and the folders that will be new.
         """
-        out = self._git.ask("ls-files", "-t", "-z", env=_env(checkout), cwd=checkout.tree)
+        out = self._git.ask("ls-files", "-t", "-z", env=env_of(checkout), cwd=checkout.tree)
         skipped = {os.fsdecode(item[2:]) for item in out.split(b"\0") if item.startswith((b"S ", b"s "))}
         parents = {str(parent) for path in changes.new for parent in PurePosixPath(path).parents}
         return {
@@ -183,12 +154,12 @@ class Merging:
         Raises:
             GitFailed or one of its kind: git refused, or was stopped in the middle; ``take_back`` mends that.
         """
-        env = _env(checkout)
+        env = env_of(checkout)
         what = f"cannot update the files of {checkout.tree}"
         # The two-tree merge believes times alone; files that only have another time must not stop it.
         self._git.run(*_OWN_INDEX, "update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1), what=what)
         self._git.run(*_OWN_INDEX, "read-tree", "-m", "-u", old, new, env=env, cwd=checkout.tree, what=what)
-        changes = _changes(self._git.ask(*_RAW_DIFF, old, new))
+        changes = raw_changes(self._git.ask(*RAW_DIFF, old, new))
         for path in sorted(changes.old.keys() - changes.new.keys()):
             if _kind_of(checkout.tree, path) == "file":  # git only warns of that
                 raise GitFailed(f"{what}: {path} could not be removed")
@@ -199,7 +170,7 @@ class Merging:
         Raises:
             TargetMoved: it is not; nothing was changed.
         """
-        env = _env(checkout) if checkout else None  # so that the right HEAD gets a line in its log
+        env = env_of(checkout) if checkout else None  # so that the right HEAD gets a line in its log
         try:
             self._git.run(
                 *("update-ref", "-m", reason, "--stdin", "-z"),
@@ -224,10 +195,10 @@ class Merging:
         Returns:
             Paths that are left alone: their content is neither, so it is somebody's work.
         """
-        changes = _changes(self._git.ask(*_RAW_DIFF, old, new))
+        changes = raw_changes(self._git.ask(*RAW_DIFF, old, new))
         if tip and tip != old:
-            changes = changes.but(changes.made_by(_changes(self._git.ask(*_RAW_DIFF, old, tip))))
-        env = _env(checkout)
+            changes = changes.but(changes.made_by(raw_changes(self._git.ask(*RAW_DIFF, old, tip))))
+        env = env_of(checkout)
         entries, _ = self._entries(env)
         skipped = set(before["left_out"])
         kept = self._files_back(checkout, changes, skipped, before["folders"])
@@ -255,8 +226,8 @@ class Merging:
     def _files_back(
         self, checkout: Checkout, changes: Changes, skipped: Collection[str], folders: Sequence[str]
     ) -> tuple[str, ...]:
-        old = {path: entry for path, entry in changes.old.items() if entry[0] != _GITLINK and path not in skipped}
-        new = {path: entry for path, entry in changes.new.items() if entry[0] != _GITLINK}
+        old = {path: entry for path, entry in changes.old.items() if entry[0] != GITLINK and path not in skipped}
+        new = {path: entry for path, entry in changes.new.items() if entry[0] != GITLINK}
         as_old, as_new = self._same(checkout, old), self._same(checkout, new)
         kept, write, remove = [], [], []
         for path in sorted(old.keys() | new.keys()):
@@ -294,7 +265,7 @@ class Merging:
     def _index_of(self, checkout: Checkout, entries: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, str]]:
         """Give the environment of a private index that holds these entries and no more."""
         with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
-            env = {**_env(checkout), **_ONE_INDEX, "GIT_INDEX_FILE": str(Path(scratch) / "index")}
+            env = {**env_of(checkout), **ONE_INDEX, "GIT_INDEX_FILE": str(Path(scratch) / "index")}
             lines = "".join(f"{mode} {oid}\t{path}\0" for path, (mode, oid) in entries.items())
             self._git.run("update-index", "-z", "--index-info", stdin=os.fsencode(lines), env=env, cwd=checkout.tree)
             yield env
@@ -308,344 +279,15 @@ class Merging:
             there = fsio.read_small(target, 1 << 31)
         except (OSError, SwarmError):
             return False  # a pipe or such: not git's
-        for mode, oid in (entry for entry in entries if entry is not None and entry[0] != _LINK):
-            if mode == _GITLINK:
+        for mode, oid in (entry for entry in entries if entry is not None and entry[0] != LINK):
+            if mode == GITLINK:
                 continue
             code, whole, _ = self._git.attempt(
-                "cat-file", "--filters", f"--path={path}", oid, env=_env(checkout), cwd=checkout.tree
+                "cat-file", "--filters", f"--path={path}", oid, env=env_of(checkout), cwd=checkout.tree
             )
             if code == 0 and whole.startswith(there):
                 return True
         return False
-
-
-class Quarantine:
-    """A place to merge in. Implements ``ports.Quarantine``."""
-
-    def __init__(self, runner: GitRunner, common: Path, folder: Path, user: Mapping[str, str], jobs: int) -> None:
-        self._git = runner
-        self._user = user
-        self._jobs = jobs
-        objects = folder / "objects"
-        objects.mkdir()
-        self._env = {
-            "GIT_OBJECT_DIRECTORY": str(objects),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _alternate(common / "objects"),
-            "GIT_QUARANTINE_PATH": str(objects),  # git itself forbids refs to what is in here
-            "GIT_OPTIONAL_LOCKS": "0",
-        }
-        # Nothing here outlives the folder, so nothing needs to be small, safe, or in the repository's LFS store.
-        self._env |= _config(
-            {
-                "core.looseCompression": "0",
-                "core.fsync": "none",
-                "core.splitIndex": "false",
-                "lfs.storage": str(folder / "lfs"),
-            }
-        )
-
-    def _run(self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, what: str = "") -> bytes:
-        return self._git.run(*args, stdin=stdin, env={**self._env, **(env or {})}, what=what)
-
-    def _oid(self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, what: str = "") -> str:
-        return self._run(*args, stdin=stdin, env=env, what=what).decode("ascii").strip()
-
-    # --- what there is ---------------------------------------------------------------------------
-
-    def snapshots(self, checkouts: Sequence[Checkout]) -> tuple[Snapshot | SwarmError, ...]:
-        """Look at several worktrees at once; an error stands for one that could not be looked at."""
-        return self._each(self.snapshot, checkouts)
-
-    def snapshot(self, checkout: Checkout, *, untracked: bool = True) -> Snapshot:
-        """Make a throw-away commit of everything in a worktree; touches neither it nor its index.
-
-        Args:
-            untracked: take in files that git does not know; else they are only listed.
-        """
-        with fsio.os_errors(f"cannot read {checkout.tree}"), _private_index(checkout.gitdir) as index:
-            env = {**self._env, **_env(checkout), "GIT_INDEX_FILE": str(index)}
-            head = self._ask(env, checkout, "rev-parse", "--verify", "HEAD^{commit}")[0]
-            staged = self._ask(
-                *(env, checkout, "diff-index", "--cached", "--name-only", "-z", "--no-renames", head),
-            )
-            flags = ("--name-only", "-z", "--no-renames", "--ignore-submodules=dirty")
-            changed = self._ask(env, checkout, "diff-files", *flags)
-            others = [
-                path  # one that ends in a slash is a repository of its own
-                for path in self._ask(env, checkout, "ls-files", "-o", "--exclude-standard", "-z")
-                if not path.endswith("/")
-            ]
-            paths = dict.fromkeys((*changed, *(others if untracked else ())))
-            if paths:
-                self._git.run(
-                    *("update-index", "--add", "--remove", "--replace", "-z", "--stdin"),
-                    stdin=os.fsencode("".join(f"{path}\0" for path in paths)),
-                    env=env,
-                    cwd=checkout.tree,
-                    what=f"cannot read the files of {checkout.tree}",
-                )
-            tree = self._git.run("write-tree", env=env, cwd=checkout.tree).decode("ascii").strip()
-        differing = self.touched(head, tree)
-        commit = head
-        if differing:
-            commit = self._throw_away(tree, (head, *_merging_with(checkout.gitdir)))
-        return Snapshot(head, commit, differing, tuple(dict.fromkeys(staged)), tuple(others))
-
-    def _ask(self, env: Mapping[str, str], checkout: Checkout, *args: str) -> list[str]:
-        out = self._git.ask(*args, env=env, cwd=checkout.tree)
-        return [os.fsdecode(item) for item in (out.split(b"\0") if "-z" in args else out.splitlines()) if item]
-
-    def touched(self, old: str, new: str) -> tuple[str, ...]:
-        """Return the paths in which two commits or trees differ; a rename is both its names."""
-        out = self._run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
-        return tuple(os.fsdecode(path) for path in out.split(b"\0") if path)
-
-    def files(self, old: str, new: str) -> tuple[FileChange, ...]:
-        """Return the changed files with their lines counted."""
-        out = self._run("diff-tree", "-r", "-z", "-M", "--raw", "--numstat", old, new)
-        return tuple(_file_changes([os.fsdecode(item) for item in out.split(b"\0")]))
-
-    def patch(self, old: str, new: str) -> str:
-        """Return the difference as ``git apply`` takes it; bytes that are no UTF-8 as lone surrogates."""
-        out = self._run("diff-tree", "-r", "-p", "-M", "--binary", "--full-index", *_PLAIN_DIFF, old, new)
-        return out.decode("utf-8", "surrogateescape")
-
-    def merge_base(self, one: str, other: str) -> str:
-        """Return where two histories parted; empty if they have nothing in common."""
-        code, out, _ = self._git.attempt("merge-base", one, other, env=self._env)
-        return out.decode("ascii").split()[0] if code == 0 else ""
-
-    def changes(self, old: str, new: str) -> Changes:
-        """Return how two commits differ, file by file."""
-        return _changes(self._run(*_RAW_DIFF, old, new))
-
-    def commits(self, tip: str, known: str) -> tuple[str, ...]:
-        """Return what *tip* has and *known* has not, oldest first."""
-        out = self._run("rev-list", "--topo-order", "--reverse", tip, f"^{known}")
-        return tuple(out.decode("ascii").split())
-
-    def to_repeat(self, tip: str, onto: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Return (commit, its parents) of what a rebase onto *onto* repeats, oldest first.
-
-        That leaves out merges, and what the other history has under another id.
-        """
-        flags = ("--topo-order", "--reverse", "--no-merges", "--cherry-pick", "--right-only")
-        out = self._run("log", *flags, "--no-show-signature", "--format=%H %P", f"{onto}...{tip}")
-        rows = (line.split() for line in out.decode("ascii").splitlines())
-        return tuple((row[0], tuple(row[1:])) for row in rows)
-
-    def has_merges(self, tip: str, known: str) -> bool:
-        """Whether *tip* has merge commits that *known* has not."""
-        return bool(self._run("rev-list", "--merges", "--max-count=1", tip, f"^{known}").strip())
-
-    def landed(self, tip: str, base: str, target: str) -> str:
-        """Say how the work of *tip* since *base* is in *target*; see ``history.landed``."""
-        return content_landed(self, tip, base, target)
-
-    def ask(self, *args: str, stdin: bytes = b"") -> bytes:
-        """Run a git command in here that only looks something up."""
-        return self._run(*args, stdin=stdin)
-
-    def attempt(self, *args: str, stdin: bytes = b"") -> tuple[int, bytes, bytes]:
-        """Run one that may fail."""
-        return self._git.attempt(*args, stdin=stdin, env=self._env)
-
-    def subject(self, commit: str) -> str:
-        """Return the first line of a commit's message."""
-        return self._run("log", "-1", "--no-show-signature", "--format=%s", commit).decode("utf-8", "replace").strip()
-
-    def tree_of(self, commit: str) -> str:
-        """Return the tree of a commit."""
-        return self._oid("rev-parse", "--verify", f"{commit}^{{tree}}")
-
-    # --- merge -----------------------------------------------------------------------------------
-
-    def merges(self, pairs: Sequence[tuple[str, str]]) -> tuple[Merged | SwarmError, ...]:
-        """Merge several pairs at once; an error stands for one that could not be tried."""
-        return self._each(lambda pair: self.merge(*pair), pairs)
-
-    def merge(self, ours: str, theirs: str) -> Merged:
-        """Merge two commits.
-
-        Raises:
-            GitFailed: git could not; that is no conflict, and not clean either.
-        """
-        code, out, err = self._git.attempt(
-            *("merge-tree", "--write-tree", "-z", "--messages", ours, theirs), env=self._env
-        )
-        if code not in (0, 1):
-            raise explain("cannot try the merge", code, err.decode("utf-8", "replace").strip())
-        return _read_merge(out, conflicts=code == 1, names=(ours, theirs))
-
-    def pick(self, onto: str, commit: str) -> Merged:
-        """Repeat what one commit does on top of another one.
-
-        ``merge-tree`` takes its base from the history, and an option for another one came only with git
-        2.40; so *onto*'s tree is given the commit's parent for its own.
-        """
-        parents = self._oid("rev-list", "--no-walk", "--parents", commit).split()[1:]
-        if not parents:
-            empty = self._throw_away(self._oid("hash-object", "-t", "tree", "-w", "--stdin"), ())
-            commit, parents = self._throw_away(self.tree_of(commit), (empty,)), [empty]
-        return self.merge(self._throw_away(self.tree_of(onto), (parents[0],)), commit)
-
-    def _throw_away(self, tree: str, parents: Sequence[str]) -> str:
-        flags = [word for parent in parents for word in ("-p", parent)]
-        return self._oid("commit-tree", tree, *flags, "-m", "throw-away", env=_THROW_AWAY)
-
-    def commit(self, tree: str, parents: Sequence[str], message: str, *, sign: bool) -> str:
-        """Make a commit of the user's."""
-        return self._commit(tree, parents, os.fsencode(message), {}, "utf-8", sign=sign)
-
-    def commit_like(self, original: str, tree: str, parent: str, *, sign: bool) -> str:
-        """Make a commit with the author, the date and the message of another one."""
-        raw = self._run("cat-file", "commit", original)
-        head, _, message = raw.partition(b"\n\n")
-        author, encoding = _AUTHOR.search(head), _ENCODING.search(head)
-        if author is None:
-            raise GitFailed(f"cannot repeat commit {original}: git cannot read its author")
-        name, mail, when = (os.fsdecode(part) for part in author.groups())
-        env = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": mail, "GIT_AUTHOR_DATE": f"@{when}"}
-        written = os.fsdecode(encoding[1]) if encoding else "utf-8"
-        return self._commit(tree, (parent,), message, env, written, sign=sign)
-
-    def _commit(
-        self,
-        tree: str,
-        parents: Sequence[str],
-        message: bytes,
-        author: Mapping[str, str],
-        encoding: str,
-        *,
-        sign: bool,
-    ) -> str:
-        words = [word for parent in parents for word in ("-p", parent)]
-        return self._oid(
-            *(
-                "-c",
-                f"i18n.commitEncoding={encoding}",
-                "commit-tree",
-                tree,
-                *words,
-                *(("-S",) if sign else ()),
-                "-F",
-                "-",
-            ),
-            stdin=message,
-            env={**self._user, **author},
-            what="cannot make the commit",
-        )
-
-    def keep(self, tip: str, known: Sequence[str]) -> None:
-        """Copy a commit and what belongs to it into the repository.
-
-        Args:
-            known: commits that are there already.
-        """
-        asked = "\n".join([tip, *(f"^{one}" for one in known)]) + "\n"
-        pack = self._git.ask(*("pack-objects", "--revs", "--stdout", "-q"), stdin=asked.encode("ascii"), env=self._env)
-        self._git.run("unpack-objects", "-q", stdin=pack, what="cannot write the merged files")
-
-    def _each(self, act: Callable[[_T], _R], items: Sequence[_T]) -> tuple[_R | SwarmError, ...]:
-        """Do the same for several, some at a time; an error of ours becomes the result."""
-
-        def guarded(item: _T) -> _R | SwarmError:
-            try:
-                return act(item)
-            except SwarmError as error:
-                return error
-
-        if len(items) < 2 or self._jobs == 1:
-            return tuple(guarded(item) for item in items)
-        joined = (self._git.work(),)
-        with ThreadPoolExecutor(min(self._jobs, len(items)), initializer=self._git.help_with, initargs=joined) as pool:
-            work = [pool.submit(guarded, item) for item in items]
-            try:
-                return tuple(item.result() for item in work)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                self._git.stop_all()
-                raise
-            finally:
-                pool.shutdown(wait=True)
-                self._git.resume()
-
-
-# --- support ---------------------------------------------------------------------------------------
-
-_RAW_DIFF = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index")
-
-
-def _changes(out: bytes) -> Changes:
-    """Read ``diff-tree --raw -z``."""
-    fields = out.split(b"\0")
-    before: dict[str, tuple[str, str]] = {}
-    after: dict[str, tuple[str, str]] = {}
-    for facts, name in zip(fields[::2], fields[1::2], strict=False):
-        old_mode, new_mode, old_oid, new_oid, _ = facts.decode("ascii").removeprefix(":").split(" ")
-        path = os.fsdecode(name)
-        if old_mode != "000000":
-            before[path] = (old_mode, old_oid)
-        if new_mode != "000000":
-            after[path] = (new_mode, new_oid)
-    return Changes(before, after)
-
-
-def _env(checkout: Checkout) -> dict[str, str]:
-    return {"GIT_DIR": str(checkout.gitdir), "GIT_WORK_TREE": str(checkout.tree)}
-
-
-def _config(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment that gives git, and every filter that it runs, these settings."""
-    env = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for number, (key, value) in enumerate(settings.items()):
-        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return env
-
-
-_ONE_INDEX = _config({"core.splitIndex": "false"})
-
-
-@contextlib.contextmanager
-def _private_index(folder: Path) -> Iterator[Path]:
-    """Give a copy of an index; with its time, by which git knows what to distrust."""
-    with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
-        copy = Path(scratch) / "index"
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copy2(folder / "index", copy)
-        yield copy
-
-
-def _show_all(git: GitRunner, env: Mapping[str, str], paths: Iterable[str]) -> None:
-    """Let git look at files again that it was told to believe unchanged; in a private index."""
-    wanted = set(paths)
-    listed = git.ask("ls-files", "-v", "-z", env=env, cwd=Path(env["GIT_WORK_TREE"])).split(b"\0")
-    hidden = [item[2:] + b"\0" for item in listed if item[:1].islower() and os.fsdecode(item[2:]) in wanted]
-    if hidden:
-        git.run(
-            *("update-index", "--no-assume-unchanged", "-z", "--stdin"),
-            stdin=b"".join(hidden),
-            env=env,
-            cwd=Path(env["GIT_WORK_TREE"]),
-        )
-
-
-def _alternate(path: Path) -> str:
-    """Write a path for git's list of object directories, which colons part."""
-    text = str(path)
-    if ":" not in text and not text.startswith('"') and "\n" not in text:
-        return text
-    raw = os.fsencode(text)
-    return (
-        '"' + "".join(f"\\{byte:03o}" if byte < 33 or byte > 126 or byte in b'"\\' else chr(byte) for byte in raw) + '"'
-    )
-
-
-def _merging_with(folder: Path) -> tuple[str, ...]:
-    """Return what a worktree is in the middle of merging: its next commit will have these parents too."""
-    with contextlib.suppress(OSError):
-        return tuple(fsio.read_small(folder / "MERGE_HEAD", 1 << 16).decode("ascii", "replace").split())
-    return ()
 
 
 def _kind_of(tree: Path, path: str) -> str:
@@ -689,76 +331,3 @@ def _in_the_way(tree: Path, path: str, tracked: Collection[str], changes: Change
 def _remove_empty(folder: Path) -> None:
     with contextlib.suppress(OSError):
         folder.rmdir()
-
-
-def _read_merge(out: bytes, *, conflicts: bool, names: Sequence[str]) -> Merged:
-    """Read what ``merge-tree -z --messages`` prints: a tree, the files in conflict, and what git says of them."""
-    fields = [os.fsdecode(item) for item in out.split(b"\0")]
-    tree, rest = fields[0].strip(), fields[1:]
-    if not conflicts:
-        return Merged(tree)
-    kinds: dict[str, list[str]] = {}
-    stages: dict[str, dict[str, tuple[str, str]]] = {}
-    while rest and rest[0]:
-        facts, _, name = rest.pop(0).partition("\t")
-        mode, oid, stage = facts.split(" ")
-        path = _real_name(name, names)
-        kinds.setdefault(path, [])
-        stages.setdefault(path, {})[stage] = (mode, oid)
-    rest = rest[1:]
-    while rest and rest[0].isdigit():
-        number = int(rest[0])
-        paths, (kind, text) = rest[1 : 1 + number], rest[1 + number : 3 + number]
-        rest = rest[3 + number :]
-        said = _KIND.search(kind if "binary" in kind else text) or _KIND.search(kind)
-        if said:
-            named = [_real_name(path, names) for path in paths]
-            for path in [one for one in named if one in kinds] or named[:1]:
-                kinds.setdefault(path, []).append(_kind(said[1]))
-    return Merged(
-        tree,
-        tuple(FileConflict(path, _tidy_kinds(found, stages.get(path, {}))) for path, found in sorted(kinds.items()))
-        or (FileConflict("", ("unknown",)),),
-    )
-
-
-def _kind(said: str) -> str:
-    if said.startswith("submodule"):
-        return "submodule"  # git adds why it did not try
-    return said.replace("contents", "content")
-
-
-def _real_name(path: str, names: Sequence[str]) -> str:
-    """Take away what git adds to a name that is taken: ``file~<commit>``."""
-    for name in names:
-        path = path.removesuffix(f"~{name}")
-    return path
-
-
-def _tidy_kinds(found: Sequence[str], stages: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
-    kinds = list(dict.fromkeys(found)) or ["content"]
-    if "binary" in kinds and len(kinds) > 1:
-        kinds = [kind for kind in kinds if kind != "content"]
-    ours, theirs = stages.get("2"), stages.get("3")
-    if ours and theirs and ours[1] == theirs[1] and ours[0] != theirs[0]:
-        kinds = ["mode", *(kind for kind in kinds if kind != "content")]
-    return tuple(kinds)
-
-
-def _file_changes(fields: Sequence[str]) -> Iterator[FileChange]:
-    """Read ``diff-tree -z --raw --numstat``: first a line of facts per file, then one of numbers."""
-    rest = list(fields)
-    kinds: dict[str, tuple[str, str]] = {}
-    while rest and rest[0].startswith(":"):
-        letter = rest.pop(0).rpartition(" ")[2][:1]
-        old = rest.pop(0)
-        path = rest.pop(0) if letter in "RC" else old
-        kinds[path] = (letter, old if path != old else "")
-    while rest and rest[0]:
-        added, deleted, path = rest.pop(0).split("\t", 2)
-        if not path:
-            path = rest[1]
-            del rest[:2]
-        letter, old = kinds.get(path, ("M", ""))
-        lines = [None if number == "-" else int(number) for number in (added, deleted)]
-        yield FileChange(path, _STATUS.get(letter, "modified"), lines[0], lines[1], old)

@@ -34,15 +34,6 @@ if TYPE_CHECKING:
     from swarm.domain.model import Commit
     from swarm.drivers.gitrun import GitRunner
 
-_OPERATIONS = {
-    "MERGE_HEAD": "merge",
-    "rebase-merge": "rebase",
-    "rebase-apply": "rebase or am",
-    "CHERRY_PICK_HEAD": "cherry-pick",
-    "REVERT_HEAD": "revert",
-    "BISECT_LOG": "bisect",
-    "sequencer": "cherry-pick or revert sequence",
-}
 #: Files of an admin folder that belong to the place, not to the work.
 _NOT_WORK = frozenset({"gitdir", "commondir", "locked", RECORD_COPY})
 _CONFLICT_FOLDER = ".swarm-conflict"
@@ -641,7 +632,7 @@ def _has_index(admin: Path) -> bool:
 
 
 def _operations(admin: Path) -> tuple[str, ...]:
-    return tuple(what for name, what in _OPERATIONS.items() if fsio.exists(admin / name))
+    return tuple(what for name, what in gitdir.OPERATIONS.items() if fsio.exists(admin / name))
 
 
 def _unreadable(tree: Path, paths: Iterable[str], found: Walk) -> Iterator[str]:
