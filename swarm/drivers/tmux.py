@@ -11,47 +11,49 @@ times as much.  What came of it is looked up afterwards: a pane counts when it i
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import re
 import secrets
 import shlex
 import shutil
 import signal
-import tempfile
 import time
 from typing import TYPE_CHECKING
 
 from swarm.domain.errors import TerminalProblem, TmuxMissing, TmuxSessionTaken, TmuxTooOld
-from swarm.domain.panes import Pane
 from swarm.drivers import socketwatch
+from swarm.drivers.tmuxwords import (
+    LIST,
+    SEPARATOR,
+    length,
+    literal,
+    packed,
+    pane_options,
+    read_panes,
+    read_rows,
+    strip,
+    window_options,
+    words_of,
+)
 from swarm.pane import proc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from libtmux import Server
 
-    from swarm.domain.panes import PanePlan
+    from swarm.domain.panes import Pane, PanePlan
 
 MINIMUM = (3, 2)
 #: A detached window is this large; 64 tiled panes still fit.
 WIDTH, HEIGHT = 240, 67
-#: A pane's mark: ``repository operation session``, in one option because every option of 64 panes takes its time.
-_MARK = "@swarm_mark"
-_FIELDS = (
-    *("pane_id", "window_id", _MARK, "@swarm_agent"),
-    *("pane_pid", "pane_dead", "pane_in_mode", "pane_width", "pane_height", "session_name"),
-)
 _HOOKS = ("after-new-window", "after-split-window", "after-select-layout", "after-set-option")
-_SEPARATOR = "\t"
 #: Prints ``on`` or ``off``: whether the server ends when no client is attached; only after it has answered.
 _STAYS = ("show-options", "-s", "-v", "exit-unattached")
 #: Prints which server it was that opened the panes.
 _SERVER, _SAID = ("display-message", "-p", "server #{pid}"), re.compile(r"server (\d+)")
 #: Else tmux prints ``_`` for tabs and for what is not ASCII wherever the caller's locale is not UTF-8.
 _UTF8 = "-u"
-_LIST = ("list-panes", "-a", "-F", _SEPARATOR.join(f"#{{{name}}}" for name in _FIELDS))
 #: How often, and after how many seconds, panes are opened again when a server was just ending.
 _TRIES, _PAUSE = 10, 0.1
 _PASSING = (
@@ -70,12 +72,6 @@ _SERVER_ENV = re.compile(
     r"HOME|PATH|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|COLORTERM|TMPDIR|TZ|EDITOR|VISUAL|DISPLAY|WAYLAND_DISPLAY"
     r"|XDG_\w+|SSH_AUTH_SOCK|TMUX_TMPDIR"
 )
-_BORDER = " #{@swarm_agent}#{?@swarm_state, · #{@swarm_state},} "
-
-
-def literal(text: str) -> str:
-    """Write a text so that tmux takes it as it is."""
-    return text.replace("#", "##")
 
 
 class Tmux:
@@ -194,8 +190,8 @@ class Tmux:
             self.program()
         except TmuxMissing:
             return ()
-        code, lines, _ = self._run(*_LIST)
-        return _panes(lines) if code == 0 else ()
+        code, lines, _ = self._run(*LIST)
+        return read_panes(lines) if code == 0 else ()
 
     def running(self) -> bool:
         """Whether the server is up; without tmux there is none."""
@@ -220,10 +216,10 @@ class Tmux:
         """Say whose the session of our name is: ``nobody``, ``swarm`` or ``foreign``."""
         if not os.path.exists(self.socket_path()):  # no server
             return "nobody"
-        form = f"#{{session_name}}{_SEPARATOR}#{{@swarm}}"
+        form = f"#{{session_name}}{SEPARATOR}#{{@swarm}}"
         code, lines, _ = self._run("list-sessions", "-F", form, ";", *_STAYS)
         self._check_stays(lines)
-        found = dict(line.split(_SEPARATOR, 1) for line in lines if _SEPARATOR in line) if code == 0 else {}
+        found = dict(line.split(SEPARATOR, 1) for line in lines if SEPARATOR in line) if code == 0 else {}
         if self._session not in found:
             return "nobody"
         return "swarm" if found[self._session] else "foreign"
@@ -242,10 +238,10 @@ class Tmux:
         code, out, text = self._run("capture-pane", "-p", "-J", "-t", pane, "-S", f"-{max(0, lines)}")
         if code != 0:
             raise TerminalProblem(f"cannot look at pane {pane}: {text}")
-        _strip(out)
+        strip(out)
         if out and out[-1].startswith("Pane is dead"):  # tmux writes it on the last row, far below the last words
             dead = out.pop()
-            _strip(out)
+            strip(out)
             out.append(dead)
         return out[-lines:] if lines else out
 
@@ -328,14 +324,14 @@ class Tmux:
         if owner == "foreign":
             raise TmuxSessionTaken(f"a tmux session called {self._session} is there already and is not swarm's")
         if beside is not None and owner == "swarm":
-            words = _words(self._splitting(beside, [plan for group in groups for plan in group], mark))
-            code, lines, text = self._run(*words, ";", *_STAYS, ";", *_SERVER, ";", *_LIST)
+            words = words_of(self._splitting(beside, [plan for group in groups for plan in group], mark))
+            code, lines, text = self._run(*words, ";", *_STAYS, ";", *_SERVER, ";", *LIST)
         else:
             code, lines, text = self._send_opening(session, groups, mark, operation, fresh=owner == "nobody")
         self._check_stays(lines)  # a server that has just been started has read the user's tmux.conf only now
         if code != 0:
             return self.panes(), text, _may_pass(text)
-        found = _panes(lines)
+        found = read_panes(lines)
         if self._holds_socket(lines, operation):
             return found, "", False
         return (), "the tmux server lost its socket to another one", True
@@ -350,7 +346,7 @@ class Tmux:
         server = int(said[0][1]) if said else 0
         if not server or socketwatch.hold(self.socket_path(), server):
             return True
-        others = [pane for pane in _rows(lines) if pane[2].split(" ")[1:2] != [operation]]
+        others = [pane for pane in read_rows(lines) if pane[2].split(" ")[1:2] != [operation]]
         if others:
             raise TerminalProblem(
                 f"cannot open panes: another tmux server has taken the socket {self.socket_path()} from the one"
@@ -372,9 +368,9 @@ class Tmux:
         name = f"{session}-{operation}"
         begin, more = self._opening(session, groups, mark, name, fresh=fresh)
         more.append(["rename-window", "-t", f"={self._session}:={name}", session])
-        with _packed(more, _LONGEST - _length(begin)) as words:
+        with packed(more, _LONGEST - length(begin)) as words:
             return (self._start if fresh else self._run)(
-                *_words(begin), ";", *words, ";", *_STAYS, ";", *_SERVER, ";", *_LIST
+                *words_of(begin), ";", *words, ";", *_STAYS, ";", *_SERVER, ";", *LIST
             )
 
     def _opening(
@@ -399,12 +395,12 @@ class Tmux:
                 opening += self._session_options()
             else:
                 opening.append(["new-window", "-d", "-a", "-t", end, *where])
-            opening += _window_options(target)
+            opening += window_options(target)
             # Not the active one: a hook on new sessions may have split it.
-            opening += _pane_options(f"{target}.{{top-left}}", mark, group[0].agent)
+            opening += pane_options(f"{target}.{{top-left}}", mark, group[0].agent)
             for plan in group[1:]:
                 more.append(["split-window", "-t", target, "-c", literal(str(plan.cwd)), "--", *plan.argv])
-                more += _pane_options(target, mark, plan.agent)
+                more += pane_options(target, mark, plan.agent)
                 more.append(["select-layout", "-t", target, "tiled"])
             more.append(["select-pane", "-t", f"{target}.{{top-left}}"])
         return begin, more
@@ -414,7 +410,7 @@ class Tmux:
         commands: list[list[str]] = []
         for plan in panes:
             commands.append(["split-window", "-t", beside.id, "-c", literal(str(plan.cwd)), "--", *plan.argv])
-            commands += _pane_options(beside.window, mark, plan.agent)
+            commands += pane_options(beside.window, mark, plan.agent)
             commands += [["select-layout", "-t", beside.window, "tiled"], ["last-pane", "-t", beside.window]]
         return commands
 
@@ -465,7 +461,7 @@ class Tmux:
         shown = dict.fromkeys(windows[pane] for pane in there)
         commands += [["set-option", "-w", "-t", window, "@swarm_summary", summary] for window in shown]
         if commands:
-            with _packed(commands, _LONGEST) as words:
+            with packed(commands, _LONGEST) as words:
                 self._run(*words)
 
     def ring(self, text: str) -> None:
@@ -484,97 +480,6 @@ class Tmux:
                     os.close(fd)
 
 
-def _panes(lines: Iterable[str]) -> tuple[Pane, ...]:
-    """Read what ``_LIST`` printed; panes without our mark are somebody else's."""
-    return tuple(_pane(row) for row in _rows(lines) if row[2].count(" ") == 2)
-
-
-def _rows(lines: Iterable[str]) -> Iterator[list[str]]:
-    rows = (line.split(_SEPARATOR) for line in lines)
-    return (row for row in rows if len(row) == len(_FIELDS))
-
-
-def _pane(row: list[str]) -> Pane:
-    number = {name: int(row[at]) if row[at].isdigit() else 0 for name, at in (("pid", 4), ("w", 7), ("h", 8))}
-    repository, operation, session = row[2].split(" ")
-    return Pane(
-        id=row[0],
-        window=row[1],
-        repository=repository,
-        operation=operation,
-        session=session,
-        agent=row[3],
-        pid=number["pid"],
-        dead=row[5] == "1",
-        in_mode=row[6] not in ("", "0"),
-        width=number["w"],
-        height=number["h"],
-        tmux_session=row[9],
-    )
-
-
-def _strip(lines: list[str]) -> None:
-    while lines and not lines[-1].strip():
-        lines.pop()
-
-
-def _window_options(target: str) -> list[list[str]]:
-    return [
-        ["set-option", "-q", "-w", "-t", target, name, value]
-        for name, value in (
-            ("remain-on-exit", "on"),  # the exit status and the last words stay to be seen
-            ("pane-died", ""),  # and no hook of the user's takes them away
-            ("pane-exited", ""),
-            ("remain-on-exit-format", ""),  # tmux 3.3: the launcher has said it; a line below would push the words away
-            ("automatic-rename", "off"),
-            ("allow-rename", "off"),
-            ("pane-border-status", "top"),
-            ("pane-border-format", _BORDER),
-        )
-    ]
-
-
-def _pane_options(target: str, mark: str, agent: str) -> list[list[str]]:
-    """Mark a pane; of a window it is the active one, which is the newest."""
-    return [["set-option", "-p", "-t", target, name, value] for name, value in ((_MARK, mark), ("@swarm_agent", agent))]
-
-
-@contextlib.contextmanager
-def _packed(commands: Sequence[Sequence[str]], longest: int) -> Iterator[list[str]]:
-    """Give the arguments that make tmux run commands: these themselves, or a file of them if they are too long."""
-    if _length(commands) < longest:
-        yield _words(commands)
-        return
-    with tempfile.NamedTemporaryFile("w", prefix="swarm-", suffix=".tmux", errors="surrogateescape") as file:
-        file.write("".join(_line(command) + "\n" for command in commands))
-        file.flush()
-        yield ["source-file", file.name]
-
-
-def _words(commands: Iterable[Sequence[str]]) -> list[str]:
-    """Join commands to one argument list; a semicolon at the end of a word would end the command there."""
-    words: list[str] = []
-    for command in commands:
-        words += [f"{word[:-1]}\\;" if word.endswith(";") else word for word in command]
-        words.append(";")
-    return words[:-1]
-
-
-def _length(commands: Iterable[Sequence[str]]) -> int:
-    return sum(len(word.encode("utf-8", "surrogateescape")) + 1 for word in _words(commands))
-
-
 def _may_pass(text: str) -> bool:
     """Whether another try may help: the server was just ending, or another swarm was first."""
     return any(words in text for words in _PASSING)
-
-
-def _line(words: Iterable[str]) -> str:
-    """Write a command for a tmux file: double quotes, and a backslash before what they do not take away."""
-    return " ".join(_word(word) for word in words)
-
-
-@functools.lru_cache(maxsize=1024)  # the same few words stand in the commands of every pane
-def _word(word: str) -> str:
-    escaped = re.sub(r'([\\"$]|^~)', r"\\\1", word).replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-    return f'"{escaped}"'

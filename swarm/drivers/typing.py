@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from swarm.domain.errors import TerminalProblem
 from swarm.domain.panes import Screen
 from swarm.domain.typed import cut, is_faint, squeezed
-from swarm.drivers.tmux import literal
+from swarm.drivers.tmuxwords import literal
 from swarm.drivers.ttys import EDITORS, takes_lines
 
 if TYPE_CHECKING:

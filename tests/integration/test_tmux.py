@@ -14,7 +14,8 @@ import pytest
 
 from swarm.domain.errors import SwarmError
 from swarm.domain.panes import PanePlan
-from swarm.drivers.tmux import Tmux, literal
+from swarm.drivers.tmux import Tmux
+from swarm.drivers.tmuxwords import literal
 from swarm.testing.terminal import Pane, wait_for
 
 if TYPE_CHECKING:
