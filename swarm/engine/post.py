@@ -571,9 +571,12 @@ class Post:
         return save(self.bus, self.message(message_id)[0].stored.message, Path(folder))
 
     def _not_found(self, message_id: str) -> SwarmError:
+        from pathlib import Path
+
+        from swarm.engine import undelivered
         from swarm.engine.post_kept import not_found
 
-        return not_found(self.bus, message_id)
+        return undelivered.not_found(Path(self._state), not_found(self.bus, message_id), message_id)
 
     def reply(self, trace: Trace) -> Reply | None:
         """Return what became of the answer that a message asks for; None when it asks for none."""

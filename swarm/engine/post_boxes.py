@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from swarm import fsio
 from swarm.domain.errors import SwarmError
+from swarm.engine import undelivered
 from swarm.engine.inboxes import bus_of, events_folder, inbox_folder
 from swarm.engine.steps import Registry, Step
 from swarm.pane.inbox import Inbox, dropped
@@ -62,7 +63,10 @@ def retire(world: World, session: Session, agent: Agent, salvage: Path, trash: P
         folder = folder_of(world, session.name, agent.name)
         if not folder.is_dir():
             continue
-        if discard or _is_bare(folder):
+        bare = _is_bare(folder)
+        if kind == "inbox" and not bare:
+            undelivered.tell(world, session, agent, discard=discard)
+        if discard or bare:
             fsio.rename_if_there(folder, trash / f"{folder.name}.{kind}")
         else:
             _save(world, folder, salvage, kind)

@@ -7,14 +7,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from swarm.domain.bus import Keep, Pruned, PrunedAttachments, Stored
-    from swarm.domain.errors import SwarmError
+    from swarm.domain.errors import MessageNotFound
     from swarm.domain.settings import Settings
     from swarm.store.bus import FileBus
 
 _HOW_LONG = "how long messages stay that are done: swarm config show messages.keep"
 
 
-def not_found(bus: FileBus, message_id: str) -> SwarmError:
+def not_found(bus: FileBus, message_id: str) -> MessageNotFound:
     """Return the error that says that there is no such message, or no longer."""
     from swarm.domain.errors import MessageNotFound
 

@@ -131,6 +131,8 @@ def with_messages(folder: Path) -> Lab:
     attached.write_text("attached\n")
     one, two = (f"{agent}@{SESSION}" for agent in ROLES[:2])
     bus = lab.swarm.post.bus
+    lab.swarm.send("user", "hello", id="hello")  # whom swarm tells of what was not read
+    bus.ack(_taken(lab, "user"))
     lab.swarm.send(one, "done", id="done")
     bus.ack(_taken(lab, one))
     lab.swarm.send(one, "in hand, for the second time", id="in-hand", attach=[attached])

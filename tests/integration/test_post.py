@@ -44,8 +44,9 @@ def post_of(lab: Lab) -> Post:
 
 
 def boxes(lab: Lab) -> list[str]:
+    """Return the inboxes of agents; the user's stays."""
     folder = lab.root / ".swarm" / "messages" / "inbox"
-    return sorted(os.listdir(folder)) if folder.is_dir() else []
+    return sorted({*os.listdir(folder)} - {"user"}) if folder.is_dir() else []
 
 
 def everything(lab: Lab, address: str) -> list[str]:
@@ -234,6 +235,27 @@ def test_a_cleanup_saves_the_messages_and_a_restore_brings_them_back(lab: Lab) -
     assert [m.body for m in taken.messages] == ["still to do"]
 
 
+def test_senders_hear_of_what_was_never_read_and_where_it_is(lab: Lab) -> None:
+    read = lab.swarm.send("researcher", "read")[0].id
+    post = post_of(lab)
+    post.take("researcher")
+    post.ack(name="researcher")
+    left = [lab.swarm.send("researcher", "unread", id=name)[0].id for name in ("one", "two")]
+
+    lab.swarm.cleanup(["fx"])
+
+    (notice,) = [one.message for one in post_of(lab).history("user")]
+    assert (notice.type, notice.sender) == ("delivery", "swarm")
+    assert (
+        notice.body == "2 messages of yours to researcher@fx (one, two) are saved with it: swarm restore fx/researcher."
+    )
+    with pytest.raises(MessageNotFound, match="saved with fx/researcher") as caught:
+        post_of(lab).message(left[0])
+    assert caught.value.hint == "swarm restore fx/researcher"
+    with pytest.raises(MessageNotFound, match="there is no message"):
+        post_of(lab).message(read)
+
+
 def test_an_inbox_without_a_message_is_not_kept(lab: Lab) -> None:
     post = post_of(lab)
     for member in post.members():
@@ -246,6 +268,7 @@ def test_discard_discards_messages_too(lab: Lab) -> None:
     lab.swarm.send("researcher", "x")
     lab.swarm.cleanup(["fx"], discard=True)
     assert (boxes(lab), salvaged_inboxes(lab)) == ([], [])
+    assert "gone with it (--discard)" in post_of(lab).history("user")[0].message.body
 
 
 def test_a_message_to_an_earlier_agent_never_reaches_the_next_of_its_name(lab: Lab) -> None:
