@@ -12,13 +12,13 @@
     ├── SessionExists · SessionNotFound · WorkflowNotFound · SalvageNotFound · RestoreConflict
     ├── WorkAtRisk            refused to protect work                 (exit 4)
     │   └── NotCommitted
-    ├── MergeConflict · MergeBlocked · TargetNotFound · TargetMoved
+    ├── MergeConflict · MergeBlocked · TargetNotFound · TargetMoved · SalvageFailed
     ├── Environment           git, disk, permissions, programs        (exit 5)
     │   ├── NotARepo ── BareRepository
     │   ├── TmuxMissing · TmuxTooOld · TmuxSessionTaken · TerminalProblem · ProgramMissing · RulesNotHeld
     │   ├── GitMissing · GitTooOld · GitBroken · RepositoryOwner · NoSpace · NoPermission · RecordProblem
     │   ├── IdentityMissing
-    ├── AgentRunning · AgentNotRunning
+    ├── AgentRunning · AgentNotRunning · PaneBusy
     ├── ApprovalNotFound · AlreadyAnswered · NotForAgents · NoRecord
     ├── AgentNotFound · NotReached · WaitOver
     ├── BusProblem            messages

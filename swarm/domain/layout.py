@@ -1,4 +1,4 @@
-"""Where everything lives: every path under ``.swarm/`` and ``.worktrees/`` is spelled here and nowhere else.
+"""Where everything lives under ``.swarm/`` and ``.worktrees/``; what is below ``messages/`` is the bus's own (``store/bus``).
 
 <root>/.worktrees/<agent>-<session>/        an agent's working tree      (layout: session)
 <root>/.worktrees/<agent>/                  the same                     (layout: role)

@@ -1,4 +1,4 @@
-"""What the engine needs from the outside, as Protocols; ``api.py`` alone brings the real ones."""
+"""What the engine needs from the outside, as Protocols; ``verbs/door.py`` alone brings the real ones."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class Agents(Sets):
         """Return what every agent is doing, each with its evidence. Never writes, never waits.
 
         Args:
-            look: also ask git for uncommitted changes and commits (two git calls per agent).
+            look: also ask git for uncommitted changes and commits.
         """
         from swarm.engine import agents
 
