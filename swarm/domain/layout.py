@@ -1,4 +1,4 @@
-"""Where everything lives under ``.swarm/`` and ``.worktrees/``; what is below ``messages/`` is the bus's own (``store/bus``).
+"""Where everything lives under ``.swarm/`` and ``.worktrees/``; below ``messages/`` all is the bus's (``store/bus``).
 
 <root>/.worktrees/<agent>-<session>/        an agent's working tree      (layout: session)
 <root>/.worktrees/<agent>/                  the same                     (layout: role)
