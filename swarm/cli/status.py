@@ -20,6 +20,7 @@ from swarm.domain.status import OVER_BUDGET, State
 
 if TYPE_CHECKING:
     from swarm.api import Swarm
+    from swarm.domain.errors import SwarmError
     from swarm.domain.model import AgentStatus, Parent, SessionStatus
     from swarm.domain.prepared import Notes
 
@@ -130,8 +131,8 @@ def list_(run: Run) -> Answer:
 
     AHEAD is the number of commits since the start.
     """
-    found = run.open().status()
-    return _answer(found, None)
+    swarm = run.open()
+    return _answer(swarm.status(), None, swarm.unreadable())
 
 
 def status(
@@ -149,15 +150,17 @@ def status(
     swarm = run.open()
     if watch:
         return _watch(run, swarm, session)
-    found = swarm.status(session)
-    return _answer(found, session)
+    return _answer(swarm.status(session), session, () if session else swarm.unreadable())
 
 
-def _answer(found: Sequence[SessionStatus], session: str | None) -> Answer:
+def _answer(found: Sequence[SessionStatus], session: str | None, problems: Sequence[SwarmError] = ()) -> Answer:
     return Answer(
         {"sessions": [session_data(one) for one in found]},
         lambda output: _show(output, found, session),
+        warnings=[f"not shown: {problem.message}; {problem.hint}" for problem in problems],
         next=_next(found),
+        errors=[problem.as_dict() for problem in problems],
+        exit_code=1 if problems else 0,
     )
 
 

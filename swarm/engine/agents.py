@@ -35,7 +35,7 @@ def status(world: World, sessions: Sequence[Session], *, look: bool) -> tuple[Se
     view = running.View(world)
     # States first: an agent that is idle has committed by then, and is not shown without its last commit.
     states = {(s.name, a.name): view.status(s, a) for s in sessions for a in s.agents}
-    trees = {info.path: info for info in listing.worktrees(world, None, (), look=look)} if sessions else {}
+    trees = {info.path: info for info in listing.recorded(world, sessions, look=look)} if sessions else {}
     unread = Post(world.layout.state, environ=world.environ).unread(
         f"{a.name}@{s.name}" for s in sessions for a in s.agents
     )

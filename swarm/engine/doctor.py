@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING
 
 from swarm import fsio
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 def checks(world: World) -> tuple[Check, ...]:
     """Look at everything; one look that fails does not stop the others."""
     found: list[Check] = []
-    looks = (_git, _tmux, _programs, _state_folder, _operations, _records, _agents, _lost_panes, _panes, _branches)
-    for look in (*looks, _trash):
+    looks = (_git, _tmux, _programs, _state_folder, _operations, _records, _agents, _lost_panes, _panes, _messages)
+    for look in (*looks, _branches, _trash):
         found += _safely(world, look)
     return tuple(found)
 
@@ -97,7 +98,10 @@ def _operations(world: World) -> Iterator[Check]:
 
 
 def _records(world: World) -> Iterator[Check]:
-    for session in world.sessions.all():
+    sessions, problems = world.sessions.scan()
+    for problem in problems:
+        yield Check("sessions", "bad", problem.message, problem.hint)
+    for session in sessions:
         for agent in session.agents:
             tree = world.layout.root / agent.worktree
             name = f"{agent.name}@{session.name}"
@@ -107,12 +111,13 @@ def _records(world: World) -> Iterator[Check]:
                 yield Check(
                     "worktrees", "bad", f"git does not know the worktree of {name}", f"swarm worktree show {name}"
                 )
-    number = sum(len(session.agents) for session in world.sessions.all())
-    yield Check("sessions", "ok", f"{count(len(world.sessions.names()), 'session')}, {count(number, 'agent')}", "")
+    number = sum(len(session.agents) for session in sessions)
+    if not problems:
+        yield Check("sessions", "ok", f"{count(len(sessions), 'session')}, {count(number, 'agent')}", "")
 
 
 def _agents(world: World) -> Iterator[Check]:
-    for found in agents.status(world, world.sessions.all(), look=False):
+    for found in agents.status(world, world.sessions.scan()[0], look=False):
         for one in found.agents:
             name = f"{one.agent.name}@{found.session.name}"
             if one.status.state is State.FAILED:
@@ -127,7 +132,7 @@ def _agents(world: World) -> Iterator[Check]:
 
 def _lost_panes(world: World) -> Iterator[Check]:
     """Find agents that run where nobody can look: their tmux server lost its socket."""
-    for found in agents.status(world, world.sessions.all(), look=False):
+    for found in agents.status(world, world.sessions.scan()[0], look=False):
         for one in found.agents:
             if not one.status.runs or one.pane:
                 continue
@@ -157,6 +162,21 @@ def _panes(world: World) -> Iterator[Check]:
         yield Check("panes", "warn", f"pane {pane.id} belongs to no session any more", mend)
     if not stray:
         yield Check("panes", "ok", "every pane of ours belongs to a session", "")
+
+
+def _messages(world: World) -> Iterator[Check]:
+    """Find what was set aside because it was damaged, or could not be a message."""
+    found = {}
+    for folder in sorted((world.layout.state / "messages").glob("*/*/bad")):
+        names = [name for name in os.listdir(folder) if not name.endswith(".why")]
+        if names:
+            found[folder] = len(names)
+    for folder, number in found.items():
+        box = f"{folder.parent.parent.name} {folder.parent.name}"
+        words = f"{box}: {count(number, 'message')} set aside as damaged or refused"
+        yield Check("messages", "warn", words, f"ls {shlex.quote(str(folder))}")
+    if not found:
+        yield Check("messages", "ok", "none is damaged", "")
 
 
 def _branches(world: World) -> Iterator[Check]:

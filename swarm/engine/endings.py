@@ -45,20 +45,11 @@ def tell(world: World, sessions: Iterable[Session] | None = None) -> int:
     if not any(world.layout.sessions.glob(f"*/run/*/{files.PROCESS}")):
         return 0
     count = 0
-    for session in _readable(world) if sessions is None else sessions:
+    for session in world.sessions.scan()[0] if sessions is None else sessions:
         for agent in session.agents:
             with suppress(SwarmError, OSError):  # one that cannot be told now keeps no other from being told
                 count += bool(agent.program) and _tell_of(world, session, agent)
     return count
-
-
-def _readable(world: World) -> Iterator[Session]:
-    """Give the sessions whose records can be read: one that cannot keeps no other from being told."""
-    for name in world.sessions.names():
-        with suppress(SwarmError, OSError):
-            session = world.sessions.get(name)
-            if session is not None:
-                yield session
 
 
 def _tell_of(world: World, session: Session, agent: Agent) -> bool:

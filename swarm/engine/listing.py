@@ -13,7 +13,7 @@ from swarm.engine.cleanup import landing_place
 from swarm.engine.world import no_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from swarm.domain.model import Agent, Session, WorktreeEntry
@@ -28,20 +28,35 @@ def worktrees(
     world: World, session: str | None, known_roles: tuple[str, ...], *, look: bool
 ) -> tuple[WorktreeInfo, ...]:
     """Return every worktree of swarm's: the recorded ones, then strays below the base folder."""
-    listed = {entry.path: entry for entry in world.git.worktrees()}
+    listed = _listed(world)
     sessions = world.sessions.all()
     if session is not None:
         wanted = names.check_session(session).casefold()
         sessions = tuple(one for one in sessions if one.name.casefold() == wanted)
         if not sessions:
             raise no_session(world, session)
+    found = recorded(world, sessions, listed, look=look)
+    if session is None:
+        found += _strays(world, listed, {info.path for info in found}, known_roles)
+    return tuple(found)
+
+
+def _listed(world: World) -> dict[Path, WorktreeEntry]:
+    return {entry.path: entry for entry in world.git.worktrees()}
+
+
+def recorded(
+    world: World, sessions: Iterable[Session], listed: dict[Path, WorktreeEntry] | None = None, *, look: bool
+) -> list[WorktreeInfo]:
+    """Return the worktrees of some sessions, as git knows them now.
+
+    Args:
+        listed: what git lists, where that was asked already.
+    """
+    there = _listed(world) if listed is None else listed
     pairs = [(one, agent) for one in sessions for agent in one.agents]
     with ThreadPoolExecutor(examine.AT_ONCE) as pool:  # each look waits for a git of its own
-        found = list(pool.map(lambda pair: _recorded(world, pair[0], pair[1], listed, look=look), pairs))
-    if session is None:
-        recorded = {info.path for info in found}
-        found += _strays(world, listed, recorded, known_roles)
-    return tuple(found)
+        return list(pool.map(lambda pair: _recorded(world, pair[0], pair[1], there, look=look), pairs))
 
 
 def _recorded(

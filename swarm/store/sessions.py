@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from swarm import fsio
 from swarm.domain import codec
+from swarm.domain.errors import SwarmError
 
 if TYPE_CHECKING:
     from swarm.domain.layout import Layout
@@ -36,6 +37,21 @@ class Sessions:
             RecordProblem: a record cannot be read; guessing around it could lose work.
         """
         return tuple(session for name in self.names() if (session := self.get(name)) is not None)
+
+    def scan(self) -> tuple[tuple[Session, ...], tuple[SwarmError, ...]]:
+        """Return the sessions whose records can be read, and what is wrong with the others: for those who only look."""
+        sessions: list[Session] = []
+        problems: list[SwarmError] = []
+        for name in self.names():
+            try:
+                session = self.get(name)
+            except SwarmError as problem:
+                problems.append(problem)
+            except OSError as error:
+                problems.append(fsio.translate(error, f"cannot read session {name}"))
+            else:
+                sessions += [session] if session is not None else []
+        return tuple(sessions), tuple(problems)
 
     def get(self, name: str) -> Session | None:
         """Return one session by name, compared without case."""

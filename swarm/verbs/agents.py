@@ -157,12 +157,14 @@ class Agents(Sets):
     def status(self, session: str | None = None, *, look: bool = True) -> tuple[SessionStatus, ...]:
         """Return what every agent is doing, each with its evidence. Never writes, never waits.
 
+        A session whose record cannot be read is left out; ``unreadable`` tells of it.
+
         Args:
             look: also ask git for uncommitted changes and commits.
         """
         from swarm.engine import agents
 
-        sessions = self.sessions() if session is None else (self.session(session),)
+        sessions = self._world.sessions.scan()[0] if session is None else (self.session(session),)
         with fsio.os_errors("cannot look at the agents"):
             return agents.status(self._world, sessions, look=look)
 

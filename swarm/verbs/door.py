@@ -132,6 +132,11 @@ class Door:
         with fsio.os_errors("cannot read the sessions"):
             return self._world.sessions.all()
 
+    def unreadable(self) -> tuple[SwarmError, ...]:
+        """Return what is wrong with session records that cannot be read; those sessions are missing in a status."""
+        with fsio.os_errors("cannot read the sessions"):
+            return self._world.sessions.scan()[1]
+
     def session(self, name: str) -> Session:
         """Return one session's record.
 

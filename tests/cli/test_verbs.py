@@ -483,3 +483,18 @@ def test_an_agents_worktree_is_as_good_a_place_as_the_main_checkout(team: Cli) -
 
 def test_records_are_kept_where_completions_look(team: Cli) -> None:
     assert Sessions(Layout(team.lab.root)).names() == ("feature-x",)
+
+
+def test_one_record_that_cannot_be_read_hides_no_other_session(team: Cli) -> None:
+    team.ok("worktree", "create", "other", "--roles", "researcher")
+    (team.lab.root / ".swarm/sessions/other/session.json").write_text("{")
+
+    said = team("status")
+    found = team("status", "--json").json()
+
+    assert said.code == 1
+    assert "developer" in said.out
+    assert "other/session.json" in said.err
+    assert (found["status"], [one["code"] for one in found["errors"]]) == ("partial", ["RECORD"])
+    assert [one["session"] for one in found["data"]["sessions"]] == ["feature-x"]
+    assert team("cleanup", "--all").code == 5

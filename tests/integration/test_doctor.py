@@ -160,6 +160,30 @@ def test_one_look_that_fails_does_not_hide_the_others(panes: PaneLab) -> None:
     assert any(one.name == "git" for one in panes.swarm.doctor())
 
 
+def test_what_was_no_message_is_pointed_at(panes: PaneLab) -> None:
+    panes.swarm.create("fx", "developer")
+    panes.swarm.send("developer", "makes the inbox")
+    drop = panes.root / ".swarm/messages/inbox/developer-fx/drop"
+    (drop / "x.txt").write_bytes(b"\xff\xfe")
+    panes.swarm.take("developer@fx")
+
+    (found,) = [check for check in panes.swarm.doctor() if check.name == "messages"]
+
+    assert found.text == "inbox developer-fx: 1 message set aside as damaged or refused"
+    assert found.hint.startswith("ls '")
+
+
+def test_one_record_that_cannot_be_read_is_named_and_the_rest_is_looked_at(panes: PaneLab) -> None:
+    panes.swarm.create("fx", "developer")
+    panes.swarm.create("gx", "reviewer")
+    (panes.root / ".swarm/sessions/fx/session.json").write_text("{")
+
+    states = {(check.name, check.state) for check in panes.swarm.doctor()}
+
+    assert ("sessions", "bad") in states
+    assert ("messages", "ok") in states
+
+
 def test_an_interrupted_operation(panes: PaneLab) -> None:
     panes.swarm.create("fx", "developer")
     from swarm.engine import transaction
