@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm.engine.actors import user_name
 from swarm.testing.panes import PaneLab
 from swarm.testing.terminal import wait_for
 
@@ -45,6 +46,8 @@ _SHAPES = (
     (re.compile(r"\(\d+[smhd] ago\)"), "(AGE ago)"),
     (re.compile(r"\b(pid|process|process:)\s+\d+"), r"\1 N"),
     (re.compile(r"[ \t]+"), " "),
+    # Whoever runs this, and however long the name is; on the pages it is Ada.
+    (re.compile(rf"\b(?:ada|{re.escape(user_name())}) +(?=done$)", re.MULTILINE), "WHO "),
 )
 
 
