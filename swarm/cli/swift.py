@@ -264,5 +264,5 @@ def _look(fd: int) -> tuple[int, int, int]:
         return 0, 0, -1
     size = posix.fstat(fd).st_size
     tail = posix.pread(fd, lines.END_IN, max(0, size - lines.END_IN))
-    number = lines.number_of(tail[:-1]) if tail[-1:] == b"\n" and not lines.is_closed(tail) else -1
+    number = -1 if lines.is_closed(tail) else lines.last_number(posix.pread, fd, size)
     return len(head) + 1, int(head[len(lines.HEAD) :].partition(b",")[0]) + size, number

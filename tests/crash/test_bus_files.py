@@ -17,7 +17,7 @@ import pytest
 
 from swarm.domain.errors import AttachmentProblem, Environment, Locked, NoSpace, QuotaReached
 from swarm.domain.message import DROP, Message, encode, to_record
-from swarm.store.bus import FileBus, Limits, blobs, book, files, wake
+from swarm.store.bus import FileBus, Limits, blobs, book, files, lines, wake
 from swarm.store.bus.log import Log
 from swarm.store.bus.machine import ThisMachine
 from swarm.store.bus.state import State
@@ -118,6 +118,53 @@ def test_any_changed_byte_costs_its_own_record_only(tmp_path: Path) -> None:
             whole[place] ^= bit
             assert all(record in all_records for record in found), place
             assert len(found) >= 2, place
+
+
+@pytest.mark.parametrize("reader_first", [True, False])
+def test_a_number_that_was_damaged_is_not_gone_on_from(
+    bus: FileBus, root: Path, box: Path, machine: FakeMachine, reader_first: bool
+) -> None:
+    """The number of the last record is the one that the next goes on from."""
+    for n in range(11):
+        say(bus, str(n))
+    log = box / "normal" / "active.log"
+    data = log.read_bytes()
+    assert data.count(b'"n":11,') == 1
+    log.write_bytes(data.replace(b'"n":11,', b'"n":91,'))
+    after = FileBus(root, machine)
+    if reader_first:
+        assert after.depth(DEV).waiting == 11
+    assert after.send(Message(DEV, "user", "more")).number == 12
+
+    assert after.depth(DEV).waiting == 12
+    assert drain(after, machine) == [*map(str, range(10)), "more"]
+    assert after.depth(DEV).waiting == 0
+
+
+@pytest.mark.parametrize("number", [5, 91])
+def test_a_count_that_is_wrong_is_right_when_all_is_done(
+    bus: FileBus, root: Path, box: Path, machine: FakeMachine, number: int
+) -> None:
+    """Whoever wrote a wrong number with a sum that fits it, be it an earlier swarm."""
+    for n in range(11):
+        say(bus, str(n))
+    bus.close()
+    with (box / "normal" / "active.log").open("ab") as log:
+        log.write(lines.seal(encode(Message(DEV, "user", "last", id="last", time_ms=1)), number))
+    after = FileBus(root, machine)
+    assert drain(after, machine) == [*map(str, range(11)), "last"]
+    assert after.depth(DEV).waiting == 0
+    say(after, "more")
+
+    assert FileBus(root, machine).depth(DEV).waiting == 1
+
+
+def test_a_last_record_of_any_length_tells_its_number(tmp_path: Path) -> None:
+    log = fresh_log(tmp_path / "log", 1)
+    for size in (1, 900, 1 << 10, 1 << 14, 300_000, 5 << 20):
+        number = log.append(b'{"x":"%b"}' % (b"y" * size)).number
+        assert Log(log.folder).last_number() == number
+        assert Log(log.folder).append(b"{}").number == number + 1
 
 
 def test_readers_notes_cut_at_any_byte_tell_the_state_of_the_notes_before(
@@ -416,6 +463,18 @@ def test_what_cannot_be_a_message_is_set_aside_with_the_reason(
     assert (box / "bad" / kept).read_bytes() == content
     assert why == kept + ".why"
     assert (box / "bad" / why).read_text().startswith("it: ")
+
+
+@pytest.mark.parametrize("what", ["dropped", "queue"])
+def test_a_mebibyte_that_takes_six_when_written_down(bus: FileBus, root: Path, machine: FakeMachine, what: str) -> None:
+    to = DEV if what == "dropped" else "queue.work"
+    bus.declare(to)
+    text = "\x01" * (1 << 20)
+    folder = root / "inbox" / "dev-s" if what == "dropped" else root / "queue" / "work"
+    (folder / "drop" / "a.txt").write_text(text)
+    (folder / "drop" / "b.json").write_text(json.dumps(to_record(Message(to, "a", text))))
+
+    assert drain(bus, machine, to) == [text, text]
 
 
 def test_links_folders_and_pipes_in_the_drop_folder_are_set_aside(

@@ -167,7 +167,8 @@ class Box:
     def _allow(self, lane: int, size: int) -> None:
         """Count what waits, and allow what may be added to a lane before it is counted again.
 
-        Each of the lanes gets at most a quarter of the room, so that all together keep within it.
+        Each of the lanes gets at most a quarter of the room, so that all together keep within it; but as much as the
+        record that is to be added now.
         """
         room = self._limits.messages - sum(log.last_number() for log in self.lanes)
         octets = self._limits.octets - sum(log.end() for log in self.lanes)
@@ -181,7 +182,7 @@ class Box:
         log = self.lanes[lane]
         self._allowed[lane] = (
             log.last_number() + (min(room // 4, _GRANT) if room >= _NEAR else 1),
-            log.end() + (min(octets // 4, _GRANT_BYTES) if octets >= _NEAR_BYTES else octets),
+            log.end() + (max(size, min(octets // 4, _GRANT_BYTES)) if octets >= _NEAR_BYTES else octets),
         )
 
     def _room(self) -> tuple[int, int]:

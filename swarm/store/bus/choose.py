@@ -189,13 +189,24 @@ class Chooser:
         # Ends of whole lines: behind them may lie what a killed writer left, and what is sent later takes its place.
         ends = [log.whole_end() for log in reversed(self._logs)][::-1]
         for lane, log in enumerate(self._logs):
+            nothing = True
             for line in unsettled(log, self._state.lanes[lane], ends[lane]):
+                nothing = False
                 place = place_of(lane, line)
                 if place is None:
                     self._set_aside(lane, line)
                 elif not self._passed_over(place, line) and self._take(place, line, picked, limit):
                     return picked
+            if nothing:
+                self._recount(lane, ends[lane])
         return picked
+
+    def _recount(self, lane: int, end: int) -> None:
+        """Correct how many messages are settled of a lane in which all are: damage may have cost some their numbers."""
+        log = self._logs[lane]
+        number = log.last_number()
+        if number != self._state.lanes[lane].settled and log.whole_end() == end:  # else the last one came just now
+            self.entries.append({"op": "count", "lane": lane, "settled": number, "t": self._machine.now_ms()})
 
     def settled(self) -> tuple[Place, ...]:
         """Return the places of what was found to be dead or damaged."""

@@ -9,9 +9,15 @@ from __future__ import annotations
 
 from zlib import crc32
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _TAIL = len(',"crc":"00000000"}')
 #: How much of the end of a file tells the number of its last line, and whether it is the last for ever.
 END_IN = 64
+#: So much of the end of a file is read first for its last line; most are shorter.
+_LAST_IN = 1 << 10
 #: Nothing is added behind this line: the file was rolled, or its box removed.
 CLOSED = b'{"log":1,"end":true}'
 #: How the first line of a part begins; at which offset of the whole log follows.
@@ -38,6 +44,22 @@ def verify(line: bytes) -> int:
     if number < 0 or b"%08x" % crc32(line[:-_TAIL]) != line[-10:-2]:
         return -1
     return number
+
+
+def last_number(pread: Callable[[int, int, int], bytes], fd: int, size: int) -> int:
+    """Return the number of the last line of a file of this size, -1 when that is torn or does not verify.
+
+    What is added next goes on from it, so one changed bit in it must not count.
+    """
+    back = _LAST_IN
+    while True:
+        tail = pread(fd, back, max(0, size - back))
+        if tail[-1:] != b"\n" or number_of(tail[-END_IN:-1]) < 0:
+            return -1
+        begin = tail.rfind(b"\n", 0, -1) + 1
+        if begin or back >= size:
+            return verify(tail[begin:-1])
+        back <<= 4
 
 
 def is_closed(end: bytes) -> bool:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from swarm.store.bus.files import Patience
 
 ROLL_AT = 8 << 20
-#: So far back one looks for the last whole record, before all of them are counted.
-_TAIL = 1 << 16
 #: Whoever holds the lock is done within so many tries, if it is let run; sleeping takes ten times as long as a write.
 _TRIES = 200
 _AT_ONCE = LOCK_EX | LOCK_NB
@@ -207,8 +205,7 @@ class Log(Parts):
 
     def _learn(self, size: int) -> bool:
         """Find out the number of the last record, after cutting off a torn end; False when the part is closed."""
-        end = os.pread(self._fd, lines.END_IN, max(0, size - lines.END_IN))
-        number = lines.number_of(end[:-1]) if end[-1:] == b"\n" else -1
+        number = lines.last_number(os.pread, self._fd, size)
         if number < 0:
             whole = number = 0
             for line in whole_lines(self._fd, 0, 0):
@@ -217,7 +214,7 @@ class Log(Parts):
             if whole < size:
                 os.ftruncate(self._fd, whole)
             size = whole
-            end = os.pread(self._fd, lines.END_IN, max(0, size - lines.END_IN))
+        end = os.pread(self._fd, lines.END_IN, max(0, size - lines.END_IN))
         self._size, self._number = size, number
         return not lines.is_closed(end)
 
@@ -234,13 +231,10 @@ class Log(Parts):
 
     def last_number(self) -> int:
         """Return the number of the last whole record, 0 when there is none."""
-        size = self.end() - self._base
+        size = self.whole_end() - self._base
         if size == self._size:
             return self._number
-        tail = os.pread(self._fd, lines.END_IN, max(0, size - lines.END_IN))
-        if tail[-1:] != b"\n":  # a writer is at it just now
-            tail = os.pread(self._fd, min(size, _TAIL), max(0, size - _TAIL))
-        if (number := lines.number_of(tail[: tail.rfind(b"\n") + 1][:-1])) >= 0:
+        if (number := lines.last_number(os.pread, self._fd, size)) >= 0:
             return number
         number = 0
         for line in whole_lines(self._fd, 0, 0):

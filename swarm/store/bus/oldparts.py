@@ -50,7 +50,7 @@ def _described(fd: int, base: int) -> Part | None:
     info = os.fstat(fd)
     head = os.pread(fd, _HEAD_WITHIN, 0).partition(b"\n")[0]
     tail = os.pread(fd, lines.END_IN, max(0, info.st_size - lines.END_IN))
-    first, last = lines.verify(head), lines.number_of(tail[:-1]) if tail[-1:] == b"\n" else -1
+    first, last = lines.verify(head), lines.last_number(os.pread, fd, info.st_size)
     if first < 0 or last < first:
         return None
     end = base + info.st_size

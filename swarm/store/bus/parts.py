@@ -156,8 +156,7 @@ class Parts:
         fd = self._open_part(parts[-1])
         try:
             size = os.fstat(fd).st_size
-            tail = os.pread(fd, lines.END_IN, max(0, size - lines.END_IN))
-            number = lines.number_of(tail[:-1]) if tail[-1:] == b"\n" else -1
+            number = lines.last_number(os.pread, fd, size)
             if number < 0:  # damaged: count what is there
                 number = 0
                 for line in whole_lines(fd, 0, 0):

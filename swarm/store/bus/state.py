@@ -216,6 +216,9 @@ class State:
             lane.settled += 1
             lane.damaged.add(entry["at"], entry["at"] + entry["size"])
 
+    def _on_count(self, entry: dict[str, Any], _: list[Place]) -> None:
+        self.lanes[entry["lane"]].settled = entry["settled"]
+
     def _on_gone(self, entry: dict[str, Any], _: list[Place]) -> None:
         for lane, at, end, count in entry["parts"]:
             if self.lanes[lane].gone.add(at, end):
