@@ -30,6 +30,8 @@ SCHEMA = 1
 PRIORITIES = ("interrupt", "high", "normal", "low")
 MAX_EXTRA = 64 << 10
 MAX_AFTER = 100
+#: How deep metadata and artifacts may be nested: whoever prints them goes down as far.
+MAX_DEPTH = 64
 #: The bus itself, as a sender.
 POSTMASTER = "swarm"
 #: Whoever put a file into a drop folder.
@@ -81,6 +83,7 @@ class Message(NamedTuple):
         return f"crc32:{crc32(encode(self)):08x}"
 
 
+_FILE_HINT = "put it into a file, and attach that"
 _ID_HINT = "up to 100 letters and digits, and . _ : + - between them, such as job-17"
 
 
@@ -145,6 +148,8 @@ def encode(message: Message, message_id: str = "", time_ms: int = 0) -> bytes:
         head = _heads.get((sender, to, kind, priority)) or _checked_head(message)
         if own_id and not is_word(ID, own_id):
             raise _problem(f"no message id: {own_id[:60]!a}", hint=_ID_HINT)
+        if own_time and not _is_time(own_time):
+            raise _problem("its time is no number of milliseconds since 1970", hint="leave it out: it means now")
         if subject:
             _check_text("subject", subject)
         _check_text("body", body)
@@ -181,6 +186,11 @@ def _checked_head(m: Message) -> str:
     return head
 
 
+def _is_time(value: Any) -> bool:
+    """Whether this is a number of milliseconds that programs of any language can count with."""
+    return type(value) is int and 0 <= value < 1 << 53
+
+
 def _check_text(what: str, text: str) -> None:
     if "\0" in text:
         raise _problem(f"the {what} holds a NUL character", hint="attach binary content as a file")
@@ -191,26 +201,29 @@ def _check_text(what: str, text: str) -> None:
 
 def _extra(artifacts: list[dict[str, Any]], metadata: dict[str, Any]) -> str:
     """Write what a content may hold besides its texts."""
-    _check_extra([artifacts, metadata])
+    _check_extra([artifacts, metadata], MAX_DEPTH + 1)
     extra = f',"artifacts":{_dump(artifacts)},"metadata":{_dump(metadata)}'
     if len(extra) > MAX_EXTRA:
-        raise _problem(f"metadata and artifacts have {len(extra)} bytes, at most {MAX_EXTRA} are allowed")
+        text = f"metadata and artifacts have {len(extra)} bytes, at most {MAX_EXTRA} are allowed"
+        raise _problem(text, hint=_FILE_HINT)
     return extra
 
 
-def _check_extra(value: Any) -> None:
-    """Let nothing in that would come back as something else."""
+def _check_extra(value: Any, deeper: int) -> None:
+    """Let nothing in that would come back as something else, or that is nested deeper than so many times."""
     if isinstance(value, str):
         _check_text("metadata", value)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if type(key) is not str:
-                raise _problem(f"a key in the metadata is not text: {key!a}")
-            _check_extra(key)
-            _check_extra(item)
-    elif isinstance(value, (list, tuple)):
+    elif isinstance(value, (dict, list, tuple)):
+        if not deeper:
+            raise _problem(f"metadata and artifacts are nested deeper than {MAX_DEPTH} levels", hint=_FILE_HINT)
+        if isinstance(value, dict):
+            for key in value:
+                if type(key) is not str:
+                    raise _problem(f"a key in the metadata is not text: {key!a}", hint="use texts as keys")
+                _check_text("metadata", key)
+            value = value.values()
         for item in value:
-            _check_extra(item)
+            _check_extra(item, deeper - 1)
 
 
 def _dump(value: Any) -> str:
@@ -223,8 +236,10 @@ def _rest(m: Message) -> str:
     """Write what most messages do not have."""
     for name in (*_TEXTS, *_NUMBERS):
         value = getattr(m, name)
-        if name in _NUMBERS and (not isinstance(value, int) or not 0 <= value < 1 << 53):
-            raise _problem(f"{name} is not a number of milliseconds: {value!a}")
+        if name in _NUMBERS and not _is_time(value):
+            raise _problem(
+                f"{name} is not a number of milliseconds below 2^53", hint="a time such as 30d; 0 means for ever"
+            )
         if name in _TEXTS and value and not is_word(ID, value):
             raise _problem(f"{name} is not an id: {value[:60]!a}", hint=_ID_HINT)
     if m.after:

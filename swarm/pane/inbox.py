@@ -76,12 +76,24 @@ class Inbox:
 
 
 def dropped(folder: str) -> list[str]:
-    """Return the finished files that foreign programs have put into an inbox's drop folder."""
+    """Return the finished files that foreign programs have put into an inbox's drop folder.
+
+    The engine takes in these, and these count as unread: no hidden ones, no ``.tmp`` or ``.part``, no empty ones.
+    """
     try:
-        names = os.listdir(f"{folder}/{_DROP}")
+        with os.scandir(f"{folder}/{_DROP}") as entries:
+            return sorted(entry.name for entry in entries if _is_finished(entry))
     except OSError:
         return []
-    return sorted(name for name in names if not (name.startswith(".") or name.endswith((".tmp", ".part"))))
+
+
+def _is_finished(entry: os.DirEntry[str]) -> bool:
+    if entry.name.startswith(".") or entry.name.endswith((".tmp", ".part")):
+        return False
+    try:
+        return not entry.is_file(follow_symlinks=False) or entry.stat(follow_symlinks=False).st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def up_ms() -> int:

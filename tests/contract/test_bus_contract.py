@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.domain.errors import ClaimLost, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
-from swarm.domain.message import DEAD_LETTER, POSTMASTER, Message
+from swarm.domain.message import DEAD_LETTER, MAX_DEPTH, POSTMASTER, Message
 from swarm.store.bus import Limits
 from tests.contract.bus import RIGS
 
@@ -100,6 +100,19 @@ def test_a_body_of_a_mebibyte_arrives_whole(rig: Rig, bus: Tasks, to: str, chara
     assert drain(rig, bus, to) == [body, "next"]
 
 
+def nested(depth: int) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for _ in range(depth - 1):
+        found = {"in": found}
+    return found
+
+
+def test_metadata_may_be_nested_so_deep(rig: Rig, bus: Tasks) -> None:
+    say(bus, "x", metadata=nested(MAX_DEPTH))
+
+    assert must_take(rig, bus).messages[0].metadata == nested(MAX_DEPTH)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -120,6 +133,13 @@ def test_a_body_of_a_mebibyte_arrives_whole(rig: Rig, bus: Tasks, to: str, chara
         Message(DEV, "user", "x", metadata={"a": "\0"}),
         Message(DEV, "user", "x", metadata={1: 2}),  # type: ignore[dict-item]  # what is to be refused
         Message(DEV, "user", "x", metadata={"a": "x" * (1 << 17)}),
+        Message(DEV, "user", "x", metadata=nested(MAX_DEPTH + 1)),
+        Message(DEV, "user", "x", artifacts=(nested(900),)),
+        Message(DEV, "user", "x", time_ms=10**400),
+        Message(DEV, "user", "x", time_ms=1 << 53),
+        Message(DEV, "user", "x", time_ms=-1),
+        Message(DEV, "user", "x", time_ms=True),
+        Message(DEV, "user", "x", ttl_ms=1 << 53),
         Message(DEV, "user", "x", ttl_ms=-1),
         Message(DEV, "user", 5),  # type: ignore[arg-type]  # what is to be refused
     ],

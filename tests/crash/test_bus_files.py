@@ -17,6 +17,7 @@ import pytest
 
 from swarm.domain.errors import AttachmentProblem, Environment, Locked, NoSpace, QuotaReached
 from swarm.domain.message import DROP, Message, encode, to_record
+from swarm.pane.inbox import dropped
 from swarm.store.bus import FileBus, Limits, blobs, book, files, lines, wake
 from swarm.store.bus.log import Log
 from swarm.store.bus.machine import ThisMachine
@@ -463,6 +464,63 @@ def test_what_cannot_be_a_message_is_set_aside_with_the_reason(
     assert (box / "bad" / kept).read_bytes() == content
     assert why == kept + ".why"
     assert (box / "bad" / why).read_text().startswith("it: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("after", {"after": ["nope"]}),
+        ("time", {"time": 10**400}),
+        ("deep", {"content": {"body": "x", "metadata": json.loads('{"a":' * 900 + "1" + "}" * 900)}}),
+        ("gone", {"content": {"body": "x", "artifacts": [{"sha256": "0" * 64, "size": 1, "name": "a"}]}}),
+    ],
+)
+def test_a_dropped_file_that_is_refused_stops_no_other(
+    bus: FileBus, root: Path, machine: FakeMachine, name: str, content: dict[str, Any]
+) -> None:
+    work = "queue.work"
+    bus.declare(work)
+    bus.send(Message(work, "user", "sent", id="t1"))
+    box = root / "queue" / "work"
+    record = {"schema": 1, "from": "a", "to": work, "content": {"body": "x"}, **content}
+    (box / "drop" / name).write_text(json.dumps(record))
+    (box / "drop" / "z").write_text("good")
+
+    assert drain(bus, machine, work) == ["sent", "good"]
+    assert os.listdir(box / "drop") == []
+    assert sorted(one.rpartition("-")[2] for one in os.listdir(box / "bad")) == [name, f"{name}.why"]
+
+
+@pytest.mark.parametrize("name", ["é" * 120, "x" * 255, os.fsdecode(b"\xff" * 255)])
+def test_a_dropped_file_of_any_name_can_be_set_aside(bus: FileBus, box: Path, machine: FakeMachine, name: str) -> None:
+    (box / "drop" / name).write_bytes(b"\xff\xfe")
+    (box / "drop" / "z").write_text("good")
+
+    assert drain(bus, machine) == ["good"]
+    kept, why = sorted(os.listdir(box / "bad"))
+    assert why == kept + ".why"
+    assert (box / "bad" / kept).read_bytes() == b"\xff\xfe"
+
+
+def test_a_dropped_file_that_cannot_be_set_aside_stops_no_other(bus: FileBus, box: Path, machine: FakeMachine) -> None:
+    (box / "drop" / "it").write_bytes(b"\xff\xfe")
+    (box / "drop" / "z").write_text("good")
+    (box / "bad").rmdir()
+    (box / "bad").write_text("somebody made a file of it")
+
+    assert drain(bus, machine) == ["good"]
+    assert os.listdir(box / "drop") == ["it"]
+
+
+def test_a_file_without_content_is_not_unread(bus: FileBus, box: Path, machine: FakeMachine) -> None:
+    """What is never taken in must not count as waiting, or whoever waits for it would wake for ever."""
+    for name in ("empty", ".hidden", "a.tmp"):
+        (box / "drop" / name).write_text("")
+    (box / "drop" / "a").write_text("x")
+    assert dropped(str(box)) == ["a"]
+
+    assert drain(bus, machine) == ["x"]
+    assert dropped(str(box)) == []
 
 
 @pytest.mark.parametrize("what", ["dropped", "queue"])

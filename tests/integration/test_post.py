@@ -132,6 +132,17 @@ def test_an_answer_to_nothing_is_refused(lab: Lab) -> None:
         lab.swarm.thread("0123")
 
 
+def test_a_file_that_is_empty_is_not_unread(lab: Lab) -> None:
+    post = post_of(lab)
+    post.declare(None)
+    drop = Path(post.folder("user")) / "drop"
+    (drop / "empty").touch()
+    assert post.unread(["user"]) == {"user": 0}
+    (drop / "it").write_text("x")
+
+    assert post.unread(["user"]) == {"user": 1}
+
+
 # --- take and settle --------------------------------------------------------------------------------
 
 

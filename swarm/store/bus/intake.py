@@ -6,15 +6,17 @@ still has open for writing is not finished and waits.  What cannot become a mess
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
 import stat
 from zlib import crc32
 
-from swarm.domain.errors import AttachmentProblem, MessageProblem, QuotaReached
+from swarm.domain.errors import Environment, Locked, MessageProblem, QuotaReached, SwarmError
 from swarm.domain.message import DROP, MAX_EXTRA, Message, decode
 from swarm.domain.plain import MAX_TEXT
+from swarm.pane.inbox import dropped
 from swarm.store.bus.files import sync_folder
 
 TYPE_CHECKING = False
@@ -25,18 +27,14 @@ if TYPE_CHECKING:
     from swarm.store.bus.box import Box
 
 _MOST = 6 * MAX_TEXT + MAX_EXTRA
+#: Bytes of the name under which a file is kept that was refused; ``.why`` comes behind it.
+_NAME = 200
 
 
 def take_in(box: Box, send: Callable[[Message], Receipt]) -> None:
     """Send what lies in the drop folder, each file once; a full box leaves the rest there."""
     folder = box.folder + "/drop"
-    try:
-        names = os.listdir(folder)
-    except FileNotFoundError:
-        return
-    for name in sorted(names):
-        if name.startswith(".") or name.endswith((".tmp", ".part")):
-            continue
+    for name in dropped(box.folder):
         path = f"{folder}/{name}"
         try:
             message = _read(path, box.address)
@@ -51,7 +49,9 @@ def take_in(box: Box, send: Callable[[Message], Receipt]) -> None:
             send(message)
         except QuotaReached:
             return
-        except (AttachmentProblem, MessageProblem) as error:
+        except (Environment, Locked):  # nothing is wrong with the file
+            raise
+        except SwarmError as error:
             _refuse(box, name, str(error))
             continue
         try:
@@ -105,12 +105,25 @@ def _is_being_written(fd: int) -> bool:
 
 
 def _refuse(box: Box, name: str, why: str) -> None:
+    """Put a file into ``bad/``, with the reason; one that cannot be moved stays, and keeps no other from its turn.
+
+    Raises:
+        OSError: the disk fails, which has nothing to do with the file.
+    """
+    try:
+        _set_aside(box, name, why)
+    except OSError as error:
+        if error.errno == errno.EIO:
+            raise
+
+
+def _set_aside(box: Box, name: str, why: str) -> None:
     path = f"{box.folder}/drop/{name}"
     try:
         info = os.lstat(path)
     except FileNotFoundError:
         return
-    kept = f"drop-{info.st_ino:x}-{info.st_mtime_ns:x}-{name}"[:200]
+    kept = os.fsencode(f"drop-{info.st_ino:x}-{info.st_mtime_ns:x}-{name}")[:_NAME].decode(errors="ignore")
     box.keep_bad(kept, f"{name}: {why}\n")
     try:
         os.rename(path, f"{box.folder}/bad/{kept}")
