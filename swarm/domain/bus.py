@@ -2,7 +2,7 @@
 
 1. When a durable ``send`` has returned, the message survives a power cut.
 2. It is handed out until it is acknowledged, and never again once ``ack`` has returned.
-3. The same id sent twice to a recipient is one message.
+3. The same id sent twice to a recipient is one message, if its sender says the same; else it is refused.
 4. An inbox hands out the messages of each sender in the order they were sent, whatever their
    priorities, delays and redeliveries; it has one claim in flight.  A queue has many, and so has a box of events.
 5. What is handed out is whole and verified; the rest is set aside with the reason.

@@ -23,7 +23,7 @@
     ├── AgentNotFound · NotReached · WaitOver
     ├── BusProblem            messages
     │   ├── MessageProblem · QuotaReached · InboxNotFound · ClaimLost · MessageNotFound · AttachmentProblem
-    │   ├── NothingToTake
+    │   ├── NothingToTake · IdTaken
     ├── SwarmDirProblem ── SwarmDirNotFound · SwarmDirExists
     ├── Locked                another swarm command is at work        (exit 75)
     ├── Interrupted           a signal came, everything was rolled back
@@ -620,6 +620,14 @@ class MessageProblem(BusProblem):
     code = "MESSAGE"
     exit_code = EXIT_USAGE
     default_hint = "at most 1 MiB of text; attach what is larger"
+
+
+class IdTaken(BusProblem):
+    """Another message has this id: one of another sender, or one of the same that says something else."""
+
+    code = "ID_TAKEN"
+    exit_code = EXIT_STATE
+    default_hint = "choose another id, or none; `swarm message ID` shows what has it"
 
 
 class QuotaReached(BusProblem):

@@ -34,6 +34,8 @@ MAX_AFTER = 100
 MAX_DEPTH = 64
 #: The bus itself, as a sender.
 POSTMASTER = "swarm"
+#: What the ids of its notices begin with, up to the first dot; nobody else may use those.
+OWN_IDS = ("budget", "dead", "delivery", "ended", "event", "heartbeat", "overdue")
 #: Whoever put a file into a drop folder.
 DROP = "swarm.drop"
 DEAD_LETTER = "dead-letter"

@@ -18,6 +18,7 @@ from swarm.domain.errors import (
     AgentNotFound,
     AttachmentProblem,
     ClaimLost,
+    IdTaken,
     InboxNotFound,
     MessageNotFound,
     NotForAgents,
@@ -256,17 +257,23 @@ class Post:
     def _send_awaited(self, message: Message, recipients: Sequence[Member | None]) -> tuple[Sent, ...]:
         """Send a message whose answer is overdue at some time, when its sender is to be told."""
         from swarm.engine import overdue
+        from swarm.pane import awaited, files
 
         encode(message)  # is it a message?
         addresses = [member.address if member else USER for member in recipients]
         for address, member in zip(addresses, recipients, strict=True):
             if not os.path.isdir(self.folder(address)):  # one that is not there later was cleaned up
                 self.declare(member)
+        noted = files.read(overdue.folder_of(self._messages), awaited.name_of(message.id))
+        people = [message.sender] if noted is None else noted.get("people")
+        if not isinstance(people, list) or people[:1] != [message.sender]:
+            raise IdTaken(f"the id {message.id} is taken: answers to another message of this id are awaited")
         overdue.note(self._messages, message, addresses)
         try:
             return self._send_all(message, recipients)
-        except BaseException:
-            if not self.bus.find(message.id):
+        except BaseException as error:
+            taken = getattr(error, "code", "") == IdTaken.code
+            if noted is None and (taken or not self.bus.find(message.id)):
                 overdue.forget(self._messages, message.id)
             raise
 

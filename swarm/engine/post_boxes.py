@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm import fsio
-from swarm.domain.errors import SwarmError
+from swarm.domain.errors import IdTaken, SwarmError
 from swarm.engine import undelivered
 from swarm.engine.inboxes import bus_of, events_folder, inbox_folder
 from swarm.engine.steps import Registry, Step
@@ -18,8 +18,10 @@ from swarm.pane.inbox import Inbox, dropped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from swarm.domain.message import Message
     from swarm.domain.model import Agent, Session
     from swarm.engine.world import World
+    from swarm.store.bus import FileBus
 
 #: What an agent has, by its name in a salvage folder.
 _BOXES = {"inbox": inbox_folder, "events": events_folder}
@@ -139,11 +141,19 @@ def _add(world: World, more: Path, folder: Path) -> None:
     ordered = folder.parent.name == "inbox"
     with closing(bus_of(world)) as bus:
         for message in waiting_in(more, ordered=ordered):
-            bus.send(message)
+            _send_on(bus, message, more.suffix[1:])
     for name in dropped(str(more)):
         number = "" if not fsio.exists(folder / "drop" / name) else f"{more.suffix[1:]}-"
         fsio.rename_if_there(more / "drop" / name, folder / "drop" / f"{number}{name}")
     _move(world, more, more.with_name(f"{more.name}.restored"))
+
+
+def _send_on(bus: FileBus, message: Message, number: str) -> None:
+    """Send a message again under its id; if another one has that by now, under one that follows from it."""
+    try:
+        bus.send(message)
+    except IdTaken:
+        bus.send(message._replace(id=f"{message.id[:70]}-{number}"))
 
 
 def steps_back(world: World, operation: str, session: str, agent: str, salvage: Path) -> Iterator[Step]:

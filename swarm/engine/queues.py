@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.domain.bus import Holder
-from swarm.domain.errors import ClaimLost, InboxNotFound, InvalidName, MessageNotFound, NotForAgents, UsageProblem
+from swarm.domain.errors import (
+    ClaimLost,
+    IdTaken,
+    InboxNotFound,
+    InvalidName,
+    MessageNotFound,
+    NotForAgents,
+    UsageProblem,
+)
 from swarm.domain.message import Message
 
 if TYPE_CHECKING:
@@ -77,7 +85,7 @@ class Queue:
     def add(
         self, text: str, *, priority: str = "normal", after: Sequence[str] = (), task_id: str = "", ttl: float = 0.0
     ) -> Receipt:
-        """Add a task; the first one makes the queue. The same id twice is one task.
+        """Add a task; the first one makes the queue. The same twice under one id is one task.
 
         Args:
             text: what is to be done.
@@ -87,7 +95,7 @@ class Queue:
 
         Raises:
             MessageNotFound: a task in *after* is not there, so nothing can wait in a circle.
-            MessageProblem, QuotaReached: nothing was added.
+            MessageProblem, QuotaReached, IdTaken: nothing was added.
         """
         me = self._me
         message = Message(
@@ -103,6 +111,8 @@ class Queue:
         )
         try:
             return self._bus.send(message)
+        except IdTaken as error:
+            raise IdTaken(error.message, hint=f"choose another id; see: swarm queue list {self.name} --all") from None
         except MessageNotFound as error:
             raise MessageNotFound(error.message, hint=f"add that first; see: swarm queue list {self.name}") from None
         except InboxNotFound:

@@ -150,6 +150,7 @@ def test_text_comes_from_arguments_files_and_pipes(at: Shell) -> None:
         (("send", "researcher", "x", "--deadline", "10"), b"", 2, "unit is missing"),
         (("send", "researcher", "x", "--deadline", "0s"), b"", 2, "no time at all"),
         (("send", "researcher", "x", "--ttl", "0s"), b"", 2, "no time at all"),
+        (("send", "researcher", "x", "--id", "overdue.1"), b"", 2, "swarm's own"),
         (("send", "researcher", "x", "--priority", "urgent"), b"", 2, "no priority"),
         (("send", "researcher", "x", "--id", "a b"), b"", 2, "such as job-17"),
         (("send", "researcher", "x", "--type", "A B"), b"", 2, "one small word"),
@@ -215,6 +216,15 @@ def test_given_back_and_dead_and_requeued(at: Shell) -> None:
     at.said("inbox", "take")
     assert "given back: 2 messages" in at.said("inbox", "nack", "--reason", "later")  # one tells of the dead letter
     assert "kept: 2 messages" in (at.said("inbox", "take"), at.said("inbox", "extend", "--lease", "1h"))[1]
+
+
+def test_another_message_under_the_same_id_is_refused(at: Shell) -> None:
+    at.said("send", "researcher", "x", "--id", "job-1")
+    done = at.cli("send", "researcher", "y", "--id", "job-1")
+
+    assert (done.returncode, b"ID_TAKEN" in done.stderr) == (3, True)
+    assert "sent before" in at.said("send", "researcher", "x", "--id", "job-1")
+    assert at.bodies() == ["x"]
 
 
 def test_what_is_attached_can_be_had_as_files(at: Shell, tmp_path: Path) -> None:

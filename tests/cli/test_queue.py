@@ -88,6 +88,8 @@ def test_given_up_and_back_again(cli: Cli) -> None:
         (("add", "full", "x", "--after", "nope"), 3, "MESSAGE_NOT_FOUND"),
         (("add", "full", "x", "--id", "x", "--after", "x"), 2, "MESSAGE"),
         (("add", "full", "x", "--priority", "now"), 2, "MESSAGE"),
+        (("add", "full", "other", "--id", "a"), 3, "ID_TAKEN"),
+        (("add", "full", "x", "--id", "dead.1"), 2, "MESSAGE"),
         (("add", "full", "x\0"), 2, "MESSAGE"),
         (("done", "full", "nope"), 3, "MESSAGE_NOT_FOUND"),
         (("done", "full", "a"), 3, "CLAIM_LOST"),

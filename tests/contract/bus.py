@@ -7,12 +7,14 @@ time.  It passes the same suite as the real engine, so the two may be compared w
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
 from swarm.domain.bus import MAX_ATTEMPTS, Claim, Depth, Event, Holder, Place, Receipt, Stored, Task, Trace
-from swarm.domain.errors import ClaimLost, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
-from swarm.domain.message import DEAD_LETTER, POSTMASTER, PRIORITIES, Message, box_of, encode, new_id
+from swarm.domain.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
+from swarm.domain.message import DEAD_LETTER, OWN_IDS, POSTMASTER, PRIORITIES, Message, box_of, encode, new_id
 from swarm.store.bus import FileBus, Limits
 
 if TYPE_CHECKING:
@@ -150,10 +152,14 @@ class MemoryBus:
     def send(self, message: Message, *, durable: bool = True) -> Receipt:
         m = message._replace(id=message.id or new_id(), time_ms=message.time_ms or self._machine.now)
         size = len(encode(m))
+        if message.id.partition(".")[0] in OWN_IDS and m.sender != POSTMASTER:
+            raise MessageProblem("an id of swarm's own")
         name = box_of(m.to)
         box = self._box(name)
         for item in box.items:
             if item.message.id == m.id:
+                if not _is_same(m, item.message):
+                    raise IdTaken("the id is taken")
                 return Receipt(m.id, name, item.message.priority, item.number, durable, duplicate=True)
         known = {item.message.id for item in box.items}
         if not known.issuperset(m.after):
@@ -285,13 +291,14 @@ class MemoryBus:
         m = item.message
         if m.sender == POSTMASTER:
             return
+        once = f"{box_of(address)} {m.id} {self._machine.now}"
         with contextlib.suppress(InboxNotFound, MessageProblem):
             self.send(
                 Message(
                     to=box_of(m.sender),
                     sender=POSTMASTER,
                     type=DEAD_LETTER,
-                    id=f"dead.{self._machine.now}.{m.id}"[:100],
+                    id=f"dead.{sha256(once.encode()).hexdigest()[:16]}",
                     subject="not delivered",
                     body=f"Your message {m.id} to {box_of(address)} was not delivered: {item.reason}",
                     in_reply_to=m.id,
@@ -451,3 +458,12 @@ class MemoryBus:
 
     def attachment(self, artifact: dict[str, Any]) -> Path:
         raise NotImplementedError
+
+
+def _is_same(one: Message, other: Message) -> bool:
+    """Whether two messages of one id are the same; what swarm fills in may differ, and the words of its notices."""
+    if one.sender == other.sender == POSTMASTER:
+        return True
+    filled_in = ("to", "id", "time_ms", "generation", "sender_generation")
+    given = [{key: value for key, value in m._asdict().items() if key not in filled_in} for m in (one, other)]
+    return json.dumps(given[0], sort_keys=True) == json.dumps(given[1], sort_keys=True)

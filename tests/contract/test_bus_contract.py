@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.errors import ClaimLost, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
-from swarm.domain.message import DEAD_LETTER, MAX_DEPTH, POSTMASTER, Message
+from swarm.domain.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
+from swarm.domain.message import DEAD_LETTER, MAX_DEPTH, OWN_IDS, POSTMASTER, Message
 from swarm.store.bus import Limits
 from tests.contract.bus import RIGS
 
@@ -162,11 +162,76 @@ def test_there_is_no_sending_to_an_inbox_that_is_not_there(bus: Tasks) -> None:
 
 
 def test_the_same_id_twice_is_one_message(rig: Rig, bus: Tasks) -> None:
-    first = bus.send(Message(DEV, "user", "one", id="x1"))
-    second = bus.send(Message(DEV, "user", "one again", id="x1", priority="low"))
+    one = Message(DEV, "user", "one", id="x1", metadata={"n": (1, 2)}, time_ms=7)
+    first = bus.send(one)
+    second = bus.send(one)
+    later = bus.send(one._replace(to="inbox.dev-s", time_ms=9, generation="g2", sender_generation="g3"))
 
     assert (second.duplicate, second.number, second.lane) == (True, first.number, first.lane)
+    assert later == second
     assert drain(rig, bus) == ["one"]
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["waiting", "done"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"sender": "rev@s"},
+        {"sender": POSTMASTER},
+        {"body": "one again"},
+        {"subject": "s"},
+        {"type": "task"},
+        {"priority": "low"},
+        {"artifacts": ({"path": "a.txt"},)},
+        {"metadata": {"a": 1}},
+        {"thread_id": "t1"},
+        {"in_reply_to": "m0"},
+        {"requires_response": True},
+        {"deadline_ms": 5},
+        {"ttl_ms": 5},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_another_message_under_the_same_id_is_refused(rig: Rig, bus: Tasks, other: dict[str, Any], done: bool) -> None:
+    one = Message(DEV, "user", "one", id="x1")
+    bus.send(one)
+    if done:
+        drain(rig, bus)
+    with pytest.raises(IdTaken) as caught:
+        bus.send(one._replace(**other))
+
+    assert (caught.value.code, caught.value.exit_code) == ("ID_TAKEN", 3)
+    assert bus.send(one).duplicate
+    assert drain(rig, bus) == ([] if done else ["one"])
+
+
+@pytest.mark.parametrize("word", OWN_IDS)
+def test_the_ids_of_swarms_own_notices_are_kept_for_it(rig: Rig, bus: Tasks, word: str) -> None:
+    for to in (DEV, WORK):
+        with pytest.raises(MessageProblem) as caught:
+            say(bus, "first", to=to, id=f"{word}.0123")
+        assert caught.value.exit_code == 2
+    say(bus, "like it", id=f"{word}-0123")
+    say(bus, "notice", sender=POSTMASTER, id=f"{word}.0123")
+
+    assert drain(rig, bus) == ["like it", "notice"]
+
+
+def test_of_a_notice_the_id_alone_says_what_it_is_about(rig: Rig, bus: Tasks) -> None:
+    """Two that notice the same may not have the same words for it."""
+    say(bus, "nobody has read it", sender=POSTMASTER, id="delivery.1")
+
+    assert bus.send(Message(DEV, POSTMASTER, "still nobody", id="delivery.1")).duplicate
+    assert drain(rig, bus) == ["nobody has read it"]
+
+
+def test_each_dead_letter_of_one_id_is_told(rig: Rig, bus: Tasks) -> None:
+    for to in (DEV, "rev@s"):
+        say(bus, "x", to=to, id="x1", ttl_ms=1)
+    rig.machine.pass_time(1)
+    assert drain(rig, bus) + drain(rig, bus, "rev@s") == []
+
+    assert ["inbox.dev-s" in body for body in drain(rig, bus, "user")] == [True, False]
 
 
 def test_an_id_stays_known_when_its_message_is_done(rig: Rig, bus: Tasks) -> None:
@@ -647,7 +712,9 @@ def test_a_task_sent_again_keeps_what_it_waits_for(rig: Rig, bus: Tasks) -> None
     one = say(bus, "one", to=WORK)
     say(bus, "next", to=WORK, id="next", after=(one,))
 
-    assert bus.send(Message(WORK, "user", "next", id="next")).duplicate
+    assert bus.send(Message(WORK, "user", "next", id="next", after=(one,))).duplicate
+    with pytest.raises(IdTaken):
+        say(bus, "next", to=WORK, id="next")
     assert bodies(take(rig, bus, WORK, limit=9)) == ["one"]
 
 
@@ -838,7 +905,7 @@ def test_a_box_made_anew_knows_nothing_of_the_one_before(rig: Rig, bus: Tasks) -
     say(bus, "first", id="m8", priority="low")
 
     assert not other.send(Message(DEV, "user", "second", id="m1")).duplicate
-    assert other.send(Message(DEV, "user", "first", id="m8")).duplicate
+    assert other.send(Message(DEV, "user", "first", id="m8", priority="low")).duplicate
     say(other, "third", priority="interrupt")
     assert drain(rig, other) == ["first", "second", "third"]
 

@@ -35,7 +35,7 @@ class Both(RuleBasedStateMachine):
         self.rigs: tuple[FileRig, MemoryRig] = (FileRig(Path(self.folder.name) / "m"), MemoryRig(Path()))
         self.buses: list[Tasks] = [rig.open(LIMITS) for rig in self.rigs]
         self.claims: list[tuple[Claim, Claim]] = []
-        self.sent: list[tuple[str, str]] = []
+        self.sent: list[Message] = []
 
     @initialize()
     def make(self) -> None:
@@ -64,19 +64,25 @@ class Both(RuleBasedStateMachine):
         generation=st.sampled_from(("", "", "g1", "g2")),
         again=st.integers(0, 60),
         behind=st.lists(st.integers(0, 5), max_size=2),
+        same=st.booleans(),
     )
     def send(
-        self, to: str, sender: str, priority: str, ttl: int, generation: str, again: int, behind: list[int]
+        self, to: str, sender: str, priority: str, ttl: int, generation: str, again: int, behind: list[int], same: bool
     ) -> None:
+        """Send a new message, or an earlier one again: the very same, or another under its id."""
         key = min(again, len(self.sent))
-        if key == len(self.sent):
-            self.sent.append((f"m{key}", to))
-        tasks = [name for name, where in self.sent[:key] if where == BOXES[1]]
-        after = tuple(tasks[-1 - n % len(tasks)] for n in behind) if tasks and self.sent[key][1] == BOXES[1] else ()
+        known = self.sent[key] if key < len(self.sent) else None
+        where = known.to if known is not None else to
+        tasks = [one.id for one in self.sent[:key] if one.to == BOXES[1]]
+        after = tuple(tasks[-1 - n % len(tasks)] for n in behind) if tasks and where == BOXES[1] else ()
         message = Message(
-            self.sent[key][1], sender, f"{key}", priority=priority, ttl_ms=ttl, generation=generation,
-            id=self.sent[key][0], time_ms=self.rigs[0].machine.now, after=after,
+            where, sender, f"{key}", priority=priority, ttl_ms=ttl, generation=generation,
+            id=known.id if known is not None else f"m{key}", time_ms=self.rigs[0].machine.now, after=after,
         )  # fmt: skip
+        if known is None:
+            self.sent.append(message)
+        elif same:
+            message = known._replace(time_ms=message.time_ms, generation=generation)
         found, wanted = self.both(lambda bus, _: bus.send(message, durable=False))
         assert found == wanted
 

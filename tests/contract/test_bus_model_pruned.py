@@ -60,7 +60,7 @@ class Pruned(Both):
                     item.state = "acked"
             self.gone |= gone
         # Who sends under the id of one that is gone sends a new message; the reference knows that by another name.
-        self.sent = [(f"{name}'" if name in self.gone else name, where) for name, where in self.sent]
+        self.sent = [one._replace(id=f"{one.id}'") if one.id in self.gone else one for one in self.sent]
 
     def _all(self, bus: Tasks, address: str) -> Any:
         *seen, shown = super()._all(bus, address)

@@ -245,7 +245,7 @@ def test_order_holds_over_many_parts(root: Path, machine: FakeMachine, monkeypat
     sent = [say(bus, str(n), priority=("normal", "high")[n % 5 == 0], id=f"m{n}") for n in range(300)]
     parts = list((root / "inbox" / "dev-s" / "normal").iterdir())
     assert len(parts) > 20
-    assert say(bus, "again", id="m7") == "m7"
+    assert say(bus, "7", id="m7") == "m7"
     other = FileBus(root, machine)
     assert [one.message.id for one in other.peek(DEV, 1000)[-3:]] == ["m297", "m298", "m299"]
     claim = other.receive(DEV, limit=100, holder=machine.holder())
@@ -470,6 +470,8 @@ def test_what_cannot_be_a_message_is_set_aside_with_the_reason(
     ("name", "content"),
     [
         ("after", {"after": ["nope"]}),
+        ("own", {"id": "overdue.0123"}),
+        ("taken", {"id": "t1"}),
         ("time", {"time": 10**400}),
         ("deep", {"content": {"body": "x", "metadata": json.loads('{"a":' * 900 + "1" + "}" * 900)}}),
         ("gone", {"content": {"body": "x", "artifacts": [{"sha256": "0" * 64, "size": 1, "name": "a"}]}}),

@@ -16,6 +16,7 @@ import pytest
 from swarm.domain.errors import (
     AgentNotFound,
     ClaimLost,
+    IdTaken,
     MessageNotFound,
     MessageProblem,
     Refused,
@@ -130,6 +131,31 @@ def test_an_answer_to_nothing_is_refused(lab: Lab) -> None:
         lab.swarm.message("0123")
     with pytest.raises(MessageNotFound):
         lab.swarm.thread("0123")
+
+
+def test_another_message_under_an_id_leaves_nothing_to_wait_for(lab: Lab) -> None:
+    awaited = lab.root / ".swarm" / "messages" / "awaited"
+    lab.swarm.send("researcher", "x", id="job-1")
+    with pytest.raises(IdTaken):
+        lab.swarm.send("researcher", "y", id="job-1", expects_reply=True, deadline_ms=60_000)
+    assert list(awaited.iterdir()) == []
+    lab.swarm.send("researcher", "y", id="job-2", expects_reply=True, deadline_ms=60_000)
+    with pytest.raises(IdTaken):
+        lab.swarm.send("researcher", "z", id="job-2", expects_reply=True, deadline_ms=60_000)
+
+    assert [one.name for one in awaited.iterdir()] == ["job-2.json"]
+
+
+def test_an_id_under_which_somebody_else_awaits_answers_is_taken(lab: Lab) -> None:
+    lab.swarm.send("researcher", "x", id="job-1", expects_reply=True, deadline_ms=60_000)
+    note = lab.root / ".swarm" / "messages" / "awaited" / "job-1.json"
+    note.write_text(note.read_text().replace('"user"', '"researcher@fx"', 1))
+    before = note.read_bytes()
+    with pytest.raises(IdTaken):
+        lab.swarm.send("developer-1", "y", id="job-1", expects_reply=True, deadline_ms=60_000)
+
+    assert note.read_bytes() == before
+    assert everything(lab, "developer-1") == []
 
 
 def test_a_file_that_is_empty_is_not_unread(lab: Lab) -> None:
@@ -447,6 +473,24 @@ def test_a_restore_brings_back_as_well_what_came_between_two_tries_of_a_cleanup(
     assert [one.agent for one in again.removed] == ["researcher", "developer-1", "developer-2"]
     lab.swarm.restore("fx")
     assert post_of(lab).take("researcher") is None
+
+
+def test_a_restore_loses_nothing_where_an_id_was_used_again(lab: Lab) -> None:
+    old = next(m for m in post_of(lab).members() if m.agent == "researcher")
+    lab.swarm.send("researcher", "before", id="m-1")
+    lab.swarm.cleanup(["fx"])
+    late = post_of(lab)
+    late.declare(old)
+    for body in ("after", "and after that"):
+        late.bus.send(
+            Message(old.address, "user", body, id="m-1" if body == "after" else "", generation=old.generation)
+        )
+
+    lab.swarm.restore("fx")
+
+    taken = post_of(lab).take("researcher")
+    assert taken is not None
+    assert [message.body for message in taken.messages] == ["before", "after", "and after that"]
 
 
 def test_a_restore_brings_back_as_well_what_came_right_after_the_cleanup(lab: Lab) -> None:

@@ -58,11 +58,14 @@ def _notice(address: str, message_id: str, grave: Grave, run: str) -> Message | 
         to = box_of(sender)
     except MessageProblem:
         return None
+    from hashlib import sha256
+
+    once = f"{address} {message_id} {grave.time_ms}"
     return Message(
         to=to,
         sender=POSTMASTER,
         type=DEAD_LETTER,
-        id=f"dead.{grave.time_ms}.{message_id}"[:100],
+        id=f"dead.{sha256(once.encode()).hexdigest()[:16]}",
         subject="not delivered",
         body=f"Your message {message_id} to {address} was not delivered: {grave.reason}",
         in_reply_to=message_id,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from swarm.domain.bus import Receipt
-from swarm.domain.message import PRIORITIES, Message, encode, new_id
+from swarm.domain.message import OWN_IDS, POSTMASTER, PRIORITIES, Message, encode, new_id
 from swarm.store.bus import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from swarm.domain.bus import Machine, Place
+    from swarm.domain.errors import SwarmError
     from swarm.store.bus.box import Box
+    from swarm.store.bus.part import Line
 
 
 def send(box: Box, machine: Machine, message: Message, *, durable: bool) -> Receipt:
@@ -27,6 +29,8 @@ def _send(box: Box, machine: Machine, message: Message, *, durable: bool) -> Rec
     now = machine.now_ms()
     message_id = given or new_id(now)
     record = encode(message, message_id, now)
+    if given and message.sender != POSTMASTER and given.partition(".")[0] in OWN_IDS:
+        raise _kept_for_swarm(given)
     lane = PRIORITIES.index(message.priority)
     try:
         with box.mutex:
@@ -37,6 +41,8 @@ def _send(box: Box, machine: Machine, message: Message, *, durable: bool) -> Rec
                 # Below this lock nobody else adds a message of the same id, to whatever lane.
                 with files.locked_folder(box.folder, box.patience):
                     known = known or box.find(given, before)
+                    if known is not None and not _is_same(message.sender, record, *known):
+                        raise _taken(box, known[0], message.sender)
                     if known is not None and (not durable or box.lanes[known[0].lane].rewrite(known[1])):
                         place, line = known
                         there = PRIORITIES[place.lane]
@@ -52,6 +58,42 @@ def _send(box: Box, machine: Machine, message: Message, *, durable: bool) -> Rec
     except OSError as error:
         raise files.translated(error, f"cannot send to {box.address}") from error
     return Receipt(message_id, box.address, message.priority, written.number, durable)
+
+
+def _is_same(sender: str, record: bytes, place: Place, there: Line) -> bool:
+    """Whether the record of a message says what one of the same id says that is there.
+
+    Of a notice the id alone says what it is about; its words may differ with who noticed it.
+    """
+    if sender != place.sender or sender == POSTMASTER:
+        return sender == place.sender
+    import json
+
+    from swarm.domain.message import from_record
+
+    one, other = (as_given(from_record(json.loads(data))) for data in (record, there.data))
+    return one == other
+
+
+def as_given(message: Message) -> Message:
+    """Return a message without what its sender did not say: where and when it was sent, and who runs there."""
+    return message._replace(to="", id="", time_ms=0, generation="", sender_generation="")
+
+
+def _taken(box: Box, place: Place, sender: str) -> SwarmError:
+    from swarm.domain.errors import IdTaken
+
+    whose = "another message of yours" if place.sender == sender else f"a message from {place.sender}"
+    return IdTaken(f"the id {place.id} is taken: {whose} in {box.address} has it")
+
+
+def _kept_for_swarm(message_id: str) -> SwarmError:
+    from swarm.domain.errors import MessageProblem
+
+    begin = message_id.partition(".")[0]
+    return MessageProblem(
+        f"no message id: {message_id[:60]}: those with {begin}. are swarm's own", hint="choose another id"
+    )
 
 
 def _finished(record: bytes, message: Message, box: Box, machine: Machine, lane: int, *, durable: bool) -> bytes:
