@@ -9,7 +9,16 @@ from swarm import fsio
 from swarm.cli.output import Output
 from swarm.cli.text import count, lines_of, place, plain
 from swarm.cli.verb import command_of
-from swarm.domain.errors import EXIT_FAILED, SAYS_ATTEMPT, Interrupted, Refused, SwarmError, UsageProblem, WorkAtRisk
+from swarm.domain.errors import (
+    EXIT_FAILED,
+    SAYS_ATTEMPT,
+    Interrupted,
+    Refused,
+    SentInPart,
+    SwarmError,
+    UsageProblem,
+    WorkAtRisk,
+)
 
 _MOST_ITEMS = 10
 _MOST_LINES = 20
@@ -52,9 +61,12 @@ def from_usage(error: Any, command: str) -> tuple[str, UsageProblem]:
 def show(output: Output, command: str, error: SwarmError, code: int) -> None:
     """Print an error in the form the user asked for."""
     if output.json:
-        output.envelope(command, "error", code, {}, [one.as_dict() for one in _parts(error)])
+        status, data = ("partial", _sent_data(error)) if isinstance(error, SentInPart) else ("error", {})
+        output.envelope(command, status, code, data, [one.as_dict() for one in _parts(error)])
         return
-    problems = error.problems if isinstance(error, Refused) else ()
+    if isinstance(error, SentInPart):
+        _show_sent(output, error)
+    problems = _problems(error)
     if len(problems) > 1:
         attempt = _attempt_of(error).removesuffix(" has several problems")
         output.label("error", f"{attempt}: {count(len(problems), 'problem')}", "bad")
@@ -71,18 +83,41 @@ def show(output: Output, command: str, error: SwarmError, code: int) -> None:
     output.label("code", error.code, "dim")
 
 
+def _problems(error: SwarmError) -> Sequence[SwarmError]:
+    """Return the several problems that an error holds."""
+    if isinstance(error, SentInPart):
+        problems: Sequence[SwarmError] = error.facts["problems"]
+        return problems
+    return error.problems if isinstance(error, Refused) else ()
+
+
 def _parts(error: SwarmError) -> Sequence[SwarmError]:
-    return error.problems if isinstance(error, Refused) else (error,)
+    return _problems(error) or (error,)
+
+
+def _sent_data(error: SentInPart) -> dict[str, Any]:
+    """Return who has a message and who does not, for machines."""
+    from swarm.cli.quick import sent_data
+
+    refused = [{"to": one.facts["to"], "code": one.code} for one in _problems(error)]
+    return {**sent_data(error.facts["sender"], error.facts["sent"]), "refused": refused}
+
+
+def _show_sent(output: Output, error: SentInPart) -> None:
+    from swarm.cli.quick import sent_lines
+
+    for line in sent_lines(error.facts["sent"]):
+        output.out(line)
 
 
 def _attempt_of(error: SwarmError) -> str:
-    """Return what a ``Refused`` says before it lists its problems."""
+    """Return what an error says before it lists its problems."""
     listed = "; ".join(problem.message for problem in _parts(error))
     return error.message.removesuffix(listed).rstrip(": ") or "cannot do this"
 
 
 def _show_hints(output: Output, error: SwarmError, problems: Sequence[SwarmError]) -> None:
-    hints = list(dict.fromkeys(problem.hint for problem in problems or (error,) if problem.hint))
+    hints = list(dict.fromkeys(problem.hint for problem in (error, *problems) if problem.hint))
     if "rollback" in error.facts:
         hints.append(f"the rollback is {error.facts['rollback']}; `swarm recover` finishes it")
     for position, hint in enumerate(hints):

@@ -65,7 +65,7 @@ def _send(args: Sequence[str]) -> int | None:
         return None
     sent = post.send(to, text, **how)
     if as_json:
-        return _say(_envelope("send", sent_data(post, sent)))
+        return _say(_envelope("send", sent_data(post.me().address, sent)))
     return _say("".join(f"{line}\n" for line in sent_lines(sent)))
 
 
@@ -98,11 +98,11 @@ def _read_send(args: Sequence[str]) -> tuple[str, str, dict[str, Any]] | None:
     return (words[0], words[1], how) if plain else None
 
 
-def sent_data(post: Post, sent: Sequence[Sent]) -> dict[str, Any]:
+def sent_data(sender: str, sent: Sequence[Sent]) -> dict[str, Any]:
     """Return what was sent for machines."""
     return {
         "id": sent[0].id,
-        "from": post.me().address,
+        "from": sender,
         "sent": [
             {
                 "to": one.to,

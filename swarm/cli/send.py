@@ -12,7 +12,7 @@ from swarm.cli.message import open_post
 from swarm.cli.output import Answer
 from swarm.cli.quick import SEND, sent_data, sent_lines
 from swarm.cli.text import plain
-from swarm.cli.verb import Run, milliseconds, verb
+from swarm.cli.verb import Run, span, verb
 from swarm.domain.errors import NotForAgents, UsageProblem
 
 _TEXT_LIMIT = 1 << 20
@@ -105,8 +105,8 @@ def send(
         "reply_to": reply_to,
         "id": id,
         "expects_reply": expects_reply or deadline is not None,
-        "deadline_ms": _time(SEND["deadline"], deadline),
-        "ttl_ms": _time(SEND["ttl"], ttl),
+        "deadline_ms": span(SEND["deadline"], deadline),
+        "ttl_ms": span(SEND["ttl"], ttl),
         "attach": _files(run, attach),
     }
     return _send(run, to, _words(run, text, file), label, how)
@@ -118,6 +118,7 @@ def broadcast(
     file: _File = None,
     subject: _Subject = "",
     priority: _Priority = "normal",
+    id: _Id = "",
     session: Annotated[
         str | None,
         typer.Option(
@@ -131,7 +132,7 @@ def broadcast(
 ) -> Answer:
     """Send to every agent of the session but yourself."""
     to = f"all@{session}" if session else "all"
-    return _send(run, to, _words(run, text, file), None, {"subject": subject, "priority": priority})
+    return _send(run, to, _words(run, text, file), None, {"subject": subject, "priority": priority, "id": id})
 
 
 def reply(
@@ -161,15 +162,7 @@ def _send(run: Run, to: str | tuple[str, ...], words: str, label: str | None, ho
             )
         how["metadata"] = {"label": label}
     sent = post.send(to, words, **how)
-    return Answer(sent_data(post, sent), lambda output: output.out("\n".join(sent_lines(sent))))
-
-
-def _time(option: str, text: str | None) -> int:
-    """Read a time; 0 where none is given, and only there."""
-    time = milliseconds(option, text)
-    if time == 0:
-        raise UsageProblem(f"{option} {text}: that is no time at all", hint="leave it out, or name one, such as 10m")
-    return time or 0
+    return Answer(sent_data(me.address, sent), lambda output: output.out("\n".join(sent_lines(sent))))
 
 
 def _files(run: Run, attach: list[str] | None) -> tuple[Path, ...]:

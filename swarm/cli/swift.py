@@ -41,12 +41,13 @@ _TRIES, _PAUSE = 40, 0.0002
 
 
 class NotSynced(Exception):
-    """The message was added, but the disk did not take it."""
+    """The message was added, but the disk did not take it; sent again under its id nobody gets it twice."""
 
     def __init__(self, box: str, error: OSError) -> None:
         super().__init__(box, error)
         self.box = box
         self.error = error
+        self.id = ""
 
 
 def run(args: list[str]) -> int | None:
@@ -84,9 +85,12 @@ def failed(error: BaseException, args: list[str]) -> int:
     from swarm.cli import quick
 
     if isinstance(error, NotSynced):
+        from swarm.engine.post_refused import name_id
         from swarm.store.bus.files import translated
 
-        error = translated(error.error, f"cannot send to inbox.{error.box.rpartition('/')[2]}")
+        problem = translated(error.error, f"cannot send to inbox.{error.box.rpartition('/')[2]}")
+        name_id(problem, error.id)
+        error = problem
     return quick.failed("send", "cannot send", error, args)
 
 
@@ -123,7 +127,13 @@ def send(to: str, text: str) -> str | None:
     head = plain.head(sender, address, "message", _LANE)
     rest = plain.member("generation", generation) + plain.member("sender_generation", sender_generation)
     content = plain.content(_SUBJECT, encode_basestring(text))
-    if not add(f"{state}/messages/inbox/{box}", plain.record(message_id, head, time_ns() // 1_000_000, content, rest)):
+    record = plain.record(message_id, head, time_ns() // 1_000_000, content, rest)
+    try:
+        added = add(f"{state}/messages/inbox/{box}", record)
+    except NotSynced as error:
+        error.id = message_id
+        raise
+    if not added:
         return None
     return f"sent {message_id} to {address}{f' ({note}: it waits in the inbox)' if note else ''}\n"
 

@@ -213,6 +213,16 @@ def milliseconds(option: str, text: str | None) -> int | None:
         raise UsageProblem(f"{option} {text}: this is not a duration", hint=hint) from None
 
 
+def span(option: str, text: str | None) -> int:
+    """Read how long something counts, in milliseconds; 0 where nothing is given, and only there."""
+    time = milliseconds(option, text)
+    if time == 0:
+        raise UsageProblem(f"{option} {text}: that is no time at all", hint="leave it out, or name one, such as 10m")
+    if time is not None and time >= 1 << 53:
+        raise UsageProblem(f"{option} {text}: that is too long", hint="leave it out: without it there is no end")
+    return time or 0
+
+
 def seconds_of(option: str, text: str | None) -> float | None:
     """Read seconds, or a time with a unit."""
     if text is None:

@@ -23,7 +23,7 @@
     ├── AgentNotFound · NotReached · WaitOver
     ├── BusProblem            messages
     │   ├── MessageProblem · QuotaReached · InboxNotFound · ClaimLost · MessageNotFound · AttachmentProblem
-    │   ├── NothingToTake · IdTaken
+    │   ├── NothingToTake · IdTaken · SentInPart
     ├── SwarmDirProblem ── SwarmDirNotFound · SwarmDirExists
     ├── Locked                another swarm command is at work        (exit 75)
     ├── Interrupted           a signal came, everything was rolled back
@@ -628,6 +628,18 @@ class IdTaken(BusProblem):
     code = "ID_TAKEN"
     exit_code = EXIT_STATE
     default_hint = "choose another id, or none; `swarm message ID` shows what has it"
+
+
+class SentInPart(BusProblem):
+    """Some of the recipients have the message, and others refused it.
+
+    ``facts`` tell the ``id``, the ``sender``, who has it (``sent``), and the ``problems``: an error for each other one,
+    whose ``facts["to"]`` names it.
+    """
+
+    code = "SENT_IN_PART"
+    exit_code = EXIT_TRY_AGAIN
+    default_hint = "send it again under the same id, to those alone who did not get it"
 
 
 class QuotaReached(BusProblem):

@@ -20,9 +20,13 @@ from swarm.domain.errors import (
     ClaimLost,
     IdTaken,
     InboxNotFound,
+    Interrupted,
     MessageNotFound,
+    MessageProblem,
     NotForAgents,
+    SentInPart,
     SessionNotFound,
+    SwarmError,
 )
 from swarm.domain.message import Message, box_of, encode, new_id
 from swarm.domain.tuples import NamedTuple
@@ -37,7 +41,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from swarm.domain.bus import Claim, Depth, Pruned, PrunedAttachments, Receipt, Stored, Trace
-    from swarm.domain.errors import SwarmError
     from swarm.domain.settings import Settings
     from swarm.engine.overdue import Reply
     from swarm.pane.whoami import Who
@@ -211,14 +214,16 @@ class Post:
 
         Args:
             to: names as in ``domain/addressing.py``; with *reply_to* it may be empty: whoever sent that.
-            id: sent again under the same id it is the same message.
+            id: sent again under the same id it is the same message, if it says the same.
             reply_to: id of the message that this one answers.
             attach: files; each is copied.
 
         Raises:
             Refused, AgentNotFound, Ambiguous: somebody is not known; nothing was sent to anybody.
             MessageProblem: it is no message; nothing was sent.
-            QuotaReached, NoSpace: an inbox or the disk is full; sent again under the same id nobody gets it twice.
+            QuotaReached, NoSpace, Locked, IdTaken: nobody could be given it; ``Refused`` holds several of these.
+                Sent again under the same id nobody gets it twice.
+            SentInPart: some have it, and others do not.
         """
         me = self.me()
         answered = self._answered(reply_to) if reply_to else None
@@ -246,13 +251,33 @@ class Post:
             sender_generation=me.member.generation if me.member else "",
         )
         send = self._send_awaited if expects_reply and deadline_ms else self._send_all
-        sent = send(message, recipients)
+        try:
+            sent = send(message, recipients)
+        except SentInPart:
+            if answered is not None:
+                self._note_answer(answered, message.id)
+            raise
         if answered is not None:
             self._note_answer(answered, sent[0].id)
         return sent
 
     def _send_all(self, message: Message, recipients: Sequence[Member | None]) -> tuple[Sent, ...]:
-        return tuple(self._send(message, member) for member in recipients)
+        """Send to everybody who takes it; one that is full, or cannot be written to, keeps it from no other."""
+        sent: list[Sent] = []
+        refused: list[SwarmError] = []
+        for member in recipients:
+            try:
+                sent.append(self._send(message, member))
+            except (MessageProblem, Interrupted):
+                raise  # whoever gets it
+            except SwarmError as error:
+                error.facts["to"] = member.address if member else USER
+                refused.append(error)
+        if refused:
+            from swarm.engine.post_refused import raise_refused
+
+            raise_refused(message, sent, refused)
+        return tuple(sent)
 
     def _send_awaited(self, message: Message, recipients: Sequence[Member | None]) -> tuple[Sent, ...]:
         """Send a message whose answer is overdue at some time, when its sender is to be told."""

@@ -45,7 +45,8 @@ class Messages(Sets):
 
         Raises:
             AgentNotFound, Ambiguous, Refused: somebody is not known; nothing was sent.
-            MessageProblem, QuotaReached, NoSpace
+            MessageProblem, IdTaken, QuotaReached, NoSpace: nobody got it; see ``Post.send``.
+            SentInPart: some got it, and others did not.
 
         Example:
             >>> swarm.send("reviewer@feature-x", "please look at parser.py")  # doctest: +SKIP

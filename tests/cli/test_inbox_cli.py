@@ -227,6 +227,30 @@ def test_another_message_under_the_same_id_is_refused(at: Shell) -> None:
     assert at.bodies() == ["x"]
 
 
+@pytest.mark.parametrize("quick", [True, False])
+def test_who_got_a_message_and_who_did_not_is_told(at: Shell, quick: bool) -> None:
+    more = () if quick else ("--quiet",)
+    bus = at.swarm.post.bus
+    bus.declare("developer@fx")
+    for _ in range(10_000):
+        bus.send(Message("developer@fx", "user", "x"), durable=False)
+    said = at.cli("send", "user,developer,researcher", "hello", *more)
+    lines, words = said.stdout.decode().splitlines(), said.stderr.decode()
+    it = lines[0].split()[1]
+
+    assert said.returncode == 75
+    assert [line.split()[3] for line in lines] == ["user", "researcher@fx"]
+    assert "could not send to 1 of 3: developer@fx: inbox.developer-fx is full" in words
+    assert f"swarm send developer@fx TEXT --id {it}" in words
+    assert "code: SENT_IN_PART" in words
+    told = json.loads(at.cli("broadcast", "hello", "--id", it, "--json", *more).stdout)
+    assert (told["status"], told["exit_code"], told["data"]["id"]) == ("partial", 75, it)
+    assert [(one["to"], one["duplicate"]) for one in told["data"]["sent"]] == [("researcher@fx", True)]
+    assert told["data"]["refused"] == [{"to": "developer@fx", "code": "QUOTA"}]
+    assert [(one["code"], one["details"]["to"]) for one in told["errors"]] == [("QUOTA", "developer@fx")]
+    assert at.bodies() == ["hello"]
+
+
 def test_what_is_attached_can_be_had_as_files(at: Shell, tmp_path: Path) -> None:
     (at.root / "ci.log").write_bytes(b"\0red" * 100_000)
     (at.root / "sub").mkdir()

@@ -19,12 +19,15 @@ from swarm.domain.errors import (
     IdTaken,
     MessageNotFound,
     MessageProblem,
+    QuotaReached,
     Refused,
+    SentInPart,
     SwarmError,
     WaitOver,
 )
 from swarm.domain.message import Message
 from swarm.engine.post import Post
+from swarm.store.bus import syncing
 from swarm.store.sessions import Sessions
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
@@ -131,6 +134,59 @@ def test_an_answer_to_nothing_is_refused(lab: Lab) -> None:
         lab.swarm.message("0123")
     with pytest.raises(MessageNotFound):
         lab.swarm.thread("0123")
+
+
+def fill(lab: Lab, *addresses: str) -> None:
+    """Let inboxes be as full as they may be."""
+    bus = post_of(lab).bus
+    for address in addresses:
+        bus.declare(address)
+        for _ in range(10_000):
+            bus.send(Message(address, "user", "x"), durable=False)
+
+
+def test_a_full_inbox_keeps_a_message_from_nobody_else(lab: Lab) -> None:
+    fill(lab, "developer-1@fx")
+    with pytest.raises(SentInPart) as caught:
+        lab.swarm.broadcast("main has moved")
+    error = caught.value
+    it = error.facts["id"]
+
+    assert [one.to for one in error.facts["sent"]] == ["researcher@fx", "developer-2@fx"]
+    assert [(one.code, one.facts["to"]) for one in error.facts["problems"]] == [("QUOTA", "developer-1@fx")]
+    assert (error.exit_code, f"swarm send developer-1@fx TEXT --id {it}" in str(error.hint)) == (75, True)
+    assert len(lab.swarm.message(it)) == 2
+    post_of(lab).bus.remove("developer-1@fx")
+    lab.swarm.send("developer-1", "main has moved", id=it)
+    assert [one.receipt.duplicate for one in lab.swarm.broadcast("main has moved", id=it)] == [True] * 3
+
+
+def test_who_is_refused_by_everybody_is_told_the_id(lab: Lab) -> None:
+    fill(lab, "developer-1@fx", "developer-2@fx")
+    with pytest.raises(QuotaReached) as one:
+        lab.swarm.send("developer-1", "x", id="job-1")
+    with pytest.raises(Refused) as both:
+        lab.swarm.send("role:developer", "x")
+
+    assert "--id job-1" in one.value.hint
+    assert [problem.code for problem in both.value.problems] == ["QUOTA", "QUOTA"]
+    assert "--id 0" in both.value.hint
+
+
+def test_a_sync_that_fails_names_the_id_to_send_again(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.swarm.send("researcher", "first")
+    with monkeypatch.context() as broken:
+
+        def fail(_: int) -> None:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        broken.setattr(syncing, "sync_data", fail)
+        with pytest.raises(SwarmError) as caught:
+            post_of(lab).send("researcher", "x")
+    it = caught.value.hint.partition("--id ")[2].partition(" ")[0]
+
+    assert post_of(lab).send("researcher", "x", id=it)[0].receipt.duplicate
+    assert everything(lab, "researcher") == ["first", "x"]
 
 
 def test_another_message_under_an_id_leaves_nothing_to_wait_for(lab: Lab) -> None:

@@ -56,7 +56,9 @@ def _send(box: Box, machine: Machine, message: Message, *, durable: bool) -> Rec
     except (FileNotFoundError, NotADirectoryError):
         raise box.not_there() from None
     except OSError as error:
-        raise files.translated(error, f"cannot send to {box.address}") from error
+        problem = files.translated(error, f"cannot send to {box.address}")
+        problem.facts["id"] = message_id  # under which it may be there all the same
+        raise problem from error
     return Receipt(message_id, box.address, message.priority, written.number, durable)
 
 
