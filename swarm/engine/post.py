@@ -360,10 +360,12 @@ class Post:
         self._prepare()
 
     def _answered(self, message_id: str) -> Message:
-        """Return the message that is answered; first looked for in one's own inbox."""
-        for trace in self.bus.find(message_id):
-            return trace.stored.message
-        raise self._not_found(message_id)
+        """Return the message that is answered: the copy in one's own inbox, if it is there."""
+        found = [trace.stored for trace in self.bus.find(message_id)]
+        if not found:
+            raise self._not_found(message_id)
+        own = box_of(self.me().address)
+        return next((one for one in found if one.address == own), found[0]).message
 
     def _sender_of(self, message: Message) -> str:
         known = {USER: "", **{m.address: m.generation for m in self.members()}}
@@ -378,7 +380,7 @@ class Post:
 
     def _note_answer(self, message: Message, answer: str) -> None:
         """Write down that a message of one's own was read: it was answered."""
-        if message.to == self.me().address:
+        if box_of(message.to) == box_of(self.me().address):
             try:
                 self.bus.record_event(message.to, message.id, "seen", f"answered by {answer}")
             except (MessageNotFound, InboxNotFound):

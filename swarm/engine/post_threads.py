@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from swarm.domain.message import Message
     from swarm.store.bus import FileBus
 
-#: How far back each box is looked through.
-_FAR = 10_000
-
 
 def thread(bus: FileBus, message_id: str) -> tuple[Stored, ...]:
     """Return the messages of the thread to which one belongs, in order.
@@ -26,12 +23,7 @@ def thread(bus: FileBus, message_id: str) -> tuple[Stored, ...]:
         raise not_found(bus, message_id)
     first = found[0].stored.message
     wanted = first.thread_id or first.id
-    belonging = [
-        stored
-        for address in bus.addresses()
-        for stored in bus.history(address, _FAR)
-        if wanted in (stored.message.id, stored.message.thread_id)
-    ]
+    belonging = bus.thread(wanted)
     at = {stored.message.id: stored.message for stored in belonging}
     return tuple(sorted(belonging, key=lambda stored: (*_place(stored.message, at), stored.message.id)))
 

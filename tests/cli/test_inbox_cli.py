@@ -218,6 +218,14 @@ def test_given_back_and_dead_and_requeued(at: Shell) -> None:
     assert "kept: 2 messages" in (at.said("inbox", "take"), at.said("inbox", "extend", "--lease", "1h"))[1]
 
 
+def test_what_came_too_late_and_is_requeued_can_be_taken(at: Shell) -> None:
+    sent = at.json("send", "user", "x", "--ttl", "1ms")["data"]["id"]
+    at.said("inbox", "take", "--ack")
+    at.said("inbox", "requeue", sent)
+
+    assert [one["id"] for one in at.json("inbox", "take", "--max", "1")["data"]["messages"]] == [sent]
+
+
 def test_another_message_under_the_same_id_is_refused(at: Shell) -> None:
     at.said("send", "researcher", "x", "--id", "job-1")
     done = at.cli("send", "researcher", "y", "--id", "job-1")

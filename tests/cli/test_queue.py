@@ -105,6 +105,14 @@ def test_what_cannot_be_done_is_said_in_one_way(cli: Cli, args: tuple[str, ...],
     assert [error["code"] for error in said.json()["errors"]] == ([name] if name else [])
 
 
+def test_a_task_that_came_too_late_can_be_given_back(cli: Cli) -> None:
+    cli.ok("queue", "add", "work", "a", "--id", "a", "--ttl", "1ms")
+    assert cli("queue", "take", "work").code == 75
+    assert "a: back in the queue" in cli.ok("queue", "back", "work", "a").out
+
+    assert "a from user" in cli.ok("queue", "take", "work").out
+
+
 def test_an_empty_queue_says_try_again(cli: Cli) -> None:
     cli.ok("queue", "add", "work", "a")
     cli.ok("queue", "take", "work")

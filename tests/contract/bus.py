@@ -107,6 +107,7 @@ class _Item:
     who: str = ""
     since: int = 0
     note: str = ""
+    requeued: bool = False
 
 
 @dataclass
@@ -285,7 +286,7 @@ class MemoryBus:
             age = self._machine.up - up
         else:
             age = max(self._machine.up, self._machine.now - m.time_ms)
-        return bool(m.ttl_ms) and age >= m.ttl_ms
+        return bool(m.ttl_ms) and age >= m.ttl_ms and not item.requeued
 
     def _tell(self, address: str, item: _Item) -> None:
         m = item.message
@@ -425,7 +426,7 @@ class MemoryBus:
     def requeue(self, address: str, message_id: str) -> None:
         for item in self._box(address).items:
             if item.message.id == message_id and item.state == "dead":
-                item.state, item.attempts, item.reason = "queued", 0, ""
+                item.state, item.attempts, item.reason, item.requeued = "queued", 0, "", True
                 self._note(item, "requeued")
                 return
         raise MessageNotFound("no such dead letter")
@@ -436,12 +437,21 @@ class MemoryBus:
             for item in box.items:
                 if item.message.id == message_id:
                     stored = self._stored(address, item)
-                    last = item.events[-1].name if item.events else ""
-                    if (stored.state, last) in (("claimed", "seen"), ("queued", "nudged")):
-                        stored = stored._replace(state=last)
+                    stored = stored._replace(state=self._noticed(stored.state, item))
                     events = (Event("queued", item.message.time_ms), *item.events)
                     found.append(Trace(stored, events))
         return tuple(found)
+
+    def _noticed(self, state: str, item: _Item) -> str:
+        in_hand, seen, nudged = False, False, False
+        for event in item.events:
+            if event.name in ("claimed", "returned", "dead", "requeued"):
+                in_hand, seen, nudged = event.name == "claimed", False, False
+            seen |= event.name == "seen"
+            nudged |= event.name == "nudged"
+        if seen and (state == "claimed" or (state == "queued" and not in_hand)):
+            return "seen"
+        return "nudged" if nudged and state == "queued" else state
 
     def record_event(self, address: str, message_id: str, event: str, evidence: str = "") -> None:
         for item in self._box(address).items:

@@ -618,6 +618,33 @@ def test_a_dead_letter_can_wait_again_at_its_old_place(rig: Rig, bus: Tasks) -> 
         bus.requeue(DEV, first)
 
 
+@pytest.mark.parametrize("to", [DEV, WORK])
+def test_what_waits_again_is_not_too_late_any_more(rig: Rig, bus: Tasks, to: str) -> None:
+    late = say(bus, "late", to=to, ttl_ms=5000)
+    rig.machine.pass_time(6)
+    assert drain(rig, bus, to) == []
+    bus.requeue(to, late)
+    rig.machine.pass_time(6)
+    claim = must_take(rig, rig.open(), to)
+    assert bodies(claim) == ["late"]
+    bus.nack(claim)
+
+    assert drain(rig, bus, to) == ["late"]
+    assert bus.dead(to) == ()
+
+
+def test_a_task_that_waits_again_for_others_is_not_too_late_either(rig: Rig, bus: Tasks) -> None:
+    one = say(bus, "one", to=WORK)
+    late = say(bus, "late", to=WORK, after=(one,), ttl_ms=5000)
+    rig.machine.pass_time(6)
+    claim = must_take(rig, bus, WORK, limit=2)
+    bus.requeue(WORK, late)
+    assert take(rig, bus, WORK) is None
+    bus.ack(claim)
+
+    assert drain(rig, bus, WORK) == ["late"]
+
+
 def test_a_requeued_message_may_die_again_and_the_sender_is_told_again(rig: Rig, bus: Tasks) -> None:
     bus.declare(DEV, generation="g2")
     first = say(bus, "first", generation="g1")
@@ -877,6 +904,65 @@ def test_where_a_message_is_can_be_asked_at_any_time(rig: Rig, bus: Tasks) -> No
     assert bus.find("nobody-knows") == ()
     with pytest.raises(MessageNotFound):
         bus.record_event(DEV, "nobody-knows", "seen")
+
+
+@pytest.mark.parametrize("word", ["claim", "ack", "user", "m", "id", "nudged", "who"])
+def test_an_id_that_is_a_word_of_the_readers_notes_is_an_id_as_any(rig: Rig, bus: Tasks, word: str) -> None:
+    other = say(bus, "other", sender="rev@s")
+    say(bus, "x", id=word)
+    bus.record_event(DEV, other, "nudged")
+    claim = bus.receive(DEV, holder=rig.machine.holder(), who="user")
+    assert bodies(claim) == ["other"]
+    assert claim is not None
+    bus.ack(claim)
+    (trace,) = bus.find(word)
+
+    assert (trace.stored.state, [event.name for event in trace.events]) == ("queued", ["queued"])
+
+
+def test_an_answer_shows_that_a_message_was_seen_though_nobody_took_it(rig: Rig, bus: Tasks) -> None:
+    states = []
+    it = say(bus, "x")
+
+    def note(event: str) -> None:
+        bus.record_event(DEV, it, event)
+        states.append(bus.find(it)[0].stored.state)
+
+    note("nudged")
+    note("seen")
+    note("nudged")
+    claim = must_take(rig, bus)
+    states.append(bus.find(it)[0].stored.state)
+    bus.nack(claim)
+    states.append(bus.find(it)[0].stored.state)
+    note("seen")
+
+    assert states == ["nudged", "seen", "seen", "claimed", "queued", "seen"]
+
+
+def test_what_waits_again_is_neither_seen_nor_nudged(rig: Rig, bus: Tasks) -> None:
+    it = say(bus, "x", ttl_ms=1)
+    bus.record_event(DEV, it, "nudged")
+    bus.record_event(DEV, it, "seen")
+    rig.machine.pass_time(1)
+    assert drain(rig, bus) == []
+    bus.requeue(DEV, it)
+
+    assert bus.find(it)[0].stored.state == "queued"
+
+
+@pytest.mark.parametrize("jump", [-(10**7), 10**7])
+def test_history_keeps_the_order_of_a_lane_whatever_the_clock_says(rig: Rig, bus: Tasks, jump: int) -> None:
+    for n in "ab":
+        say(bus, n)
+    rig.machine.now += jump
+    for n in "cd":
+        say(bus, n)
+    rig.machine.now -= jump
+    say(bus, "e")
+
+    assert [s.message.body for s in bus.history(DEV)] == ["a", "b", "c", "d", "e"]
+    assert [s.message.body for s in bus.history(DEV, 2)] == ["d", "e"]
 
 
 def test_a_box_can_be_removed_and_made_anew(rig: Rig, bus: Tasks) -> None:

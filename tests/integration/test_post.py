@@ -27,7 +27,7 @@ from swarm.domain.errors import (
 )
 from swarm.domain.message import Message
 from swarm.engine.post import Post
-from swarm.store.bus import syncing
+from swarm.store.bus import FileBus, Limits, syncing
 from swarm.store.sessions import Sessions
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
@@ -212,6 +212,27 @@ def test_an_id_under_which_somebody_else_awaits_answers_is_taken(lab: Lab) -> No
 
     assert note.read_bytes() == before
     assert everything(lab, "developer-1") == []
+
+
+def test_an_answer_is_noted_with_ones_own_copy(lab: Lab) -> None:
+    question = lab.swarm.send("researcher,user", "which one?")[0]
+    answer = lab.swarm.reply(question.id, "the second")[0]
+    states = {one.stored.message.to: one.stored.state for one in lab.swarm.message(question.id)}
+
+    assert states == {"researcher@fx": "queued", "user": "seen"}
+    (own,) = (one for one in lab.swarm.message(question.id) if one.stored.message.to == "user")
+    assert own.events[-1].evidence == f"answered by {answer.id}"
+
+
+def test_a_thread_goes_back_as_far_as_messages_are_kept(lab: Lab) -> None:
+    first = lab.swarm.send("researcher", "which one?")[0]
+    answer = lab.swarm.send("researcher", "well?", reply_to=first.id)[0]
+    bus = FileBus(lab.root / ".swarm" / "messages", limits=Limits(messages=20_000))
+    for _ in range(10_001):
+        bus.send(Message("researcher@fx", "user", "x"), durable=False)
+    bus.close()
+
+    assert [one.message.id for one in lab.swarm.thread(answer.id)] == [first.id, answer.id]
 
 
 def test_a_file_that_is_empty_is_not_unread(lab: Lab) -> None:

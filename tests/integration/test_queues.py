@@ -59,6 +59,19 @@ def test_work_is_added_taken_and_done_in_the_order_of_what_needs_what(lab: Lab) 
     assert [(name, depth[:3]) for name, depth in lab.swarm.queues()] == [("work", (0, 2, 0))]
 
 
+@pytest.mark.parametrize("word", ["claim", "nack", "who"])
+def test_a_task_whose_id_is_a_word_of_the_notes_is_a_task_as_any(lab: Lab, word: str) -> None:
+    queue = lab.swarm.queue("work")
+    queue.add("other", task_id="other")
+    queue.add("it", task_id=word)
+    queue.take()
+    queue.back(["other"], reason="busy")
+    with pytest.raises(ClaimLost) as caught:
+        queue.done([word])
+
+    assert "busy" not in caught.value.message
+
+
 def test_looking_makes_nothing(lab: Lab) -> None:
     before = lab.fingerprint()
     assert lab.swarm.queues() == ()

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 _SNAPSHOT_EVERY = 128
 
 
+def _places_in(entry: dict[str, Any]) -> tuple[list[Any], ...]:
+    """Return the places of the messages that an entry is about; an id may be any word that stands in others, too."""
+    return (*entry.get("m", ()), *entry.get("also", ()))
+
+
 class Book:
     """The readers' book of one box; ``with book:`` decides, ``look`` only looks."""
 
@@ -96,8 +101,9 @@ class Book:
     def about(self, message_id: str) -> Iterator[dict[str, Any]]:
         """Give the entries that name a message, oldest first."""
         for line in self.log.search(f'"{message_id}"'.encode(), 0, self.log.end()):
-            if line.number >= 0:
-                yield json.loads(line.data)
+            entry = json.loads(line.data) if line.number >= 0 else {}
+            if entry.get("id") == message_id or any(place[3] == message_id for place in _places_in(entry)):
+                yield entry
 
     def _open_lock(self) -> int:
         try:

@@ -420,6 +420,13 @@ class FileBus:
             one for found in self._look(lambda box: [*view.answers(box, message_id)], address) for one in found
         )
 
+    def thread(self, thread_id: str) -> tuple[Stored, ...]:
+        """Return the messages of a thread in all boxes, however long ago they were sent, and the one that began it."""
+        from swarm.store.bus import view
+
+        found = self._look(lambda box: [*view.thread(box, thread_id, self._over)])
+        return tuple(one for several in found for one in several)
+
     def tasks(self, address: str, limit: int = 1000, *, settled: bool = False) -> tuple[Task, ...]:
         """Return what is not done, by lane, oldest first, dead letters last; with *settled* the last of all."""
         from swarm.store.bus import tasks

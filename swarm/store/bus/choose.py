@@ -222,7 +222,7 @@ class Chooser:
             return False
         if b'"ttl_ms":' in line.data:  # its time runs out while it waits, too; all else is asked when its turn comes
             record = self._read(place, line)
-            if record is not None and (why := self._too_old(*record)):
+            if record is not None and (why := self._too_old(place, *record)):
                 self._bury(place, why)
         return True
 
@@ -281,7 +281,7 @@ class Chooser:
         elif message.generation and current and message.generation != current:
             why = f"it was for {message.generation}, an earlier run of its recipient"
         else:
-            why = self._too_old(*read)
+            why = self._too_old(place, *read)
         if why:
             self._bury(place, why)
             return None
@@ -295,7 +295,10 @@ class Chooser:
             self._bury(place, f"it cannot be read: {error}")
             return None
 
-    def _too_old(self, record: dict[str, Any], message: Message) -> str:
+    def _too_old(self, place: Place, record: dict[str, Any], message: Message) -> str:
+        """Return why the time of a message is over; who let it wait again wants it however late it is."""
+        if place.at in self._state.lanes[place.lane].revived:
+            return ""
         late = message.ttl_ms and age_ms(record, self._machine) >= message.ttl_ms
         return f"nobody took it within {message.ttl_ms} ms" if late else ""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from heapq import merge
 
 from swarm.domain.bus import Claim, Event, Stored, Trace
 from swarm.domain.errors import MessageProblem
-from swarm.domain.message import KINDS, Message, from_record
+from swarm.domain.message import KINDS, PRIORITIES, Message, from_record
 from swarm.store.bus.choose import place_of, unsettled
 
 TYPE_CHECKING = False
@@ -72,16 +73,19 @@ def peek(box: Box, limit: int, over: Callable[[Held], str]) -> Iterator[Stored]:
 
 
 def history(box: Box, limit: int, over: Callable[[Held], str]) -> list[Stored]:
-    """Return the last messages of all lanes; across lanes in the order of their times, for there is no other."""
+    """Return the last messages of all lanes.
+
+    Each lane in its order, whatever the clock said; across lanes by their times, for there is no other order.
+    """
     state = box.book.look()
     taken = _in_hand(state, over)
-    found = []
+    found: list[list[Stored]] = [[] for _ in PRIORITIES]
     for lane, log in enumerate(box.lanes):
         for line in log.tail(limit):
             place = place_of(lane, line)
             if place is not None and not is_gone(state, place):
-                found.append(stored(box, state, place, line, taken))
-    return sorted(found, key=lambda one: one.message.time_ms)[-limit:]
+                found[lane].append(stored(box, state, place, line, taken))
+    return list(merge(*found, key=lambda one: one.message.time_ms))[-limit:]
 
 
 def dead(box: Box) -> Iterator[Stored]:
@@ -105,15 +109,21 @@ def trace(box: Box, message_id: str, over: Callable[[Held], str]) -> Trace | Non
     events = [Event("queued", found.message.time_ms)]
     for entry in box.book.about(message_id):
         name = _EVENTS.get(entry["op"], "")
-        if name and (entry["op"] != "event" or entry["id"] == message_id):
+        if name:
             events.append(Event(name.format(**entry), entry.get("t", 0), str(entry.get("why", ""))))
-    names = [event.name for event in events]
-    last = found.state
-    if last == "claimed" and "seen" in names[_last(names, "claimed") :]:
-        last = "seen"
-    if last == "queued" and "nudged" in names[max(_last(names, "returned"), _last(names, "claimed"), 0) :]:
-        last = "nudged"
-    return Trace(found._replace(state=last), tuple(events))
+    return Trace(found._replace(state=_noticed(found.state, [event.name for event in events])), tuple(events))
+
+
+def _noticed(state: str, names: list[str]) -> str:
+    """Return the state of a message with what is known of its reader since it was last handed out or came back.
+
+    What was seen of a claim that is over, before anybody wrote that down, is over with it.
+    """
+    begin = max((n for n, name in enumerate(names) if name in _MOVES), default=0)
+    since = names[begin:]
+    if "seen" in since and (state == "claimed" or (state == "queued" and since[0] != "claimed")):
+        return "seen"
+    return "nudged" if state == "queued" and "nudged" in since else state
 
 
 def answers(box: Box, message_id: str) -> Iterator[Message]:
@@ -128,6 +138,19 @@ def answers(box: Box, message_id: str) -> Iterator[Message]:
                     yield message
 
 
+def thread(box: Box, thread_id: str, over: Callable[[Held], str]) -> Iterator[Stored]:
+    """Give the message that began a thread, and those that say that they are of it."""
+    state = box.book.look()
+    taken = _in_hand(state, over)
+    for lane, log in enumerate(box.lanes):
+        for line in log.search(f'"{thread_id}"'.encode(), 0, log.end()):
+            place = place_of(lane, line)
+            if place is not None and not is_gone(state, place):
+                one = stored(box, state, place, line, taken)
+                if thread_id in (one.message.id, one.message.thread_id):
+                    yield one
+
+
 def removed(box: Box) -> int:
     """Return how many messages are not kept any longer."""
     return sum(lane.removed for lane in box.book.look().lanes)
@@ -135,10 +158,7 @@ def removed(box: Box) -> int:
 
 def is_noted(box: Box, message_id: str) -> bool:
     """Whether the readers' book names a message as one that was settled here."""
-    return any(
-        entry["op"] in ("ack", "dead") and any(place[3] == message_id for place in entry["m"])
-        for entry in box.book.about(message_id)
-    )
+    return any(entry["op"] in ("ack", "dead") for entry in box.book.about(message_id))
 
 
 def is_gone(state: State, place: Place) -> bool:
@@ -157,8 +177,8 @@ _EVENTS = {
 }
 
 
-def _last(names: list[str], name: str) -> int:
-    return max((n for n, one in enumerate(names) if one == name), default=-1)
+#: What moves a message from hand to hand.
+_MOVES = ("claimed", "returned", "dead", "requeued")
 
 
 def _in_hand(state: State, over: Callable[[Held], str]) -> dict[tuple[int, int], str]:
