@@ -11,7 +11,7 @@ from swarm.cli import completion, given
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, lines_of
-from swarm.cli.verb import Run, group, milliseconds, seconds_of, verb
+from swarm.cli.verb import Run, group, milliseconds, seconds_of, span, verb
 from swarm.domain.errors import NothingToTake, UsageProblem
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def add(
     whole = _stdin() if text == "-" else text
     if not whole.strip():
         raise UsageProblem("the task is empty", hint="say what is to be done")
-    life = (milliseconds("--ttl", ttl) or 0) / 1000
+    life = span("--ttl", ttl) / 1000
     receipt = run.open().queue(name).add(whole, priority=priority, after=needed, task_id=task_id, ttl=life)
     data = {"queue": name, "id": receipt.id, "priority": receipt.lane, "duplicate": receipt.duplicate}
 

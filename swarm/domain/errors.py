@@ -619,7 +619,7 @@ class MessageProblem(BusProblem):
 
     code = "MESSAGE"
     exit_code = EXIT_USAGE
-    default_hint = "at most 1 MiB of text; attach what is larger"
+    default_hint = "mend what is named, and send it again"
 
 
 class IdTaken(BusProblem):

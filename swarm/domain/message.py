@@ -86,6 +86,7 @@ class Message(NamedTuple):
 
 
 _FILE_HINT = "put it into a file, and attach that"
+_ADDRESS_HINT = "agent@session, user, inbox.NAME or queue.NAME"
 _ID_HINT = "up to 100 letters and digits, and . _ : + - between them, such as job-17"
 
 
@@ -124,12 +125,12 @@ def box_of(address: str) -> str:
     if not (dot and kind in KINDS):
         agent, at, session = address.partition("@")
         if agent in GROUPS or agent.startswith("role:"):
-            raise _problem(f"cannot send to {address[:60]!a}: it is not one recipient")
+            raise _problem(f"cannot send to {address[:60]!a}: it is not one recipient", hint=_ADDRESS_HINT)
         kind, name = "inbox", f"{agent}-{session}" if at else address
         if at and not session:
             name = ""
     if not is_word(BOX, name):
-        raise _problem(f"no address: {address[:60]!a}", hint="agent@session, user, inbox.NAME or queue.NAME")
+        raise _problem(f"no address: {address[:60]!a}", hint=_ADDRESS_HINT)
     return f"{kind}.{name}"
 
 
@@ -177,7 +178,7 @@ _heads: dict[tuple[str, str, str, str], str] = {}
 def _checked_head(m: Message) -> str:
     for address in (m.to, m.sender):
         if not is_word(ADDRESS, address):
-            raise _problem(f"no address: {address[:60]!a}")
+            raise _problem(f"no address: {address[:60]!a}", hint=_ADDRESS_HINT)
     if m.priority not in PRIORITIES:
         raise _problem(f"no priority: {m.priority!a}", hint="one of " + ", ".join(PRIORITIES))
     if not is_word(TYPE, m.type):
@@ -254,14 +255,16 @@ def _rest(m: Message) -> str:
 
 def _check_after(m: Message) -> None:
     if not m.to.startswith("queue."):
-        raise _problem(f"only a task in a queue can wait for others, not a message to {m.to}")
+        text = f"only a task in a queue can wait for others, not a message to {m.to}"
+        raise _problem(text, hint="add it to a queue: swarm queue add NAME TEXT --after ID")
     if len(m.after) > MAX_AFTER:
-        raise _problem(f"it waits for {len(m.after)} others, at most {MAX_AFTER} are allowed")
+        text = f"it waits for {len(m.after)} others, at most {MAX_AFTER} are allowed"
+        raise _problem(text, hint="let it wait for a task that waits for them")
     for one in m.after:
         if not is_word(ID, one):
             raise _problem(f"no message id: {one[:60]!a}", hint=_ID_HINT)
         if one == m.id:
-            raise _problem(f"{one} cannot wait for itself")
+            raise _problem(f"{one} cannot wait for itself", hint="name other tasks of the queue, or none")
 
 
 # --- reading back ----------------------------------------------------------------------------------

@@ -308,6 +308,10 @@ class Post:
 
         paths = [Path(one) for one in files]
         for path in paths:
+            if not _is_text(path.name):
+                raise AttachmentProblem(
+                    f"cannot attach {path}: its name is not UTF-8", hint="rename it, or attach a copy with another name"
+                )
             if not path.is_file():
                 why = "it is not a regular file" if path.exists() else "there is no such file"
                 raise AttachmentProblem(f"cannot attach {path}: {why}", hint="check the path")
@@ -684,6 +688,14 @@ class Post:
                 except InboxNotFound:
                     continue
         return found
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _same_folder(one: str, other: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from swarm import fsio
@@ -42,7 +43,8 @@ def _named(artifacts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         name = os.path.basename(str(artifact.get("name", "")))
         if not name.strip(".") or not name.isprintable() or len(os.fsencode(name)) > 200:
             name = f"attachment-{number}"
-        found[name if name not in found else f"{number}-{name}"] = artifact
+        free = (one for one in chain([name], (f"{again}-{name}" for again in count(number))) if one not in found)
+        found[next(free)] = artifact
     return found
 
 

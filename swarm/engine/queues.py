@@ -97,6 +97,8 @@ class Queue:
             MessageNotFound: a task in *after* is not there, so nothing can wait in a circle.
             MessageProblem, QuotaReached, IdTaken: nothing was added.
         """
+        if ttl and not round(ttl * 1000):
+            raise UsageProblem("a task cannot be given up at once", hint="leave the time out, or name one, such as 2h")
         me = self._me
         message = Message(
             self._address,

@@ -88,6 +88,9 @@ def test_given_up_and_back_again(cli: Cli) -> None:
         (("add", "full", "x", "--after", "nope"), 3, "MESSAGE_NOT_FOUND"),
         (("add", "full", "x", "--id", "x", "--after", "x"), 2, "MESSAGE"),
         (("add", "full", "x", "--priority", "now"), 2, "MESSAGE"),
+        (("add", "full", "x", "--ttl", "0s"), 2, "USAGE"),
+        (("add", "full", "x", "--ttl", "0.0001s"), 2, "USAGE"),
+        (("add", "full", "x", "--ttl", "999999999d"), 2, "USAGE"),
         (("add", "full", "other", "--id", "a"), 3, "ID_TAKEN"),
         (("add", "full", "x", "--id", "dead.1"), 2, "MESSAGE"),
         (("add", "full", "x\0"), 2, "MESSAGE"),
@@ -103,6 +106,21 @@ def test_what_cannot_be_done_is_said_in_one_way(cli: Cli, args: tuple[str, ...],
 
     assert said.code == code, said
     assert [error["code"] for error in said.json()["errors"]] == ([name] if name else [])
+
+
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (("--id", "x", "--after", "x"), "name other tasks of the queue"),
+        (("--ttl", "999999999d"), "without it there is no end"),
+        (("--ttl", "0s"), "leave it out"),
+        (("--id", "a"), "swarm queue list full --all"),
+    ],
+)
+def test_the_hint_is_about_what_is_wrong(cli: Cli, args: tuple[str, ...], hint: str) -> None:
+    cli.ok("queue", "add", "full", "a", "--id", "a")
+
+    assert hint in cli("queue", "add", "full", "x", *args, "--json").json()["errors"][0]["hint"]
 
 
 def test_a_task_that_came_too_late_can_be_given_back(cli: Cli) -> None:

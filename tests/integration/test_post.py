@@ -235,6 +235,18 @@ def test_a_thread_goes_back_as_far_as_messages_are_kept(lab: Lab) -> None:
     assert [one.message.id for one in lab.swarm.thread(answer.id)] == [first.id, answer.id]
 
 
+def test_no_attachment_takes_the_place_of_another(lab: Lab, tmp_path: Path) -> None:
+    bus = post_of(lab).bus
+    lab.swarm.send("user", "x")
+    named = ("3-a", "a", "a", "4-a", "a")
+    files = tuple(bus.attach(str(number).encode(), name) for number, name in enumerate(named))
+    it = bus.send(Message("user", "user", "x", artifacts=files)).id
+    saved = post_of(lab).save_files(it, tmp_path / "saved")
+
+    assert [path.name for path in saved] == ["3-a", "a", "4-a", "4-4-a", "5-a"]
+    assert [path.read_text() for path in saved] == ["0", "1", "2", "3", "4"]
+
+
 def test_a_file_that_is_empty_is_not_unread(lab: Lab) -> None:
     post = post_of(lab)
     post.declare(None)

@@ -72,6 +72,11 @@ def test_a_task_whose_id_is_a_word_of_the_notes_is_a_task_as_any(lab: Lab, word:
     assert "busy" not in caught.value.message
 
 
+def test_a_task_cannot_be_given_up_at_once(lab: Lab) -> None:
+    with pytest.raises(UsageProblem):
+        lab.swarm.queue("work").add("x", ttl=0.0001)
+
+
 def test_looking_makes_nothing(lab: Lab) -> None:
     before = lab.fingerprint()
     assert lab.swarm.queues() == ()
