@@ -147,7 +147,7 @@ def run(args: Sequence[str]) -> int:
     """Run one command line; every error ends here."""
     this = Run()
     try:
-        with signals.watched():
+        with signals.watched(this.say_stopping):
             try:
                 return _run(this, list(args))
             except BaseException as error:  # noqa: BLE001  # the one handler: nothing leaves as a traceback

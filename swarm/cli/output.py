@@ -183,6 +183,14 @@ class Output:
                 sys.stderr.write("\r\x1b[K")
                 sys.stderr.flush()
 
+    def interject(self, text: str) -> None:
+        """Print a line on stderr at once, from a handler of a signal: another line may be half written."""
+        if self.quiet or self.json:
+            return
+        lead = "\r\x1b[K" if self._progress_shown else ""
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be nobody to tell
+            os.write(sys.stderr.fileno(), f"{lead}{text}\n".encode())
+
     def clear_screen(self) -> None:
         """Begin a fresh screen; only for what is shown again and again on a terminal."""
         write(sys.stdout, "\x1b[H\x1b[2J")

@@ -15,7 +15,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import NoReturn
 
@@ -27,13 +27,17 @@ _STOP = b"\0"
 
 
 @contextlib.contextmanager
-def watched() -> Iterator[None]:
-    """Within this block signals raise ``Interrupted`` in the main thread; what was ignored stays ignored."""
+def watched(tell: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Within this block signals raise ``Interrupted`` in the main thread; what was ignored stays ignored.
+
+    Args:
+        tell: called before that, by the handler.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     asking = tuple(one for one in _ASKING if signal.getsignal(one) not in (signal.SIG_IGN, None))
-    ask = _Ask()
+    ask = _Ask(tell)
     before = {number: signal.signal(number, ask) for number in asking}
     before[_WAKE] = signal.signal(_WAKE, _nothing)
     try:
@@ -47,13 +51,15 @@ def watched() -> Iterator[None]:
 class _Ask:
     """The handler: raises once."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[], None]) -> None:
         self._asked = False
+        self._tell = tell
 
     def __call__(self, signum: int, _frame: FrameType | None) -> None:
         if self._asked:
             _end(signum)
         self._asked = True
+        self._tell()
         raise Interrupted(f"interrupted by {signal.Signals(signum).name}", signum=signum)
 
 

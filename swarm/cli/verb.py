@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from swarm.api import Swarm
 
 ROOT = "swarm"
-
+_STOPPING = (
+    "stopping: what was begun is taken back, or finished by the next swarm command (once more Ctrl-C: stop at once)"
+)
 
 #: Of commands that make worktrees, and of those that remove them.
 NoSetup = Annotated[
@@ -45,6 +47,7 @@ class Run:
         self.command = ""
         self.attempt = ""
         self._directory: Path | None = None
+        self._opened: Swarm | None = None
 
     def take(self, options: Mapping[str, Any]) -> None:
         """Take global options; ``-C`` counts from the one before."""
@@ -77,7 +80,13 @@ class Run:
         """Open the repository."""
         from swarm.api import Swarm
 
-        return Swarm.open(self.directory, progress=self.output.progress)
+        self._opened = Swarm.open(self.directory, progress=self.output.progress)
+        return self._opened
+
+    def say_stopping(self) -> None:
+        """Tell that a signal was heard, where something has to be taken back: that may take a moment."""
+        if self._opened is not None and self._opened.is_changing:
+            self.output.interject(_STOPPING)
 
 
 def _global_options(*, hidden: bool) -> dict[str, tuple[Any, Any]]:

@@ -75,7 +75,7 @@ _DAMAGE = re.compile(
     r"bad (config|object|tree)|unable to read (tree|sha1 file)|not a tree object|commondir"
     r"|unexpected line in .*packed-refs|missing object|could not parse (HEAD|object)|unable to parse object"
     r"|object file .* is empty|(loose|packed) object .* is corrupt|appears to be broken|index file (corrupt|smaller)"
-    r"|bad (index file|signature)|unknown repository extension|Expected git repo version"
+    r"|Could not read [0-9a-f]{40}|bad (index file|signature)|unknown repository extension|Expected git repo version"
 )
 #: Last words that say nothing about the cause.
 _VERDICT = re.compile(r"^fatal: (Could not reset index file to revision|the remote end hung up)")
@@ -212,20 +212,30 @@ class GitRunner:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
         what: str = "",
+        timeout: float | None = None,
     ) -> tuple[int, bytes, bytes]:
         """Run once and return (exit code, output, error text) whatever they are.
+
+        Args:
+            timeout: seconds that it may take, where that is less than what any command may take.
 
         Raises:
             GitTimeout: it did not end in time and was ended.
         """
-        return self._start(args, cwd, stdin, env, what).outcome()
+        return self._start(args, cwd, stdin, env, what, timeout).outcome()
 
     def begin(self, *args: str, stdin: bytes = b"", cwd: Path | None = None) -> Started:
         """Begin a git command that only reads; its answer is asked for later, or it is ended."""
         return self._start(args, cwd, stdin, {"GIT_OPTIONAL_LOCKS": "0"}, "")
 
     def _start(
-        self, args: Sequence[str], cwd: Path | None, stdin: bytes, env: Mapping[str, str] | None, what: str
+        self,
+        args: Sequence[str],
+        cwd: Path | None,
+        stdin: bytes,
+        env: Mapping[str, str] | None,
+        what: str,
+        timeout: float | None = None,
     ) -> Started:
         started: list[subprocess.Popen[bytes]] = []
         try:
@@ -236,7 +246,8 @@ class GitRunner:
                 _end(process)
                 self._forget(process)
             raise
-        return Started(started[0], self._timeout, what or f"git {_verb(args)} failed", self._forget)
+        limit = self._timeout if timeout is None else min(timeout, self._timeout)
+        return Started(started[0], limit, what or f"git {_verb(args)} failed", self._forget)
 
     def _forget(self, process: subprocess.Popen[bytes]) -> None:
         with self._guard:

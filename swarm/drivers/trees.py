@@ -22,7 +22,7 @@ from swarm import fsio
 from swarm.domain.errors import GitBroken, NoSpace, SalvageFailed
 from swarm.domain.layout import HEADS, RECORD_COPY
 from swarm.domain.trees import Capture, Saved, TreeState
-from swarm.drivers import gitdir
+from swarm.drivers import gitdir, halfmade
 from swarm.drivers.history import commits as commits_between
 from swarm.drivers.history import landed as content_landed
 from swarm.drivers.index import CLOCK_STEP_NS
@@ -551,31 +551,10 @@ class Trees:
         return tuple(sorted((*strange, *found.nested)))
 
     def _strange(self, tree: Path, commit: str, files: Sequence[str]) -> list[str]:
-        with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
-            env = {
-                "GIT_DIR": str(self._common),
-                "GIT_WORK_TREE": str(tree),
-                "GIT_INDEX_FILE": str(Path(scratch) / "index"),
-            }
-            self._git.run("read-tree", commit, env=env)
-            entries = {path: oid for _, oid, _, path in self._entries(env)}
-            strange = [path for path in files if path not in entries]
-            there = set(files)
-            out = self._git.ask("diff-files", "--name-only", "-z", "--diff-filter=MT", env=env, cwd=tree)
-            for name in out.split(b"\0"):
-                path = os.fsdecode(name)
-                if path in there and not self._is_cut_short(env, tree, path, entries[path]):
-                    strange.append(path)
-            return strange
-
-    def _is_cut_short(self, env: Mapping[str, str], tree: Path, path: str, oid: str) -> bool:
-        """Whether the file is a beginning of what git would write there."""
-        if (tree / path).is_symlink():
-            return False
-        code, whole, _ = self._git.attempt("cat-file", "--filters", f"--path={path}", oid, env=env, cwd=tree)
-        if code != 0:
-            code, whole, _ = self._git.attempt("cat-file", "blob", oid)
-        return code == 0 and whole.startswith(fsio.read_small(tree / path, 1 << 31))
+        entries = self._tree_entries(commit)
+        others = [path for path in files if path not in entries]
+        known = [path for path in files if path in entries]
+        return others + halfmade.unlike_checkout(self._git, self._common, tree, entries, known)
 
     def landed(self, tip: str, base: str, target: str) -> str:
         """Say how the commits of *tip* since *base* are in *target*; empty when they are not."""

@@ -52,6 +52,7 @@ class Door:
     def __init__(self, world: World, roles: RolePlaces) -> None:
         self._world = world
         self._roles = roles
+        self._held = 0
 
     @classmethod
     def open(
@@ -121,6 +122,11 @@ class Door:
     def root(self) -> Path:
         """The main checkout."""
         return self._world.layout.root
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether something is being changed right now, by any thread that uses this."""
+        return self._held > 0
 
     @property
     def settings(self) -> Settings:
@@ -230,9 +236,11 @@ class Door:
         name, wait, tell = f"swarm {command}", self.settings.lock.timeout, self._world.progress
         with lock.hold(layout.lock, command=name, timeout=wait, waiting=tell) as fd, self._telling_others(fd, name):
             self._world.git.bind_lock(fd)
+            self._held += 1
             try:
                 yield
             finally:
+                self._held -= 1
                 self._world.git.bind_lock(None)
 
     @contextlib.contextmanager

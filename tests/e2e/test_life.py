@@ -121,11 +121,23 @@ def test_a_signal_in_the_middle_of_a_create_leaves_nothing(slow: Slow, number: s
 
     assert process.returncode == 128 + number
     assert out == ""
+    first = err.splitlines()[0]
+    assert first.startswith("stopping: what was begun is taken back")
     assert f"error: cannot create session feature-x: interrupted by {number.name}" in err
     assert "Traceback" not in err
     assert _users(lab) == before
     assert not any(lab.root.glob(".worktrees/*-feature-x"))
     assert json.loads(slow.shell("swarm recover --json").stdout)["data"]["rolled_back"] == []
+
+
+def test_who_wants_it_quiet_is_told_only_what_came_of_it(slow: Slow) -> None:
+    process = slow.begin("worktree", "create", "feature-x", "--roles", "developer", "--quiet")
+
+    process.send_signal(signal.SIGINT)
+    err = process.communicate(timeout=60)[1]
+
+    assert "stopping" not in err
+    assert err.startswith("error: cannot create session feature-x: interrupted by SIGINT")
 
 
 def test_a_second_signal_ends_at_once_and_the_next_command_tidies_up(slow: Slow) -> None:
