@@ -5,6 +5,7 @@ are kept together, compiled, in one file beside what Python keeps itself; it cou
 """
 
 import _imp
+import _signal  # type: ignore[import-not-found]  # what `signal` is made of
 import gc
 import posix
 import sys
@@ -34,18 +35,21 @@ _SHORT = 1500
 _READ, _WRITE = posix.O_RDONLY | posix.O_CLOEXEC, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
 
 
-def run(home: str, beside: str, args: list[str]) -> "NoReturn":
+def run(home: str, beside: str, args: list[str], full: str = "") -> "NoReturn":
     """Do a command, and end.
 
     Args:
         home: where the package ``swarm`` is.
         beside: the folder of the programs.
+        full: Python's words with which the full program is started.
     """
     gc.disable()
-    full = f"{beside}/swarm-full"
     code = _send(home, args) if args[:1] == ["send"] else _tell(home, args)
     if code is None:
-        posix.execv(full, [full, *args])
+        program = f"{beside}/swarm-full"
+        if full:
+            posix.execv(sys.executable, [sys.executable, "-P", "-S", "-c", full, program, *args])
+        posix.execv(program, [program, *args])
     posix._exit(code)  # noqa: SLF001  # all is written; taking Python down well takes a while
 
 
@@ -55,6 +59,8 @@ def _send(home: str, args: list[str]) -> int | None:
     except Exception:  # noqa: BLE001  # the full program will say what is wrong
         return None
     try:
+        if callable(_signal.getsignal(_signal.SIGINT)):  # until now it would have ended us
+            _signal.signal(_signal.SIGINT, _signal.default_int_handler)
         code: int | None = swift.run(args)
     except BaseException as error:  # noqa: BLE001  # nothing leaves as a traceback
         code = swift.failed(error, args)

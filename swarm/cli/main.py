@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # what `signal` is made of; that one loads a library
 import os
 import sys
 
 TYPE_CHECKING = False  # the module `typing` costs as much as everything else here
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from types import FrameType
 
 _VERSION_WORDS = frozenset({"version", "--version"})
 #: Commands that an agent runs all the time; mostly they need no library.
@@ -19,8 +21,20 @@ HELP_WIDTHS = (80, 100)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status."""
-    args = list(sys.argv[1:] if argv is None else argv)
+    """Run one command and return its exit status.
+
+    Args:
+        argv: the command, for a caller that goes on afterwards; the process is all swarm's without it.
+    """
+    end_at_ctrl_c()
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    finally:
+        if argv is not None:
+            raise_at_ctrl_c()
+
+
+def _run(args: list[str]) -> int:
     _replace_closed_streams()
     code = at_once(args)
     if code is not None:
@@ -34,6 +48,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     from swarm.cli.app import run
 
     return run(args)
+
+
+def end_at_ctrl_c() -> None:
+    """End at Ctrl-C from now on, without a word: there is nothing to take back, and Python would show where it was.
+
+    Where it is ignored, or somebody else's already, it stays so.
+    """
+    _hand_over(_signal.default_int_handler.__name__, _end)
+
+
+def raise_at_ctrl_c() -> None:
+    """Let Ctrl-C raise ``KeyboardInterrupt`` again, as Python begins with."""
+    _hand_over(_end.__name__, _signal.default_int_handler)
+
+
+def _hand_over(name: str, handler: Callable[[int, FrameType | None], object]) -> None:
+    """Replace the handler of this name, which may be the one of ``bin/swarm``."""
+    if getattr(_signal.getsignal(_signal.SIGINT), "__name__", "") == name:
+        try:
+            _signal.signal(_signal.SIGINT, handler)
+        except ValueError:  # we are called in another thread than the first, which signals do not reach
+            return
+
+
+def _end(signum: int, _frame: FrameType | None) -> None:
+    os._exit(128 + signum)
 
 
 def _replace_closed_streams() -> None:

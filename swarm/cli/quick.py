@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
+from swarm.cli.main import end_at_ctrl_c, raise_at_ctrl_c
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,9 +48,12 @@ def run(args: Sequence[str]) -> int | None:
     else:
         return None
     try:
-        return do(args[len(command.split()) :])
+        raise_at_ctrl_c()
+        code = do(args[len(command.split()) :])
+        end_at_ctrl_c()
     except BaseException as error:  # noqa: BLE001  # here, too, nothing leaves as a traceback
         return failed(command, attempt, error, args)
+    return code
 
 
 # --- send -------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import signal
 import stat
 import subprocess
@@ -256,6 +257,56 @@ def test_a_signal_ends_a_command_in_order(team: Cli, monkeypatch: pytest.MonkeyP
     assert f"cannot show the log: interrupted by {number.name}" in said.err
     assert found["errors"][0]["code"] == "INTERRUPTED"
     assert signal.getsignal(number) is before
+
+
+class Stuck:
+    """A program that stops while Python loads something, until it is ended."""
+
+    def __init__(self, folder: Path) -> None:
+        self._begun = folder / "begun"
+        os.mkfifo(self._begun)
+        self.code = f"with open({str(self._begun)!r}, 'w') as file: file.write('x')\nimport time\ntime.sleep(600)\n"
+
+    def interrupted(self, cli: Cli, env: dict[str, str], *words: str | Path) -> tuple[int, bytes]:
+        """Send Ctrl-C when it has come there; return the exit status and all that was printed."""
+        process = subprocess.Popen(
+            words, cwd=cli.lab.root, env={**cli.lab.env, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        with open(self._begun, encoding="utf-8") as file:
+            assert file.read() == "x"
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        return process.returncode, out
+
+
+@pytest.mark.parametrize(("by", "library"), [("module", "typer"), ("program", "typer"), ("program", "sitecustomize")])
+def test_ctrl_c_while_libraries_load_ends_it_without_a_word(cli: Cli, tmp_path: Path, by: str, library: str) -> None:
+    stuck = Stuck(tmp_path)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / f"lib/{library}.py").write_text(stuck.code)
+    words: list[str | Path] = [sys.executable, "-m", "swarm"]
+    if by == "program":
+        words = [Path(shutil.copy(PROJECT / "bin/swarm", tmp_path))]
+        full = tmp_path / "swarm-full"
+        full.write_text(f"#!{sys.executable}\nfrom swarm.cli.main import main\nraise SystemExit(main())\n")
+        full.chmod(0o755)
+    path = f"{tmp_path / 'lib'}{os.pathsep}{PROJECT}"
+
+    assert stuck.interrupted(cli, {"PYTHONPATH": path}, *words, "cleanup", "--all", "--dry-run") == (130, b"")
+
+
+def test_ctrl_c_while_sending_loads_ends_it_without_a_word(cli: Cli, tmp_path: Path) -> None:
+    stuck = Stuck(tmp_path)
+    program = tmp_path / "bin"
+    program.mkdir()
+    shutil.copy(PROJECT / "bin/swarm", program)
+    (program / "python3").symlink_to(sys.executable)
+    (program / "swarm-full").write_text(f"#!{program}/python3\n")
+    package = tmp_path / f"lib/python3.{sys.version_info.minor}/site-packages/swarm/cli"
+    package.mkdir(parents=True)
+    (package / "boot.py").write_text(stuck.code)
+
+    assert stuck.interrupted(cli, {}, program / "swarm", "send", "user", "hello") == (130, b"")
 
 
 def test_what_was_ignored_stays_ignored(cli: Cli) -> None:
