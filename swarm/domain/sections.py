@@ -143,7 +143,27 @@ class Cleanup:
             "*.class",
         ),
         patterns(),
-        "Ignored folders and files that can be made again; they are dropped, with a word.",
+        "Ignored folders and files that can be made again, dropped with a word; precious files in the folders are not.",
+    )
+    installed: tuple[str, ...] = key(
+        (
+            "node_modules",
+            ".venv",
+            "venv",
+            "site-packages",
+            "_deps",
+            "__pycache__",
+            ".tox",
+            ".nox",
+            ".mypy_cache",
+            ".pytest_cache",
+            ".ruff_cache",
+            ".gradle",
+            ".next",
+            ".cache",
+        ),
+        patterns(),
+        "Folders that programs alone fill: of what is dropped there, files with precious names are no exception.",
     )
     ignored_file_limit: int = key(
         1024**2,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.domain.model import AdminDir, Agent, Session
+    from swarm.domain.settings import Cleanup
     from swarm.domain.trees import TreeState
     from swarm.engine.world import World
 
@@ -210,7 +211,7 @@ def _sort_files(world: World, agent: Agent, tree: Path, state: TreeState, given:
     edited = {p.path for p in agent.placed} - untouched
     untouched |= _worth_saving(world, tree, given)
     ignored = [path for path in state.ignored if path not in untouched and path not in given]
-    bulk = {path for path in ignored if path not in edited and _is_bulk(path, rules.bulk)}
+    bulk = {path for path in ignored if path not in edited and _is_droppable(path, rules)}
     wanted_ignored = [path for path in ignored if path not in bulk]
     untracked = [path for path in state.untracked if path not in untouched and path not in given]
     sizes = world.trees.sizes(tree, [*wanted_ignored, *untracked])
@@ -237,7 +238,7 @@ def _worth_saving(world: World, tree: Path, given: AbstractSet[str]) -> set[str]
     sizes = world.trees.sizes(tree, given)
     small = {path for path, size in sizes.items() if size <= rules.ignored_file_limit and _git_can_name(path)}
     links = setup_notes.links_among(small, world.layout.root, tree)
-    return {path for path in small if path in links or not _is_bulk(path, rules.bulk)}
+    return {path for path in small if path in links or not _is_droppable(path, rules)}
 
 
 def _digest(path: Path) -> str:
@@ -252,8 +253,17 @@ def _matches(path: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _is_bulk(path: str, patterns: Sequence[str]) -> bool:
-    return any(_matches(part, patterns) for part in path.split("/"))
+def _is_droppable(path: str, rules: Cleanup) -> bool:
+    """Whether a file can be made again; of a folder only what is not precious: somebody put that there by hand.
+
+    A folder full of other people's files is dropped with all of them: their tests come with keys by the hundred.
+    """
+    *folders, name = path.split("/")
+    if _matches(name, rules.bulk):
+        return True
+    if not any(_matches(folder, rules.bulk) for folder in folders):
+        return False
+    return not _matches(name, rules.precious) or any(_matches(folder, rules.installed) for folder in folders)
 
 
 def _roots(paths: Iterable[str], patterns: Sequence[str]) -> tuple[str, ...]:

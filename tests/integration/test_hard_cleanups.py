@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.domain.errors import BaseNotFound, SwarmError, SymlinkInTheWay, WorkAtRisk
+from swarm.domain.model import RiskKind
 from swarm.testing.lab import file_digests
 from swarm.testing.terminal import wait_for
 
@@ -90,6 +91,25 @@ def test_edited_instructions_are_kept_when_they_are_replaced(lab: Lab, swarm: Sw
     assert info.kept is not None
     assert info.kept.read_text() == "notes of the agent\n"
     assert info.kept.is_relative_to(lab.root / ".swarm" / "salvage")
+
+
+@pytest.mark.parametrize("precious", ["build/.env", "target/my id.pem", "dist/deep/er/notes.sqlite", "out/.env.local"])
+def test_precious_files_are_work_also_where_all_else_can_be_made_again(lab: Lab, precious: str) -> None:
+    swarm = lab.open(worktrees__durable=False, cleanup__bulk=["build", "target", "dist", "out"])
+    lab.write({".gitignore": "build/\ntarget\ndist/*\nout/\n"})
+    lab.commit("ignored")
+    tree = make(swarm, lab, "developer")
+    folder = precious.partition("/")[0]
+    lab.write({precious: "secret\n", f"{folder}/made.js": "1"}, tree)
+
+    (risk,) = refused(swarm).facts["agents"][0].risks
+    assert (risk.kind, risk.items) == (RiskKind.PRECIOUS, (precious,))
+    (removed,) = swarm.cleanup(["fx"], force=True).removed
+    assert removed.dropped == (f"{folder}/",)
+    swarm.restore("fx")
+
+    assert (tree / precious).read_text() == "secret\n"
+    assert not (tree / folder / "made.js").exists()
 
 
 def test_what_git_holds_comes_back_although_moved_files_were_deleted(lab: Lab, swarm: Swarm) -> None:

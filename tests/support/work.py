@@ -379,6 +379,13 @@ def ignored_bulk(lab: Lab, tree: Path) -> None:
     lab.write({"node_modules/a/index.js": "1", "node_modules/.env": "x", "debug.log": "stays"}, tree)
 
 
+@kind(lost=("build", "dist"))
+def names_of_precious_files_among_installed_ones(lab: Lab, tree: Path) -> None:
+    lab.write({".gitignore": "build/\ndist/\n*.pyc\n"}, tree)
+    lab.commit("ignored", cwd=tree)
+    lab.write({"build/_deps/ssl/test.pem": "key", "build/secrets.pyc": "code", "dist/node_modules/a/.env": "x"}, tree)
+
+
 # --- hidden from git ----------------------------------------------------------------------------------
 
 
