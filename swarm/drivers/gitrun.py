@@ -57,6 +57,8 @@ _KEPT = frozenset(
         "GIT_SSL_CAINFO",
     }
 )
+#: They say what a new commit gets, and nothing else.
+_OF_COMMITS = ("GIT_AUTHOR_", "GIT_COMMITTER_")
 _QUIET = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.fsmonitor=false"),
@@ -95,6 +97,11 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     kept = {k: v for k, v in environ.items() if not k.startswith("GIT_") or k in _KEPT}
     kept.update(LC_ALL="C", LANGUAGE="C", GIT_TERMINAL_PROMPT="0", GIT_LITERAL_PATHSPECS="1", GIT_EDITOR="true")
     return kept
+
+
+def is_redirected(environ: Mapping[str, str]) -> bool:
+    """Whether a git with just these variables might look elsewhere, or do other things, than what we run."""
+    return any(name.startswith("GIT_") and name not in _KEPT and not name.startswith(_OF_COMMITS) for name in environ)
 
 
 class GitRunner:

@@ -1,13 +1,15 @@
 """What commits mean: which there are, and whether their content is somewhere else already.
 
-The only user of GitPython. It cannot read repositories with SHA-256 names; for those git itself is asked.
+The only user of GitPython. It cannot read repositories with SHA-256 names, and heeds every variable; there git is asked.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Protocol
 
 from swarm.domain.model import Commit
+from swarm.drivers.gitrun import is_redirected
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,21 +32,30 @@ class Asks(Protocol):
 
 def commits(runner: GitRunner, root: Path, tip: str, base: str) -> tuple[Commit, ...]:
     """Return what *tip* has and *base* has not, newest first, at most fifty."""
-    if len(tip) == 40:
-        return _by_library(root, tip, base)
-    out = runner.ask("log", f"--max-count={_MOST}", f"--format={_FORMAT}", tip, f"^{base}")
+    # GitPython hands every variable on to git, also those that lead to another repository or break it.
+    if len(tip) == 40 and not is_redirected(os.environ):
+        found = _by_library(root, tip, base)
+        if found is not None:
+            return found
+    wanted = ("--no-show-signature", "--no-color", "--encoding=UTF-8", f"--max-count={_MOST}", f"--format={_FORMAT}")
+    out = runner.ask("log", *wanted, tip, f"^{base}")
     rows = (line.split("\0") for line in out.decode("utf-8", "replace").splitlines())
     return tuple(Commit(oid, author, int(when), subject) for oid, author, when, subject in rows)
 
 
-def _by_library(root: Path, tip: str, base: str) -> tuple[Commit, ...]:
+def _by_library(root: Path, tip: str, base: str) -> tuple[Commit, ...] | None:
+    """Ask GitPython; None where it stumbles: git itself will say at what."""
     import git
 
-    with git.Repo(root) as repository:
-        found = repository.iter_commits(f"{base}..{tip}", max_count=_MOST)
-        return tuple(
-            Commit(c.hexsha, c.author.name or "", c.committed_date, str(c.summary).partition("\n")[0]) for c in found
-        )
+    try:
+        with git.Repo(root) as repository:
+            found = repository.iter_commits(f"{base}..{tip}", max_count=_MOST)
+            return tuple(
+                Commit(c.hexsha, c.author.name or "", c.committed_date, str(c.summary).partition("\n")[0])
+                for c in found
+            )
+    except (git.exc.GitError, git.exc.ODBError):
+        return None
 
 
 def landed(runner: Asks, tip: str, base: str, target: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -16,7 +17,7 @@ import pytest
 from swarm import Swarm, SwarmError
 from swarm.testing.lab import Lab, file_digests
 from tests.support import odd
-from tests.support.odd import AGENTS, NOTES, SESSION, as_plain_user, fill_up, refused, small_disk, whole_life
+from tests.support.odd import AGENTS, NOTES, PROJECT, SESSION, as_plain_user, fill_up, refused, small_disk, whole_life
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,6 +51,38 @@ def test_variables_that_name_another_repository_do_not_count(lab: Lab, names: tu
     whole_life(lab, environ={name: str(places[name]) for name in names})
 
     assert file_digests(other.root) == before
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        *("GIT_OBJECT_DIRECTORY=objects", "GIT_COMMON_DIR=.", "GIT_SHALLOW_FILE=shallow", "GIT_CONFIG_COUNT=1"),
+        *("GIT_CONFIG_PARAMETERS=bad", "GIT_PYTHON_GIT_EXECUTABLE=no/such/git", "GIT_PYTHON_REFRESH=bad"),
+    ],
+)
+def test_variables_that_break_other_gits_are_no_matter_to_what_is_told_of_commits(lab: Lab, variable: str) -> None:
+    other = Lab(lab.root.parent / "other")
+    lab.swarm.create(SESSION, ["developer"])
+    tree = lab.tree("developer")
+    lab.write({"part.txt": "part\n"}, tree)
+    tip = lab.commit("ein Stück Arbeit", cwd=tree)
+    name, _, value = variable.partition("=")
+    if name in {"GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_SHALLOW_FILE"}:
+        value = str(other.root / ".git" / value)
+
+    def told(*words: str, **variables: str) -> dict[str, Any]:
+        env = {**lab.env, "PYTHONPATH": str(PROJECT), **variables}
+        command = [sys.executable, "-P", "-m", "swarm", *words, "--json"]
+        done = subprocess.run(command, cwd=lab.root, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr + done.stdout
+        found: dict[str, Any] = json.loads(done.stdout)["data"]
+        return found
+
+    for words in (("worktree", "show", "developer"), ("diff", "developer")):
+        found = told(*words, **{name: value})
+        assert found == told(*words)
+        (commit,) = found["commits"]
+        assert (commit["id"], commit["subject"]) == (tip, "ein Stück Arbeit")
 
 
 def test_almost_no_variables_are_enough(lab: Lab) -> None:
