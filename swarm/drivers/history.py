@@ -1,6 +1,6 @@
 """What commits mean: which there are, and whether their content is somewhere else already.
 
-The only user of GitPython. It cannot read repositories with SHA-256 names, and heeds every variable; there git is asked.
+The only user of GitPython. It cannot read repositories with SHA-256 names, and heeds all variables; there git is asked.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from swarm.drivers.gitrun import GitRunner
 
 _MOST = 50
+#: How changes are written so that they can be compared: the same whatever the user likes to see.
+_PATCH = (
+    *("-r", "-p", "-U3", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"),
+    *("--no-relative", "--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=none"),
+)
 _FORMAT = "%H%x00%an%x00%ct%x00%s"
 
 
@@ -104,12 +109,11 @@ def _is_one_commit(runner: Asks, tip: str, target: str) -> bool:
     if code != 0:
         return False
     fork = out.decode("ascii").split()[0]
-    diff = runner.ask("diff-tree", "-r", "-p", "--full-index", fork, tip)
+    diff = runner.ask("diff-tree", *_PATCH, fork, tip)
     whole = runner.ask("patch-id", "--stable", stdin=diff).split()
     if not whole:
         return False
-    log = runner.ask(
-        "log", "--max-count=500", "-p", "--no-merges", "--full-index", "--format=commit %H", f"{fork}..{target}"
-    )
+    listed = runner.ask("rev-list", "--max-count=500", "--no-merges", f"{fork}..{target}")
+    log = runner.ask("diff-tree", "--stdin", *_PATCH, stdin=listed)
     ids = {line.split()[0] for line in runner.ask("patch-id", "--stable", stdin=log).splitlines()}
     return whole[0] in ids

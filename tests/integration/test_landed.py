@@ -124,6 +124,17 @@ def squash_and_main_changed_the_same_lines(lab: Lab, tree: Path) -> None:
 
 
 @history("squashed")
+def squash_of_a_renamed_file_and_main_changed_the_same_lines(lab: Lab, tree: Path) -> None:
+    lab.git("mv", "src/app.py", "src/main.py", cwd=tree)
+    lab.git("mv", "README", "READ ME", cwd=tree)
+    work(lab, tree)
+    lab.git("merge", "--quiet", "--squash", BRANCH)
+    lab.git("commit", "--quiet", "-m", "squashed")
+    lab.write({"README": "hello\nnow quite different\n", "src/main.py": "print('another')\n"})
+    lab.commit("the same lines")
+
+
+@history("squashed")
 def squash_after_main_was_merged_in(lab: Lab, tree: Path) -> None:
     work(lab, tree)
     main_moves_on(lab)
@@ -196,3 +207,22 @@ def test_what_became_of_the_commits_is_told(lab: Lab, name: str) -> None:
     (removed,) = swarm.cleanup(["feature-x"]).removed
     assert removed.landed == landed
     assert known <= set(lab.git("rev-list", "--all", "--reflog").split())  # saved, whatever was told
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *("diff.renames=copies", "diff.noprefix=true", "diff.mnemonicPrefix=true", "color.ui=always", "diff.context=0"),
+        *("diff.external=false", "diff.upper.textconv=tr a-z A-Z <", "diff.wordRegex=.", "diff.algorithm=patience"),
+    ],
+)
+def test_what_the_user_likes_to_see_of_changes_makes_no_difference(lab: Lab, setting: str) -> None:
+    key, _, value = setting.partition("=")
+    lab.write({".gitattributes": "* diff=upper\n"})
+    lab.commit("attributes")
+    lab.git("config", key, value)
+    swarm: Any = lab.open(worktrees__durable=False)
+    swarm.create("feature-x", ["developer"])
+    squash_and_main_changed_the_same_lines(lab, lab.tree("developer"))
+
+    assert swarm.show("developer").landed == "squashed"
