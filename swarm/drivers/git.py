@@ -24,7 +24,7 @@ from swarm.domain.errors import (
 from swarm.domain.layout import HEADS
 from swarm.domain.model import AdminDir, WorktreeEntry
 from swarm.drivers import calm, copying, gitdir, register
-from swarm.drivers.gitrun import GitRunner, Started, cause_of, explain
+from swarm.drivers.gitrun import STATUS, GitRunner, Started, cause_of, explain
 from swarm.drivers.index import backdate
 from swarm.drivers.looking import Look
 
@@ -567,7 +567,7 @@ class Git:
 
     def begin_status(self, tree: Path) -> Started:
         """Begin to look for changes; any output is one."""
-        return self.runner.begin("status", "--porcelain", "-z", "--ignore-submodules=none", cwd=tree)
+        return self.runner.begin("status", *STATUS, cwd=tree)
 
     def is_untouched(self) -> bool:
         """Whether the main checkout is what its commit says, as far as that can be seen without running git."""

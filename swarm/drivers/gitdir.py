@@ -52,9 +52,16 @@ def read_admin(path: Path) -> AdminDir:
         path=path,
         gitdir=_text(path / "gitdir") or "",
         commondir=_text(path / "commondir") or "",
-        head=_text(path / "HEAD") or "",
+        head=_head(path / "HEAD"),
         locked=_text(path / "locked"),
     )
+
+
+def _head(path: Path) -> str:
+    """Read a ``HEAD``; it may be a link, by an old way of git's to name a branch (``core.preferSymlinkRefs``)."""
+    if path.is_symlink() and (named := os.readlink(path)).startswith("refs/"):
+        return f"ref: {named}"
+    return _text(path) or ""
 
 
 def head_of(folder: Path) -> str:

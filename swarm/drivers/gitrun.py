@@ -66,11 +66,14 @@ _QUIET = (
     *("-c", "core.trustctime=true"),
     *("-c", "core.checkStat=default"),
     *("-c", "core.quotePath=false"),
+    *("-c", "core.preferSymlinkRefs=false"),
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),
     *("-c", "submodule.recurse=false"),
     *("-c", "advice.detachedHead=false"),
 )
+#: Options of ``git status`` with which it tells of everything that is work, whatever the user has set it to leave out.
+STATUS = ("--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=none")
 _GRACE = 5.0
 #: git's words for a repository that it cannot read.
 _DAMAGE = re.compile(

@@ -16,13 +16,14 @@ import shutil
 import stat
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm import fsio
 from swarm.domain.errors import GitBroken, NoSpace, SalvageFailed
 from swarm.domain.layout import HEADS, RECORD_COPY
 from swarm.domain.trees import Capture, Saved, TreeState
 from swarm.drivers import gitdir, halfmade
+from swarm.drivers.gitrun import STATUS
 from swarm.drivers.history import commits as commits_between
 from swarm.drivers.history import landed as content_landed
 from swarm.drivers.index import CLOCK_STEP_NS
@@ -45,6 +46,17 @@ _IDENTITY = {
 }
 _HEX = re.compile(rb"\b[0-9a-f]{64}\b|\b[0-9a-f]{40}\b")
 _MANIFEST = "manifest.json"
+
+
+class Flagged(NamedTuple):
+    """Tracked files that git was told not to look at.
+
+    Attributes:
+        left_out: those with the mark of a sparse checkout, which need not be there; deleting another one is a change.
+    """
+
+    all: frozenset[str]
+    left_out: frozenset[str]
 
 
 class Trees:
@@ -76,7 +88,7 @@ class Trees:
                 rewritten=tuple(sorted(rewritten)),
                 staged=self._staged(env, head),
                 unmerged=tuple(sorted({path for _, _, stage, path in entries if stage != "0"})),
-                hidden=tuple(sorted(set(changed) & flagged)),
+                hidden=tuple(sorted(changed & flagged.all)),
                 untracked=untracked,
                 ignored=tuple(sorted(ignored)),
                 nested=tuple(found.nested),
@@ -137,7 +149,7 @@ class Trees:
         head, _, tree = out.decode("ascii", "replace").partition("\n")
         return (head, tree.strip()) if code == 0 else (self._head(env), "")
 
-    def _entries_and_flags(self, env: Mapping[str, str]) -> tuple[list[tuple[str, str, str, str]], set[str]]:
+    def _entries_and_flags(self, env: Mapping[str, str]) -> tuple[list[tuple[str, str, str, str]], Flagged]:
         """Let git look at every file again, in the private index; return its entries, and what was hidden from it."""
         hidden: dict[str, list[bytes]] = {"--no-assume-unchanged": [], "--no-skip-worktree": []}
         entries = []
@@ -155,7 +167,8 @@ class Trees:
             if paths:
                 lines = b"\0".join(paths) + b"\0"
                 self._git.run("update-index", flag, "-z", "--stdin", stdin=lines, env=env, cwd=_inside(env))
-        return entries, {os.fsdecode(path) for paths in hidden.values() for path in paths}
+        assumed, skipped = (frozenset(map(os.fsdecode, paths)) for paths in hidden.values())
+        return entries, Flagged(assumed | skipped, skipped)
 
     def _entries(self, env: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
         """Return (mode, object, stage, path) of every index entry."""
@@ -166,7 +179,7 @@ class Trees:
         self,
         env: Mapping[str, str],
         entries: Sequence[tuple[str, str, str, str]],
-        flagged: set[str],
+        flagged: Flagged,
         found: Walk,
         index_ns: int,
     ) -> tuple[set[str], set[str]]:
@@ -190,14 +203,14 @@ class Trees:
         changed = self._differing(env, flagged, found)
         return changed, suspects - changed
 
-    def _differing(self, env: Mapping[str, str], flagged: set[str], found: Walk) -> set[str]:
+    def _differing(self, env: Mapping[str, str], flagged: Flagged, found: Walk) -> set[str]:
         wanted = ("--raw", "-z", "--no-renames", "--ignore-submodules=all")
         out = self._git.ask("diff-files", *wanted, env=env, cwd=_inside(env))
         fields = os.fsdecode(out).split("\0")
         inside = tuple(f"{folder}/" for folder in found.nested)
         changed = set()
         for facts, path in zip(fields[::2], fields[1::2], strict=False):
-            left_out = path in flagged  # by a sparse checkout
+            left_out = path in flagged.left_out  # by a sparse checkout
             hidden = path in found.nested or path.startswith(inside)  # `git init` in a tracked folder
             if not (facts.endswith("D") and (left_out or hidden)):
                 changed.add(path)
@@ -566,7 +579,7 @@ class Trees:
 
     def status_lines(self, tree: Path) -> tuple[str, ...]:
         """Return what ``git status`` shows, as its two letters and the path."""
-        out = self._git.ask("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=none", cwd=tree)
+        out = self._git.ask("status", *STATUS, "--no-renames", cwd=tree)
         return tuple(os.fsdecode(item) for item in out.split(b"\0") if item)
 
 

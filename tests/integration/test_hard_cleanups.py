@@ -209,3 +209,17 @@ def test_unfinished_operations_are_named(lab: Lab, swarm: Swarm) -> None:
 
     assert swarm.unfinished_acts() == ("create of x",)
     assert len(swarm.unfinished()) == 1
+
+
+def test_a_branch_that_git_named_by_a_link_comes_back(lab: Lab, swarm: Swarm) -> None:
+    lab.git("config", "core.preferSymlinkRefs", "true")
+    tree = make(swarm, lab, "developer")
+    lab.git("switch", "--quiet", "-c", "idea", cwd=tree)
+    assert (lab.root / ".git/worktrees" / tree.name / "HEAD").is_symlink()
+    tip = lab.commit("idea", cwd=tree)
+
+    swarm.cleanup(["fx"], force=True)
+    swarm.restore("fx")
+
+    assert lab.git("rev-parse", "HEAD", cwd=tree) == tip
+    assert lab.git("symbolic-ref", "--short", "HEAD", cwd=tree) == "idea"

@@ -243,6 +243,14 @@ def packed_refs_only(lab: Lab) -> dict[str, Any]:
 
 
 @works
+def branches_named_by_links(lab: Lab) -> dict[str, Any]:
+    lab.git("config", "core.preferSymlinkRefs", "true")
+    lab.git("checkout", "--quiet", "-b", "linked")
+    assert (lab.root / ".git/HEAD").is_symlink()
+    return {}
+
+
+@works
 def foreign_refs_below_refs_swarm(lab: Lab) -> dict[str, Any]:
     lab.git("update-ref", "refs/swarm/mine", "HEAD")
     lab.git("update-ref", "refs/swarm/op-like", "HEAD")

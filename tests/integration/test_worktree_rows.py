@@ -666,6 +666,17 @@ def test_wt43_head_and_uncommitted_changes(lab: Lab) -> None:
     assert wt.has_uncommitted_changes("developer")
 
 
+def test_wt43_files_that_git_is_set_not_to_show_are_uncommitted_work(lab: Lab) -> None:
+    path = wt.create_worktree("developer", SESSION)
+    lab.git("config", "status.showUntrackedFiles", "no")
+    lab.git("config", "diff.ignoreSubmodules", "all")
+    assert not wt.has_uncommitted_changes("developer")
+    (path / "notes.txt").write_text("new\n")
+
+    assert wt.has_uncommitted_changes("developer")
+    assert lab.swarm.show("developer").changes == ("?? notes.txt",)
+
+
 def test_wt44_old_sessions_are_cleaned_up(lab: Lab, swarm: Swarm) -> None:
     assert wt.DEFAULT_MAX_AGE_MS == 24 * 3600 * 1000 == swarm.settings.worktrees.auto_cleanup_age
     for session in ("old", "unknown", "busy", "young"):

@@ -396,6 +396,12 @@ def assume_unchanged(lab: Lab, tree: Path) -> None:
 
 
 @kind(R.HIDDEN)
+def assume_unchanged_and_deleted(lab: Lab, tree: Path) -> None:
+    lab.git("update-index", "--assume-unchanged", "README", cwd=tree)
+    (tree / "README").unlink()
+
+
+@kind(R.HIDDEN)
 def skip_worktree(lab: Lab, tree: Path) -> None:
     lab.git("update-index", "--skip-worktree", "src/app.py", cwd=tree)
     lab.write({"src/app.py": "hidden edit\n"}, tree)
