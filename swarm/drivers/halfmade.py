@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import secrets
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm import fsio
-from swarm.domain.errors import Environment, GitTimeout
+from swarm.domain.errors import Environment
 from swarm.drivers import blobs
+from swarm.drivers.contents import Checkout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,10 +50,10 @@ def unlike_checkout(
         lines = [f"{mode} {oid}\t{path}\0" for path, (mode, oid) in entries.items() if path.endswith(".gitattributes")]
         git.run("update-index", "-z", "--index-info", stdin=os.fsencode("".join(lines)), env=env, cwd=rules)
         git.run("checkout-index", "--all", "--force", env=env, cwd=rules)
-        return _judge(_Checkout(git, env, doubtful), tree)
+        return _judge(Checkout(git, env, doubtful), tree)
 
 
-def _judge(checkout: _Checkout, tree: Path) -> list[str]:
+def _judge(checkout: Checkout, tree: Path) -> list[str]:
     """Ask the user's filter programs last, and not for long: one that hangs may be why all is taken back."""
     filtered = checkout.filtered()
     left = _unlike(tree, checkout.oids.keys() - filtered, checkout.written)
@@ -80,53 +80,3 @@ def _begins(path: Path, whole: bytes) -> bool:
         return not path.is_symlink() and whole.startswith(fsio.read_small(path, _LARGEST))
     except (OSError, Environment):
         return False
-
-
-class _Checkout:
-    """What git would write into some files.
-
-    Args:
-        env: where git finds the attributes, and no other files.
-        oids: path → blob.
-    """
-
-    def __init__(self, git: GitRunner, env: Mapping[str, str], oids: Mapping[str, str]) -> None:
-        self._git = git
-        self._env = env
-        self._folder = Path(env["GIT_WORK_TREE"])
-        self.oids = oids
-
-    def filtered(self) -> set[str]:
-        """Return the files for which git would run a filter program."""
-        lines = b"".join(os.fsencode(path) + b"\0" for path in self.oids)
-        told = self._git.ask("check-attr", "--stdin", "-z", "filter", stdin=lines, env=self._env, cwd=self._folder)
-        words = told.split(b"\0")
-        facts = zip(words[::3], words[2::3], strict=False)  # path, attribute, value; path, …
-        return {os.fsdecode(path) for path, value in facts if value not in (b"unset", b"unspecified")}
-
-    def raw(self, paths: Sequence[str]) -> dict[str, bytes]:
-        """Return the blobs, of those that are there."""
-        return self._contents(paths, ())
-
-    def written(self, paths: Sequence[str], until: float | None = None) -> dict[str, bytes]:
-        """Return what would be written; nothing where git cannot tell, or not until then."""
-        return self._contents(paths, ("--filters",), until)
-
-    def _contents(self, paths: Sequence[str], flags: tuple[str, ...], until: float | None = None) -> dict[str, bytes]:
-        # git says how large a blob is, not what a filter has made of it; so each begins with a word of ours.
-        mark = secrets.token_hex(16)
-        lines = "".join(f"{self.oids[path]} {path}\n" for path in paths if "\n" not in path)
-        left = None if until is None else max(0.01, until - time.monotonic())
-        try:
-            code, out, _ = self._git.attempt(
-                *("cat-file", "--buffer", f"--batch={mark} %(rest)", *flags),
-                stdin=os.fsencode(lines),
-                env=self._env,
-                cwd=self._folder,
-                timeout=left,
-            )
-        except GitTimeout:
-            return {}
-        parts = out.split(f"{mark} ".encode("ascii"))[1:] if code == 0 else ()
-        found = (part.partition(b"\n") for part in parts)
-        return {os.fsdecode(path): data.removesuffix(b"\n") for path, _, data in found}

@@ -22,7 +22,7 @@ from swarm import fsio
 from swarm.domain.errors import GitBroken, NoSpace, SalvageFailed
 from swarm.domain.layout import HEADS, RECORD_COPY
 from swarm.domain.trees import Capture, Saved, TreeState
-from swarm.drivers import gitdir, halfmade
+from swarm.drivers import converted, gitdir, halfmade
 from swarm.drivers.gitrun import STATUS
 from swarm.drivers.history import commits as commits_between
 from swarm.drivers.history import landed as content_landed
@@ -77,6 +77,7 @@ class Trees:
             entries, flagged = self._entries_and_flags(env)
             found = walk(tree)
             changed, rewritten = self._changed(env, entries, flagged, found, _written_ns(admin / "index"))
+            rewritten |= self._unlike_checkout(env, entries, found, changed | rewritten)
             untracked = self._untracked(env, found)
             tracked = {path for _, _, _, path in entries}
             ignored = found.files.keys() - tracked - set(untracked)
@@ -202,6 +203,16 @@ class Trees:
         self._git.run("update-index", "-q", "--refresh", env=env, cwd=_inside(env), ok=(0, 1))
         changed = self._differing(env, flagged, found)
         return changed, suspects - changed
+
+    def _unlike_checkout(
+        self, env: Mapping[str, str], entries: Sequence[tuple[str, str, str, str]], found: Walk, known: set[str]
+    ) -> set[str]:
+        """Return further files that are the same for git, but would be checked out with other bytes."""
+        regular = found.sizes.keys() - known
+        oids = {
+            path: oid for mode, oid, stage, path in entries if stage == "0" and path in regular and mode[:2] == "10"
+        }
+        return converted.unlike_checkout(self._git, env, self._common, oids, found) if oids else set()
 
     def _differing(self, env: Mapping[str, str], flagged: Flagged, found: Walk) -> set[str]:
         wanted = ("--raw", "-z", "--no-renames", "--ignore-submodules=all")

@@ -299,6 +299,40 @@ def filtered_file_that_git_takes_for_unchanged(lab: Lab, tree: Path) -> None:
 # --- untracked --------------------------------------------------------------------------------------
 
 
+def _takes_returns(lab: Lab) -> None:
+    lab.git("config", "core.autocrlf", "input")
+
+
+def _attributes(lab: Lab) -> None:
+    rules = "*.txt text eol=crlf\n*.id ident\n*.utf working-tree-encoding=UTF-16LE\n*.py text=auto\n*.old crlf\n"
+    lab.write({".gitattributes": rules, "as git writes it.txt": "one\ntwo\n"})
+    lab.commit("attributes")
+
+
+def _long_ago(lab: Lab, tree: Path) -> None:
+    """Let the index be so much younger than the files that nobody has a reason to look at them again."""
+    index = lab.root / ".git/worktrees" / tree.name / "index"
+    when = index.stat().st_mtime_ns + 2 * 10**9
+    os.utime(index, ns=(when, when))
+
+
+@kind(prepare=_takes_returns)
+def carriage_returns_that_git_took(lab: Lab, tree: Path) -> None:
+    lab.write({"a.py": "x\r\n", "sub/b": "y\r\nz\n", "c": "plain\n"}, tree)
+    lab.commit("three files", cwd=tree)
+    _long_ago(lab, tree)
+
+
+@kind(prepare=_attributes)
+def files_that_attributes_make_the_same(lab: Lab, tree: Path) -> None:
+    lab.write({"n.txt": "lf\n", "r.txt": "crlf\r\n", "a.py": "x\r\n", "o.old": "x\r\n", "new\nline.txt": "x\n"}, tree)
+    lab.write({"v.id": "$Id$\n", "w.id": "$Id: something else $\n", "u.utf": "\N{SNOWMAN}\n".encode("utf-16-le")}, tree)
+    lab.commit("all kinds", cwd=tree)
+    lab.write({"a.py": "staged\r\n"}, tree)
+    lab.commit("and one more", cwd=tree)
+    _long_ago(lab, tree)
+
+
 @kind(R.UNTRACKED)
 def untracked_file(lab: Lab, tree: Path) -> None:
     lab.write({"notes.txt": "mine\n"}, tree)
