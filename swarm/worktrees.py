@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.domain import names
-from swarm.domain.errors import BareRepository, NotARepo
+from swarm.domain.errors import BareRepository, GitBroken, NotARepo
 from swarm.domain.names import BRANCH_PREFIX, ROLES_DIR, VALID_ROLES, WORKTREE_BASE, new_session_id
 from swarm.verbs.design import DEFAULT_MAX_AGE_MS
 
@@ -110,9 +110,12 @@ def validate_repository(*, repo: Repo = None) -> None:
     _open(repo).validate_repository()
 
 
-def generate_branch_name(role: str, session_id: str | None = None) -> str:
-    """Return ``swarm/<role>-<session>``."""
-    return names.branch_name(names.check_name("role", role), names.check_session(session_id))
+def generate_branch_name(role: str, session_id: str | None = None, *, repo: Repo = None) -> str:
+    """Return ``swarm/<role>-<session>``, with the first part that the repository has set; it need not be in one."""
+    name, session = names.check_name("role", role), names.check_session(session_id)
+    if repo is None and not is_git_repository():
+        return names.branch_name(name, session)
+    return _open(repo).generate_branch_name(name, session)
 
 
 def get_worktree_path(role: str, session_id: str | None = None, *, repo: Repo = None) -> Path:
@@ -124,8 +127,8 @@ def create_worktree(
     role: str,
     session_id: str | None = None,
     base_branch: str | None = None,
-    *,
     copy_role_config: bool = True,
+    *,
     reuse: bool = False,
     repo: Repo = None,
 ) -> Path:
@@ -138,8 +141,8 @@ def create_worktrees(
     roles: Sequence[str],
     session_id: str | None = None,
     base_branch: str | None = None,
-    *,
     copy_role_config: bool = True,
+    *,
     repo: Repo = None,
 ) -> dict[str, Path]:
     """Make the worktrees of several roles, all or none; return agent → path in the order given."""
@@ -195,8 +198,14 @@ def list_all_worktrees(*, repo: Repo = None) -> tuple[WorktreeEntry, ...]:
 
 
 def list_worktrees(*, strict: bool = False, repo: Repo = None) -> list[WorktreeInfo]:
-    """Return swarm's worktrees; an empty list when git cannot list them, unless *strict*."""
-    return _open(repo).list_worktrees(strict=strict)
+    """Return swarm's worktrees; an empty list when git cannot list them, or there is none, unless *strict*."""
+    try:
+        opened = _open(repo)
+    except (GitBroken, NotARepo, BareRepository):
+        if strict:
+            raise
+        return []
+    return opened.list_worktrees(strict=strict)
 
 
 def get_worktree_info(role: str, session_id: str | None = None, *, repo: Repo = None) -> WorktreeInfo | None:

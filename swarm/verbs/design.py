@@ -93,8 +93,8 @@ class Design(Sets):
         role: str,
         session_id: str | None = None,
         base_branch: str | None = None,
-        *,
         copy_role_config: bool = True,
+        *,
         reuse: bool = False,
     ) -> Path:
         """Make the worktree of one role and return its path.
@@ -123,7 +123,6 @@ class Design(Sets):
         roles: Sequence[str],
         session_id: str | None = None,
         base_branch: str | None = None,
-        *,
         copy_role_config: bool = True,
     ) -> dict[str, Path]:
         """Make the worktrees of several roles, all or none; return agent → path in the order given."""
@@ -273,6 +272,9 @@ class Design(Sets):
         """Remove worktrees of sessions older than an age (default: 24 hours) and return how many.
 
         Those with work at risk, locked or in use are left alone; an unknown age is not old.
+
+        Raises:
+            UsageProblem: the age is negative.
         """
         age = self._world.settings.worktrees.auto_cleanup_age if max_age_ms is None else max_age_ms
         report = self.cleanup(everything=True, older_than_ms=age)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
 from swarm.domain import names
-from swarm.domain.errors import AgentNotFound, SwarmError, WorktreeNotFound
+from swarm.domain.errors import AgentNotFound, SwarmError, UsageProblem, WorktreeNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,7 +142,7 @@ class Sets(Door):
             force=force,
             discard=discard,
             keep_branches=keep_branches,
-            older_than_ms=older_than_ms,
+            older_than_ms=_age(older_than_ms),
             role=self.role if teardown else None,
         )
         return self._clean(request, dry_run=dry_run)
@@ -151,7 +151,9 @@ class Sets(Door):
         """Remove the sessions made longer ago than this that nobody needs: none of their agents runs or has work."""
         from swarm.engine import cleanup
 
-        request = cleanup.Request(everything=True, older_than_ms=older_than_ms, role=self.role, verb="session prune")
+        request = cleanup.Request(
+            everything=True, older_than_ms=_age(older_than_ms), role=self.role, verb="session prune"
+        )
         return self._clean(request, dry_run=dry_run)
 
     def remove(
@@ -257,7 +259,7 @@ class Sets(Door):
         from swarm.engine import salvage
 
         with fsio.os_errors("cannot drop the salvage"), self._changing("salvage drop"):
-            return salvage.drop(self._world, tuple(targets), everything=everything, older_than_ms=older_than_ms)
+            return salvage.drop(self._world, tuple(targets), everything=everything, older_than_ms=_age(older_than_ms))
 
     def lock(self, agent: str, session: str | None = None, *, reason: str = "") -> WorktreeInfo:
         """Lock a worktree against removal, in git's own way."""
@@ -302,3 +304,14 @@ def options_of(roles: Sequence[Role | None]) -> tuple[RoleOptions, ...]:
 
 def _as_dry_run(report: CreateReport) -> CreateReport:
     return replace(report, dry_run=True)
+
+
+def _age(age_ms: int | None) -> int | None:
+    """Refuse an age that nothing can be too young for.
+
+    Raises:
+        UsageProblem
+    """
+    if age_ms is not None and age_ms < 0:
+        raise UsageProblem(f"cannot choose by age: it cannot be negative ({age_ms} ms)")
+    return age_ms

@@ -204,8 +204,15 @@ def test_wt07_no_repository_and_no_commit_are_told_apart(lab: Lab) -> None:
 # --- names ----------------------------------------------------------------------------------------------
 
 
-def test_wt08_a_branch_is_prefix_role_and_session() -> None:
+def test_wt08_a_branch_is_prefix_role_and_session(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     assert wt.generate_branch_name("developer", SESSION) == "swarm/developer-feature-x"
+    lab.write({".swarm/config.yaml": "worktrees:\n  branchPrefix: team\n"})
+    assert wt.generate_branch_name("developer", SESSION, repo=lab.root) == "team/developer-feature-x"
+    assert wt.generate_branch_name("developer", SESSION, repo=lab.root / "src") == "team/developer-feature-x"
+    monkeypatch.chdir("/")  # a name needs no repository
+    assert wt.generate_branch_name("developer", SESSION) == "swarm/developer-feature-x"
+    with pytest.raises(NotARepo):
+        wt.generate_branch_name("developer", SESSION, repo="/")
 
 
 @pytest.mark.parametrize("missing", [None, ""])
@@ -251,6 +258,12 @@ def test_wt12_one_worktree_with_its_branch_and_instructions(lab: Lab) -> None:
     instructions = PROJECT / "roles/developer/CLAUDE.md"
     assert (path / "CLAUDE.local.md").read_bytes() == instructions.read_bytes()
     assert lab.git("status", "--porcelain", cwd=path) == ""
+
+
+def test_wt12_the_arguments_stand_in_the_order_of_the_design(lab: Lab, swarm: Swarm) -> None:
+    assert not (wt.create_worktree("developer", SESSION, None, False) / "CLAUDE.local.md").exists()
+    assert not (wt.create_worktrees(["reviewer"], SESSION, None, False)["reviewer"] / "CLAUDE.local.md").exists()
+    assert (swarm.create_worktree("architect", SESSION, None, True) / "CLAUDE.local.md").exists()
 
 
 def test_wt13_the_base_is_the_current_branch_or_head(lab: Lab) -> None:
@@ -580,6 +593,12 @@ def test_wt37_a_git_that_fails_gives_an_empty_list_or_with_strict_the_error(lab:
         swarm.list_worktrees(strict=True)
 
 
+def test_wt37_where_there_is_no_repository_there_are_no_worktrees() -> None:
+    assert wt.list_worktrees(repo="/") == []
+    with pytest.raises(NotARepo):
+        wt.list_worktrees(repo="/", strict=True)
+
+
 def test_wt38_what_is_told_of_a_worktree(lab: Lab) -> None:
     path = wt.create_worktree("developer", SESSION)
     lab.commit("one", cwd=path)
@@ -687,6 +706,18 @@ def test_wt44_old_sessions_are_cleaned_up(lab: Lab, swarm: Swarm) -> None:
     assert wt.cleanup_orphaned_worktrees() == 1
     assert [session.name for session in swarm.sessions()] == ["busy", "unknown", "young"]
     assert wt.cleanup_orphaned_worktrees(max_age_ms=0) == 1  # not the locked one, not the one of unknown age
+
+
+@pytest.mark.parametrize("age", [-1, -86_400_000])
+def test_wt44_an_age_is_not_negative(lab: Lab, swarm: Swarm, age: int) -> None:
+    path = wt.create_worktree("developer", SESSION)
+    with pytest.raises(UsageProblem):
+        wt.cleanup_orphaned_worktrees(age)
+    with pytest.raises(UsageProblem):
+        swarm.prune_sessions(older_than_ms=age)
+    with pytest.raises(UsageProblem):
+        swarm.drop_salvage(everything=True, older_than_ms=age)
+    assert path.is_dir()
 
 
 def test_wt45_leftover_branches_are_deleted_and_foreign_ones_stay(lab: Lab) -> None:
@@ -900,8 +931,7 @@ def test_wt61_every_function_of_the_design_is_importable_and_takes_a_repository(
     ]
     assert set(listed) <= set(wt.__all__)
     for name in listed:
-        if name != "generate_branch_name":  # a name needs no repository
-            assert "repo" in inspect.signature(getattr(wt, name)).parameters, name
+        assert "repo" in inspect.signature(getattr(wt, name)).parameters, name
 
 
 # --- roles ----------------------------------------------------------------------------------------------

@@ -32,15 +32,15 @@ FUNCTIONS = {
     "cleanup_swarm_branches": "(*, repo: Repo = None) -> int",
     "copy_role_config": "(role: str, worktree_path: str | Path, *, repo: Repo = None) -> Path",
     "create_worktree": (
-        "(role: str, session_id: str | None = None, base_branch: str | None = None, *, "
-        "copy_role_config: bool = True, reuse: bool = False, repo: Repo = None) -> Path"
+        "(role: str, session_id: str | None = None, base_branch: str | None = None, "
+        "copy_role_config: bool = True, *, reuse: bool = False, repo: Repo = None) -> Path"
     ),
     "create_worktrees": (
-        "(roles: Sequence[str], session_id: str | None = None, base_branch: str | None = None, *, "
-        "copy_role_config: bool = True, repo: Repo = None) -> dict[str, Path]"
+        "(roles: Sequence[str], session_id: str | None = None, base_branch: str | None = None, "
+        "copy_role_config: bool = True, *, repo: Repo = None) -> dict[str, Path]"
     ),
     "full_cleanup": "(*, repo: Repo = None) -> dict[str, int]",
-    "generate_branch_name": "(role: str, session_id: str | None = None) -> str",
+    "generate_branch_name": "(role: str, session_id: str | None = None, *, repo: Repo = None) -> str",
     "get_current_branch": "(*, repo: Repo = None) -> str | None",
     "get_git_root": "(*, repo: Repo = None) -> Path | None",
     "get_role_config_path": "(role: str, *, repo: Repo = None) -> Path",
