@@ -153,6 +153,11 @@ class AdminDir:
     head: str
     locked: str | None
 
+    @property
+    def says_head(self) -> bool:
+        """Whether it says what is checked out: a branch, or a commit."""
+        return self.head.startswith("ref: ") or (self.head.isalnum() and len(self.head) in (40, 64))
+
 
 @dataclass(frozen=True, slots=True)
 class WorktreeInfo:

@@ -68,6 +68,7 @@ class Capture:
         aside: files and folders that will be moved out of the tree instead (too big, or repositories).
         message: for the commits that hold the saved trees.
         manifest: facts to store along with them.
+        damaged: git cannot read its own notes about it; what can be read of them counts.
     """
 
     state: TreeState
@@ -77,6 +78,7 @@ class Capture:
     aside: tuple[str, ...]
     message: str
     manifest: dict[str, Any] = field(default_factory=dict)
+    damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ right in both.  Anything unusual is left to git.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -133,6 +134,33 @@ def entries(data: bytes | bytearray, size: int) -> Iterator[tuple[int, int, byte
         return None
     magic, version, count = _HEAD.unpack_from(data)
     return _cut(data, size, count) if magic == b"DIRC" and version in (2, 3) else None
+
+
+def objects_named(data: bytes, size: int) -> list[str]:
+    """Return the objects that a damaged index names, up to where it cannot be read any more.
+
+    Args:
+        size: of an object id.
+    """
+    found: list[str] = []
+    with contextlib.suppress(struct.error, ValueError):  # it ends too early
+        magic, version, count = _HEAD.unpack_from(data)
+        place = START
+        for _ in range(count if magic == b"DIRC" and version in (2, 3, 4) else 0):
+            name = place + STAT.size + size + _FLAGS.size
+            (flags,) = _FLAGS.unpack_from(data, name - _FLAGS.size)
+            found.append(data[place + STAT.size : place + STAT.size + size].hex())
+            name += 2 if flags & EXTENDED else 0
+            end = data.index(0, name if version < 4 else _behind_number(data, name))
+            place = end + 1 if version == 4 else place + ((end - place + 8) & ~7)
+    return found
+
+
+def _behind_number(data: bytes, place: int) -> int:
+    """Return where a number of several bytes ends: all but the last have their highest bit set."""
+    while place < len(data) and data[place] & 0x80:
+        place += 1
+    return place + 1
 
 
 def _cut(data: bytes | bytearray, size: int, count: int) -> Iterator[tuple[int, int, bytes, int]]:

@@ -26,7 +26,7 @@ from swarm.drivers import converted, gitdir, halfmade
 from swarm.drivers.gitrun import STATUS
 from swarm.drivers.history import commits as commits_between
 from swarm.drivers.history import landed as content_landed
-from swarm.drivers.index import CLOCK_STEP_NS
+from swarm.drivers.index import CLOCK_STEP_NS, objects_named
 from swarm.drivers.walk import Walk, walk
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 #: Files of an admin folder that belong to the place, not to the work.
 _NOT_WORK = frozenset({"gitdir", "commondir", "locked", RECORD_COPY})
 _CONFLICT_FOLDER = ".swarm-conflict"
+_RESCUED_FOLDER = ".swarm-damaged-index"
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "swarm",
     "GIT_AUTHOR_EMAIL": "swarm@localhost",
@@ -105,14 +106,25 @@ class Trees:
 
     def can_read(self, tree: Path, admin: Path) -> bool:
         """Whether git can read its index of a worktree; only looks."""
-        env = _env(tree, admin, admin / "index")
-        return self._git.attempt("ls-files", "-z", env=env, cwd=_inside(env))[0] == 0
+        return self._whole_entries(_env(tree, admin, admin / "index")) is not None
+
+    def _whole_entries(self, env: Mapping[str, str]) -> list[tuple[str, str, str, str]] | None:
+        """Return the entries of an index; None if it is damaged: git takes one without its end for nameless entries."""
+        code, out, _ = self._git.attempt("ls-files", "-s", "-z", env=env, cwd=_inside(env))
+        entries = [_entry(item) for item in out.split(b"\0") if item] if code == 0 else []
+        return entries if code == 0 and not any(oid == self._zero for _, oid, _, _ in entries) else None
 
     def recall(self, admin: Path) -> TreeState:
-        """Tell what git still knows of a worktree whose folder is gone."""
-        env = {"GIT_DIR": str(admin)}
-        head = self._head(env) or self._last_head(admin)
+        """Tell what git's notes say of a worktree whose folder is gone, or that git cannot read any more."""
+        head = self._head({"GIT_DIR": str(admin)}) or self._named_head(admin) or self._last_head(admin)
         return TreeState(head=head, branch=_branch(admin), operations=_operations(admin))
+
+    def _named_head(self, admin: Path) -> str:
+        """Return the commit that the HEAD of an admin folder names that git does not take for one; or nothing."""
+        branch, said = _branch(admin), gitdir.read_admin(admin).head
+        name = HEADS + branch if branch else said if _HEX.fullmatch(os.fsencode(said)) else "no such"
+        code, out, _ = self._git.attempt("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        return out.decode("ascii").strip() if code == 0 else ""
 
     def _last_head(self, admin: Path) -> str:
         """Return the last commit that HEAD was at: of use when its branch was deleted; empty when there is none."""
@@ -284,9 +296,9 @@ class Trees:
         state = wish.state
         with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
             # git wants a repository and a folder to run in, also for a worktree that is gone.
-            here = admin if admin.is_dir() else self._common
+            here = admin if admin.is_dir() and not wish.damaged else self._common
             env = _env(tree if tree.is_dir() else Path(scratch), here, Path(scratch) / "index")
-            entries = self._entries({**env, "GIT_INDEX_FILE": str(admin / "index")}) if _has_index(admin) else []
+            entries = self._saved_entries(env, admin, damaged=wish.damaged)
             found = walk(tree)
             raw_paths = self._raw_paths(state, wish, found)
             raw = self._blobs(tree, raw_paths, found, Path(scratch))
@@ -315,6 +327,30 @@ class Trees:
             }
             refs["manifest"] = self._manifest_commit(env, admin, wish, manifest, Path(scratch))
         return Saved(refs, len(raw_paths))
+
+    def _saved_entries(self, env: Mapping[str, str], admin: Path, *, damaged: bool) -> list[tuple[str, str, str, str]]:
+        """Return the index entries to save; of a damaged index those whose objects are there."""
+        real = {**env, "GIT_INDEX_FILE": str(admin / "index")}
+        if not _has_index(admin):
+            return []
+        if not damaged:
+            return self._entries(real)
+        # It may be HEAD alone that git misses.
+        tries = (self._whole_entries({**real, "GIT_DIR": folder}) for folder in (str(admin), env["GIT_DIR"]))
+        entries = next((found for found in tries if found is not None), None)
+        if entries is None:
+            named = objects_named(fsio.read_small(admin / "index", 1 << 30), len(self._zero) // 2)
+            # What a torn name says is not to be trusted as a path.
+            entries = [("100644", oid, "0", f"{_RESCUED_FOLDER}/{n}") for n, oid in enumerate(named)]
+        there = {oid for oid, kind in self._kinds({oid for _, oid, _, _ in entries}) if kind == "blob"}
+        return [entry for entry in entries if entry[0] == "160000" or entry[1] in there]
+
+    def _kinds(self, oids: Iterable[str]) -> list[tuple[str, str]]:
+        """Return (object, type) of those that are there."""
+        asked = "".join(f"{oid}\n" for oid in oids).encode("ascii")
+        out = self._git.ask("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked)
+        lines = (line.decode("ascii").split() for line in out.splitlines() if not line.endswith(b" missing"))
+        return [(oid, kind) for oid, kind in lines]
 
     def _raw_paths(self, state: TreeState, wish: Capture, found: Walk) -> list[str]:
         """Return the files whose bytes git does not have yet."""
@@ -388,10 +424,7 @@ class Trees:
         words -= {self._zero.encode(), *(tip.encode() for tip in tips)}
         if not words:
             return {}
-        known = self._git.ask(
-            "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=b"".join(word + b"\n" for word in words)
-        )
-        named = [line.decode("ascii").split() for line in known.splitlines() if not line.endswith(b" missing")]
+        named = self._kinds(word.decode("ascii") for word in words)
         commits = [oid for oid, kind in named if kind == "commit"]
         # A ref of the worktree's own may name anything; refs of ours keep what no commit can hold.
         others = sorted(oid for oid, kind in named if kind != "commit")
@@ -495,7 +528,7 @@ class Trees:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, target)
         env = _env(tree, admin, admin / "index")
-        if not _has_index(admin) or self._git.attempt("ls-files", "-z", env=env, cwd=tree)[0] != 0:
+        if not _has_index(admin) or self._whole_entries(env) is None:
             # A damaged one is of no use; the salvage keeps it.
             fsio.unlink_if_there(admin / "index")
             self._git.run("read-tree", "HEAD", env=env, cwd=tree, what="cannot read the saved commit")

@@ -40,12 +40,11 @@ class Target:
             ``gone``: neither is there. ``folder``: a folder that git does not know as this worktree.
         unsafe: why it must not be touched even with force; empty when it may.
         admin: git's folder for it.
-        state: what is in it.
+        state: what is in it; where that cannot be looked at, what git's folder for it says.
         keep, aside: files that are saved as git objects, or moved into the salvage.
         dropped: what can be made again and is not saved.
         untouched: files as swarm placed them; saved along, but nobody's work.
         again: files as the setup left them, and not saved: too large, or of a kind that can be made again.
-        spoiled: git cannot read its own notes about it.
     """
 
     session: Session
@@ -61,7 +60,6 @@ class Target:
     untouched: tuple[str, ...] = ()
     again: frozenset[str] = frozenset()
     risks: tuple[Risk, ...] = ()
-    spoiled: bool = False
 
 
 def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[Target, ...]:
@@ -85,14 +83,14 @@ def _examine(world: World, session: Session, agent: Agent, tree: Path, living: t
     if not fsio.exists(tree):
         return _absent(world, session, agent, tree, admin)
     if admin is None or not tree.is_dir():
-        return _stray(session, agent, tree, admin, living)
+        return _stray(world, session, agent, tree, admin, living)
     # git's folder for it says that it is ours; what its own .git file says may have been spoiled.
     try:
         state = world.trees.look(tree, admin.path)
     except (GitFailed, GitBroken) as error:
         if world.trees.can_read(tree, admin.path):
             raise  # something else was in the way, such as a full disk
-        return _spoiled(session, agent, tree, admin, living, error)
+        return _spoiled(world, session, agent, tree, admin, living, error)
     given = setup_notes.untouched(world, session.name, agent.name, tree) if agent.prepared else frozenset()
     sorted_out = _sort_files(world, agent, tree, state, given)
     risks = (
@@ -150,21 +148,31 @@ def _pointer_risk(world: World, tree: Path, admin: AdminDir) -> Iterator[Risk]:
         yield Risk(RiskKind.IDENTITY, "its .git file is not the one that git wrote", (str(tree / ".git"),))
 
 
-def _stray(session: Session, agent: Agent, tree: Path, admin: AdminDir | None, living: tuple[str, ...]) -> Target:
+def _stray(
+    world: World, session: Session, agent: Agent, tree: Path, admin: AdminDir | None, living: tuple[str, ...]
+) -> Target:
     """A folder at the right place that git does not know as this worktree (any more)."""
     risks = list(_process_risk(living))
     if _has_content(tree):
         risks.append(Risk(RiskKind.IDENTITY, "git does not know this folder as the agent's worktree", (str(tree),)))
-    return Target(session, agent, tree, "folder", admin, risks=tuple(risks))
+    state = world.trees.recall(admin.path) if admin is not None else None
+    return Target(session, agent, tree, "folder", admin, state, risks=tuple(risks))
 
 
 def _spoiled(
-    session: Session, agent: Agent, tree: Path, admin: AdminDir, living: tuple[str, ...], error: SwarmError
+    world: World,
+    session: Session,
+    agent: Agent,
+    tree: Path,
+    admin: AdminDir,
+    living: tuple[str, ...],
+    error: SwarmError,
 ) -> Target:
     """A worktree that git cannot read, for its index is damaged: it is kept as a folder, with git's notes about it."""
     index = admin.path / "index"
     risk = Risk(RiskKind.UNREADABLE, f"git cannot read what it holds: {error.message}", (str(index),))
-    return Target(session, agent, tree, "folder", admin, risks=(*_process_risk(living), risk), spoiled=True)
+    state = world.trees.recall(admin.path)
+    return Target(session, agent, tree, "folder", admin, state, risks=(*_process_risk(living), risk))
 
 
 def _has_content(tree: Path) -> bool:

@@ -51,11 +51,11 @@ def save(world: World, target: Target, operation: str, tip: str, base: str) -> t
         aside=target.aside,
         message=message,
         manifest=facts,
+        damaged=target.kind == "folder",
     )
     if target.state is not None and target.state.special:
         facts["unsaved"] = list(target.state.special)
-    readable = target.admin is not None and not target.spoiled
-    admin = target.admin.path if target.admin is not None and readable else world.layout.state / "nowhere"
+    admin = target.admin.path if target.admin is not None else world.layout.state / "nowhere"
     tree = target.tree if target.kind == "worktree" else world.layout.state / "nowhere"
     saved = world.trees.capture(tree, admin, wish)
     refs = {places.salvage_ref(session.name, agent.name, operation, part): oid for part, oid in saved.refs.items()}
@@ -66,6 +66,7 @@ def save(world: World, target: Target, operation: str, tip: str, base: str) -> t
 
 def _facts(world: World, target: Target, operation: str, tip: str) -> dict[str, Any]:
     session, agent, admin = target.session, target.agent, target.admin
+    head = _head(world, target) or tip
     return {
         "schema": 1,
         "kind": target.kind,
@@ -83,8 +84,8 @@ def _facts(world: World, target: Target, operation: str, tip: str) -> dict[str, 
         "base": session.base,
         "record": codec.agent_to_dict(agent),
         "position": session.agents.index(agent),
-        "head": _head(world, target) or tip,
-        "head_branch": target.state.branch if target.state else agent.branch,
+        "head": head,
+        "head_branch": _head_branch(target, head, tip),
         "branch_tip": tip,
         "lock": admin.locked if admin and not is_running_reason(admin.locked) else None,
         "branch_config": [list(pair) for pair in world.git.branch_config(agent.branch)],
@@ -99,6 +100,15 @@ def _head(world: World, target: Target) -> str:
     if target.state is None:
         return ""
     return target.state.head or (world.trees.recall(target.admin.path).head if target.admin else "")
+
+
+def _head_branch(target: Target, head: str, tip: str) -> str:
+    """Return the branch to restore on; where git's notes do not say, the agent's own if that is at the same commit."""
+    if target.state is None:
+        return target.agent.branch
+    if target.admin is not None and not target.admin.says_head:
+        return target.agent.branch if head == tip else ""
+    return target.state.branch
 
 
 def entries(world: World, session: str | None = None) -> tuple[SalvageEntry, ...]:
