@@ -480,12 +480,15 @@ class Git:
             return None
         return tip, source.tree, frozenset(path for path in paths if source.has(os.fsencode(path)))
 
-    def add_worktree(self, tree: Path, *, branch: str, commit: str, reason: str, aside: Path) -> None:
+    def add_worktree(
+        self, tree: Path, *, branch: str, commit: str, reason: str, aside: Path, anyway: bool = False
+    ) -> None:
         """Register a worktree without files, locked at birth with *reason*.
 
         Args:
             branch: an existing branch to check out; empty for a detached *commit*.
             aside: an existing folder of the operation's own.
+            anyway: also if git believes that the branch is checked out elsewhere.
         """
         plain = branch and (look := self._look) is not None and look.registers()
         if plain and register.register(self.common, tree, branch=branch, commit=commit, reason=reason, aside=aside):
@@ -493,7 +496,7 @@ class Git:
         lock = ("--lock", "--reason", reason) if self.version()[:2] >= (2, 33) else ("--lock",)
         target = (str(tree), branch) if branch else ("--detach", str(tree), commit)
         self.runner.run(
-            *("worktree", "add", "--quiet", "--no-checkout", *lock, *target),
+            *("worktree", "add", *(("--force",) if anyway else ()), "--quiet", "--no-checkout", *lock, *target),
             what=f"cannot create the worktree {tree.name}",
         )
 

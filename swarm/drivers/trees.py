@@ -621,9 +621,10 @@ class Trees:
         """Return what *tip* has and *base* has not, newest first, at most fifty."""
         return commits_between(self._git, self._git.cwd, tip, base)
 
-    def status_lines(self, tree: Path) -> tuple[str, ...]:
+    def status_lines(self, tree: Path, admin: Path) -> tuple[str, ...]:
         """Return what ``git status`` shows, as its two letters and the path."""
-        out = self._git.ask("status", *STATUS, "--no-renames", cwd=tree)
+        env = {"GIT_DIR": str(admin), "GIT_WORK_TREE": str(tree)}
+        out = self._git.ask("status", *STATUS, "--no-renames", cwd=tree, env=env)
         return tuple(os.fsdecode(item) for item in out.split(b"\0") if item)
 
 

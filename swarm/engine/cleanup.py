@@ -272,6 +272,7 @@ def _record(
             "agent": t.agent.name,
             "tree": str(t.tree),
             "admin": str(t.admin.path) if t.admin else "",
+            "gitdir": t.admin.gitdir if t.admin else "",
             "pointer": str(world.git.pointer_of(t.tree) or ""),
             "kind": t.kind,
             "branch": t.agent.branch,
@@ -420,7 +421,7 @@ def _remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
         fsio.rename_if_there(tree, moved_tree)
     if not record["discard"]:
         _save_late(world, record, item, moved_tree, admin if admin and admin.is_dir() else None)
-    if admin is not None and not fsio.exists(moved_admin) and _admin_is(admin, tree):
+    if admin is not None and not fsio.exists(moved_admin) and _admin_is(admin, item):
         fsio.rename_if_there(admin, moved_admin)
     _delete_branch(world, item)
     _forget_agent(world, record, item)
@@ -434,10 +435,13 @@ def _still_the_same(world: World, item: dict[str, Any], tree: Path) -> bool:
     return str(world.git.pointer_of(tree) or "") == pointer
 
 
-def _admin_is(admin: Path, tree: Path) -> bool:
-    with suppress(OSError):
-        return os.fsdecode(fsio.read_small(admin / "gitdir", 1 << 16)).strip("\n") == str(tree / ".git")
-    return False
+def _admin_is(admin: Path, item: dict[str, Any]) -> bool:
+    """Whether git's folder is still for what was looked at; nobody else has it when it does not say for what it is."""
+    said: str = item.get("gitdir", str(Path(item["tree"]) / ".git"))
+    try:
+        return os.fsdecode(fsio.read_small(admin / "gitdir", 1 << 16)).strip("\n") == said
+    except OSError:
+        return not said
 
 
 def _save_late(world: World, record: dict[str, Any], item: dict[str, Any], tree: Path, admin: Path | None) -> None:

@@ -11,7 +11,7 @@ from swarm.domain.errors import SwarmError
 from swarm.domain.model import Check
 from swarm.domain.status import State
 from swarm.domain.words import count
-from swarm.engine import agents, launch
+from swarm.engine import agents, launch, whose
 from swarm.engine.cleanup import leftover_branches
 
 if TYPE_CHECKING:
@@ -107,6 +107,9 @@ def _records(world: World) -> Iterator[Check]:
             name = f"{agent.name}@{session.name}"
             if not tree.is_dir():
                 yield Check("worktrees", "bad", f"the worktree of {name} is gone", "swarm worktree prune")
+            elif (admin := whose.own_admin(world, agent)) is not None and whose.is_moved(admin, tree):
+                text = f"git looks for the worktree of {name} at another place"
+                yield Check("worktrees", "bad", text, whose.repair(world))
             elif world.git.admin_of(tree) is None:
                 yield Check(
                     "worktrees", "bad", f"git does not know the worktree of {name}", f"swarm worktree show {name}"

@@ -13,7 +13,7 @@ from swarm import fsio
 from swarm.domain.errors import GitBroken, GitFailed, SwarmError
 from swarm.domain.model import Risk, RiskKind
 from swarm.domain.words import count
-from swarm.engine import setup_notes
+from swarm.engine import setup_notes, whose
 from swarm.engine.launch import is_running_reason
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[
 
 
 def _examine(world: World, session: Session, agent: Agent, tree: Path, living: tuple[str, ...]) -> Target:
-    admin = _own_admin(world, agent, tree)
+    admin = whose.own_admin(world, agent)
     unsafe = _why_unsafe(world, tree)
     if unsafe:
         return Target(session, agent, tree, "folder", admin, unsafe=unsafe)
@@ -110,12 +110,6 @@ def _examine(world: World, session: Session, agent: Agent, tree: Path, living: t
     )
 
 
-def _own_admin(world: World, agent: Agent, tree: Path) -> AdminDir | None:
-    """Return git's folder for the tree if it is the one the record names."""
-    admin = world.git.admin_of(tree)
-    return admin if admin is not None and (not agent.admin or admin.name == agent.admin) else None
-
-
 def _why_unsafe(world: World, tree: Path) -> str:
     """Say why a path must not be removed at all: what is checked here is the path that is removed."""
     base = world.layout.root.resolve()
@@ -144,7 +138,13 @@ def _absent(world: World, session: Session, agent: Agent, tree: Path, admin: Adm
 
 
 def _pointer_risk(world: World, tree: Path, admin: AdminDir) -> Iterator[Risk]:
-    if world.git.pointer_of(tree) != admin.path:
+    if whose.is_moved(admin, tree):
+        yield Risk(
+            RiskKind.IDENTITY,
+            "git looks for it at another place; from the main checkout this mends it",
+            (whose.repair(world),),
+        )
+    elif world.git.pointer_of(tree) != admin.path:
         yield Risk(RiskKind.IDENTITY, "its .git file is not the one that git wrote", (str(tree / ".git"),))
 
 

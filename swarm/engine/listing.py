@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.domain import names
-from swarm.domain.errors import AgentNotFound, Ambiguous, GitFailed
+from swarm.domain.errors import AgentNotFound, Ambiguous, GitBroken, GitFailed
 from swarm.domain.model import WorktreeDetails, WorktreeInfo
-from swarm.engine import examine
+from swarm.engine import examine, whose
 from swarm.engine.cleanup import landing_place
 from swarm.engine.world import no_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from swarm.domain.model import Agent, Session, WorktreeEntry
     from swarm.engine.world import World
@@ -63,7 +64,7 @@ def _recorded(
     world: World, session: Session, agent: Agent, listed: dict[Path, WorktreeEntry], *, look: bool
 ) -> WorktreeInfo:
     path = world.layout.root / agent.worktree
-    entry = listed.get(path)
+    entry = listed.get(path) or _moved(world, agent, listed)
     there = entry is not None and path.is_dir()
     dirty, ahead = _look(world, path, entry, agent.base) if look and entry and there else (None, None)
     return WorktreeInfo(
@@ -80,6 +81,12 @@ def _recorded(
         ahead=ahead,
         missing=not there,
     )
+
+
+def _moved(world: World, agent: Agent, listed: dict[Path, WorktreeEntry]) -> WorktreeEntry | None:
+    """Return what git says of a worktree that it looks for at the place where the project was before."""
+    admin = whose.own_admin(world, agent)
+    return listed.get(Path(admin.gitdir).parent) if admin is not None and admin.gitdir else None
 
 
 def _look(world: World, path: Path, entry: WorktreeEntry, base: str) -> tuple[bool | None, int | None]:
@@ -164,6 +171,16 @@ def _who(agents: Sequence[Agent]) -> str | None:
     return f"there are: {', '.join(known[:_MOST_NAMED])}{more}" if known else None
 
 
+def _changes(world: World, agent: Agent, info: WorktreeInfo) -> tuple[str, ...]:
+    """Return what ``git status`` says, also where git, run in the folder, would not find the worktree; what it can."""
+    admin = whose.own_admin(world, agent)
+    if info.missing or admin is None:
+        return ()
+    with suppress(GitFailed, GitBroken):  # the risks say what is wrong
+        return world.trees.status_lines(info.path, admin.path)
+    return ()
+
+
 def details(world: World, session: Session, agent: Agent) -> WorktreeDetails:
     """Look at one worktree closely."""
     listed = {entry.path: entry for entry in world.git.worktrees()}
@@ -175,7 +192,7 @@ def details(world: World, session: Session, agent: Agent) -> WorktreeDetails:
         info=info,
         base=agent.base,
         commits=world.trees.commits(head, agent.base) if known else (),
-        changes=() if info.missing else world.trees.status_lines(info.path),
+        changes=_changes(world, agent, info),
         risks=target.risks,
         landed=world.trees.landed(head, agent.base, landing_place(world, session)) if known else "",
         placed=tuple(placed.path for placed in agent.placed),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from swarm import fsio
 from swarm.domain.errors import SymlinkInTheWay, UsageProblem, WorkAtRisk, WorktreeNotFound
 from swarm.domain.model import Placed
-from swarm.engine import hiding, listing, steps, transaction
+from swarm.engine import hiding, listing, steps, transaction, whose
 from swarm.engine.world import new_operation_id
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def unlock(world: World, session: Session, agent: Agent) -> WorktreeInfo:
 
 def _admin(world: World, agent: Agent) -> AdminDir:
     tree = world.layout.root / agent.worktree
-    admin = world.git.admin_of(tree)
+    admin = whose.own_admin(world, agent)
     if admin is None:
         raise WorktreeNotFound(f"worktree {tree.name} does not exist any more: {tree}")
     return admin

@@ -127,7 +127,9 @@ def _checkout(world: World, entry: SalvageEntry) -> tuple[str, str, str]:
 
 
 def _is_checked_out(world: World, branch: str) -> bool:
-    return any(entry.branch == branch for entry in world.git.worktrees())
+    """Whether somebody works on a branch; not in a worktree that is gone, unless its lock says that it comes back."""
+    listed = [entry for entry in world.git.worktrees() if entry.branch == branch]
+    return any(entry.locked or fsio.exists(entry.path) for entry in listed)
 
 
 def _conflicts(world: World, one: Wanted) -> Iterator[SwarmError]:
@@ -140,7 +142,7 @@ def _conflicts(world: World, one: Wanted) -> Iterator[SwarmError]:
         if there == entry.branch_tip:
             yield RestoreConflict(f"branch {record.branch} is there already")
         return
-    if there is not None and one.head_branch == record.branch and _is_checked_out(world, record.branch):
+    if one.head_branch == record.branch and _is_checked_out(world, record.branch):
         yield RestoreConflict(f"branch {record.branch} is checked out in another worktree")
     if fsio.exists(one.tree):
         yield WorktreeExists(f"worktree {one.tree.name} already exists: {one.tree}")
@@ -199,8 +201,10 @@ def _tree_steps(world: World, operation: str, wanted: list[Wanted]) -> Iterator[
         yield from hiding.steps_before(world, operation, file)
     yield from setup.steps_before(world, operation, ((one.entry, one.tree) for one in wanted))
     taken = tuple(admin.name for admin in world.git.admin_dirs())
+    used = {entry.branch for entry in world.git.worktrees()}  # if by somebody who is there, it was refused
     for one in wanted:
-        yield steps.AddWorktree(operation, str(one.tree), one.head_branch, one.commit, taken, salvaged=True)
+        place = (str(one.tree), one.head_branch, one.commit, taken)
+        yield steps.AddWorktree(operation, *place, salvaged=True, anyway=one.head_branch in used - {""})
         folder = world.layout.salvage_folder(one.entry.session, one.entry.agent, one.entry.id)
         yield steps.BringBack(operation, str(one.tree), tuple(sorted(one.refs.items())), str(folder))
     yield from setup.steps_back(operation, ((one.entry, one.tree) for one in wanted))

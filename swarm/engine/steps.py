@@ -196,6 +196,7 @@ class AddWorktree(Step):
         branch: checked out; empty for a detached commit.
         taken: names of admin folders that were there before and are not ours.
         salvaged: everything that will be in it is also in a salvage entry.
+        anyway: git believes that the branch is checked out in a worktree that is gone.
     """
 
     tree: str
@@ -203,6 +204,7 @@ class AddWorktree(Step):
     commit: str
     taken: tuple[str, ...]
     salvaged: bool = False
+    anyway: bool = False
 
     def do(self, world: World) -> None:
         tree = Path(self.tree)
@@ -210,7 +212,10 @@ class AddWorktree(Step):
             raise WorktreeExists(f"cannot create the worktree {tree.name}: {tree} is already there")
         world.progress(f"worktree {tree.name}")
         aside = world.layout.trash_folder(self.operation)
-        world.git.add_worktree(tree, branch=self.branch, commit=self.commit, reason=stamp(self.operation), aside=aside)
+        reason = stamp(self.operation)
+        world.git.add_worktree(
+            tree, branch=self.branch, commit=self.commit, reason=reason, aside=aside, anyway=self.anyway
+        )
 
     def undo_files(self, world: World) -> None:
         tree = Path(self.tree)
