@@ -186,11 +186,13 @@ def _decide(
     world: World, request: Request, chosen: tuple[Target, ...]
 ) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
     """Split into what is removed and what is left alone; refuse where that was not expected."""
-    unsafe = [Skipped(_name(t), t.unsafe, "IDENTITY") for t in chosen if t.unsafe]
+    unsafe = [Skipped(_name(t), "; ".join(filter(None, (t.unsafe, t.way_out))), "IDENTITY") for t in chosen if t.unsafe]
     safe = tuple(t for t in chosen if not t.unsafe)
     at_risk = [t for t in safe if t.risks]
     if unsafe and not safe:
-        raise CleanupFailed(f"cannot remove {unsafe[0].name}: {unsafe[0].reason}", failed=tuple(unsafe))
+        first = next(t for t in chosen if t.unsafe)
+        message = f"cannot remove {_name(first)}: {first.unsafe}"
+        raise CleanupFailed(message, hint=first.way_out or None, failed=tuple(unsafe))
     if not at_risk or request.force:
         return safe, tuple(unsafe)
     if request.older_than_ms is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import os
+import shlex
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ class Target:
         kind: ``worktree``: as it should be. ``missing``: git knows it, the folder is gone.
             ``gone``: neither is there. ``folder``: a folder that git does not know as this worktree.
         unsafe: why it must not be touched even with force; empty when it may.
+        way_out: what has to be done by hand before.
         admin: git's folder for it.
         state: what is in it; where that cannot be looked at, what git's folder for it says.
         keep, aside: files that are saved as git objects, or moved into the salvage.
@@ -54,6 +56,7 @@ class Target:
     admin: AdminDir | None = None
     state: TreeState | None = None
     unsafe: str = ""
+    way_out: str = ""
     keep: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -77,9 +80,9 @@ def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[
 
 def _examine(world: World, session: Session, agent: Agent, tree: Path, living: tuple[str, ...]) -> Target:
     admin = whose.own_admin(world, agent)
-    unsafe = _why_unsafe(world, tree)
+    unsafe, way_out = _why_unsafe(world, tree, admin)
     if unsafe:
-        return Target(session, agent, tree, "folder", admin, unsafe=unsafe)
+        return Target(session, agent, tree, "folder", admin, unsafe=unsafe, way_out=way_out)
     if not fsio.exists(tree):
         return _absent(world, session, agent, tree, admin)
     if admin is None or not tree.is_dir():
@@ -110,18 +113,24 @@ def _examine(world: World, session: Session, agent: Agent, tree: Path, living: t
     )
 
 
-def _why_unsafe(world: World, tree: Path) -> str:
-    """Say why a path must not be removed at all: what is checked here is the path that is removed."""
+def _why_unsafe(world: World, tree: Path, admin: AdminDir | None) -> tuple[str, str]:
+    """Say why a path must not be removed at all, and what to do: what is checked here is the path that is removed."""
     base = world.layout.root.resolve()
     if tree.is_symlink():
-        return "it is a symbolic link, not the folder swarm made"
+        return "it is a symbolic link, not the folder swarm made", ""
     if not tree.parent.resolve().is_relative_to(base):
-        return "its folder leads out of the repository"
+        return "its folder leads out of the repository", ""
     if tree in (world.layout.root, *world.layout.root.parents):
-        return "it is the main checkout"
+        return "it is the main checkout", ""
     if (tree / ".git").is_dir():
-        return "it is a repository of its own now"
-    return ""
+        way = f"move it away with `mv {shlex.quote(str(tree))} PATH`, then clean up: what git knows of it is saved"
+        return "it is a repository of its own now", way
+    if inner := whose.linked_within(world, tree, admin):
+        # What git notes about those is not in the folder, so they could neither be saved with it nor come back.
+        first = shlex.quote(str(tree / inner[0]))
+        way = f"first `git worktree move {first} PATH`, or `git worktree remove {first}`"
+        return f"another worktree of the repository is inside it: {', '.join(inner)}", way
+    return "", ""
 
 
 def _absent(world: World, session: Session, agent: Agent, tree: Path, admin: AdminDir | None) -> Target:

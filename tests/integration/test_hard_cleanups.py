@@ -9,6 +9,7 @@ import pytest
 
 from swarm.domain.errors import BaseNotFound, SwarmError, SymlinkInTheWay, WorkAtRisk
 from swarm.domain.model import RiskKind
+from swarm.domain.errors import BaseNotFound, CleanupFailed, SwarmError, SymlinkInTheWay, WorkAtRisk
 from swarm.testing.lab import file_digests
 from swarm.testing.terminal import wait_for
 
@@ -223,3 +224,57 @@ def test_a_branch_that_git_named_by_a_link_comes_back(lab: Lab, swarm: Swarm) ->
 
     assert lab.git("rev-parse", "HEAD", cwd=tree) == tip
     assert lab.git("symbolic-ref", "--short", "HEAD", cwd=tree) == "idea"
+def nested_worktree(lab: Lab, tree: Path) -> tuple[Path, str]:
+    """Make a worktree inside an agent's, with a commit that nothing else names."""
+    inner = tree / "tools" / "inner"
+    lab.git("worktree", "add", "--quiet", "--detach", str(inner), cwd=tree)
+    return inner, lab.commit("on no branch", cwd=inner)
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_worktree_inside_an_agents_is_never_taken_along(lab: Lab, swarm: Swarm, *, damaged: bool) -> None:
+    tree = make(swarm, lab, "developer", "reviewer")
+    inner, tip = nested_worktree(lab, tree)
+    if damaged:
+        (lab.root / ".git" / "worktrees" / tree.name / "index").write_text("trash\n")
+
+    with pytest.raises(CleanupFailed, match="inside it: tools/inner") as caught:
+        swarm.remove("developer", "fx", force=True)
+    assert f"git worktree move '{inner}' PATH" in caught.value.hint
+    with pytest.raises(CleanupFailed, match="inside it: tools/inner"):
+        swarm.remove("developer", "fx", force=True, discard=True)
+    report = swarm.cleanup(["fx"], force=True)
+    assert [one.agent for one in report.removed] == ["reviewer"]
+    assert "tools/inner; first `git worktree move" in report.skipped[0].reason
+    assert lab.git("rev-parse", "HEAD", cwd=inner) == tip
+
+    lab.git("worktree", "move", str(inner), str(lab.root.parent / "elsewhere"))
+    assert swarm.cleanup(["fx"], force=True).worktrees_removed == 1
+    assert lab.git("rev-parse", "HEAD", cwd=lab.root.parent / "elsewhere") == tip
+
+
+def test_a_worktree_inside_an_agents_is_found_after_the_project_was_moved(lab: Lab, swarm: Swarm) -> None:
+    nested_worktree(lab, make(swarm, lab, "developer"))
+    lab.root = lab.root.rename(lab.root.parent / "moved")
+
+    with pytest.raises(CleanupFailed, match="inside it: tools/inner"):
+        lab.open().cleanup(["fx"], force=True)
+
+
+def test_a_folder_that_became_a_repository_is_moved_by_hand_and_the_rest_is_saved(lab: Lab, swarm: Swarm) -> None:
+    tree = make(swarm, lab, "developer")
+    lab.write({"staged.txt": "staged\n"}, tree)
+    lab.git("add", "staged.txt", cwd=tree)
+    (tree / ".git").unlink()
+    lab.git("init", "--quiet", cwd=tree)
+    tip = lab.commit("its own", cwd=tree)
+
+    with pytest.raises(CleanupFailed, match="repository of its own") as caught:
+        swarm.cleanup(["fx"], force=True)
+    assert f"mv '{tree}' PATH" in caught.value.hint
+
+    elsewhere = tree.rename(lab.root.parent / "elsewhere")
+    swarm.cleanup(["fx"])
+    swarm.restore("fx")
+    assert lab.git("status", "--porcelain", cwd=tree) == "A  staged.txt"
+    assert lab.git("rev-parse", "HEAD", cwd=elsewhere) == tip

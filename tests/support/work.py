@@ -738,12 +738,6 @@ def repository_made_in_a_tracked_folder(lab: Lab, tree: Path) -> None:
 
 
 @kind(R.NESTED)
-def nested_worktree(lab: Lab, tree: Path) -> None:
-    lab.git("worktree", "add", "--quiet", "-b", "inner", "inner tree", cwd=tree)
-    lab.write({"README": "changed inside\n"}, tree / "inner tree")
-
-
-@kind(R.NESTED)
 def nested_bare_repository(lab: Lab, tree: Path) -> None:
     lab.git("init", "--quiet", "--bare", "store.git", cwd=tree)
 
