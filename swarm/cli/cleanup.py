@@ -222,6 +222,8 @@ def _commits(item: Removed) -> Cell:
 def _saved(item: Removed) -> str:
     if not item.salvage:
         return "no"
+    if item.whole:
+        return "branch + whole folder" if item.head else "whole folder"
     files = f" + {count(item.saved_files, 'file')}" if item.saved_files else ""
     return f"branch{files}"
 

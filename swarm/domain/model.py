@@ -265,7 +265,12 @@ class AgentRisks:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What happened to one agent in a cleanup."""
+    """What happened to one agent in a cleanup.
+
+    Attributes:
+        salvage: what restore takes; empty when nothing was saved.
+        whole: its folder is kept as it was, because git could not read it, or it changed while it was removed.
+    """
 
     session: str
     agent: str
@@ -280,6 +285,7 @@ class Removed:
     saved_files: int = 0
     dropped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def cleanup(world: World, request: Request) -> CleanupReport:
     if not _half_removed(world, record, failures):
         _finish(world, _give_up(world, record, failures))
     failed = {(f.name): f for f in failures}
-    removed = _told(world, [item for item in summary if f"{item.session}/{item.agent}" not in failed])
+    removed = _told(world, record, [item for item in summary if f"{item.session}/{item.agent}" not in failed])
     report = CleanupReport(
         removed=removed,
         skipped=(*skipped, *more, *failures),
@@ -240,7 +240,7 @@ def _save(
         for target, item in zip(targets, record["targets"], strict=True):
             world.progress(f"saving {_name(target)}")
             base = bases.get(f"{target.agent.base}^{{commit}}", "")
-            if not request.discard:
+            if not request.discard and not salvage.is_nothing(target, item["tip"]):
                 salvage.save(world, target, operation, item["tip"], base)
             summary.append(_summary(world, request, target, item["tip"], operation, base, landing[target.session.name]))
         if targets and not request.discard and world.settings.worktrees.durable:
@@ -319,8 +319,11 @@ def _summary(
     known = bool(tip and base)
     landed = world.trees.landed(tip, base, landing) if known else ""
     notes = []
+    nothing = salvage.is_nothing(target, tip)
     if target.kind == "missing":
         notes.append("its folder was already gone")
+    if nothing:
+        notes.append("its folder and its branch were already gone: there was nothing to save")
     if request.discard and known and not landed and not request.keep_branches:
         notes.append(f"its commits are on no branch any more; until git forgets them: git branch {agent.branch} {tip}")
     if target.state is not None and target.state.special and not request.discard:
@@ -329,7 +332,7 @@ def _summary(
         *(target.session.name, agent.name, agent.role, target.tree, agent.branch),
         branch_deleted=bool(tip) and not request.keep_branches,
         head=target.state.head if target.state else tip,
-        salvage="" if request.discard else f"{target.session.name}/{agent.name}@{operation}",
+        salvage="" if request.discard or nothing else f"{target.session.name}/{agent.name}@{operation}",
         landed=landed,
         commits=world.git.count(tip, base) if known and tip != base else 0,
         saved_files=0 if request.discard else _work_files(target),
@@ -506,11 +509,16 @@ def _finish(world: World, record: dict[str, Any]) -> None:
     transaction.close(world, record, "done")
 
 
-def _told(world: World, summary: Sequence[Removed]) -> tuple[Removed, ...]:
-    """Add what only the removal showed: a branch stays that is in use elsewhere, or has moved on."""
+def _told(world: World, record: dict[str, Any], summary: Sequence[Removed]) -> tuple[Removed, ...]:
+    """Add what only the removal showed: a branch stays that is in use elsewhere, or moved on; what is kept whole."""
     left = world.git.refs(*(places.HEADS + item.branch for item in summary)) if summary else {}
     return tuple(
-        replace(item, branch_deleted=item.branch_deleted and places.HEADS + item.branch not in left) for item in summary
+        replace(
+            item,
+            branch_deleted=item.branch_deleted and places.HEADS + item.branch not in left,
+            whole=fsio.exists(world.layout.salvage_folder(item.session, item.agent, record["operation"]) / "late"),
+        )
+        for item in summary
     )
 
 

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 LEFTOVER = "leftover"
 
 
+def is_nothing(target: Target, tip: str) -> bool:
+    """Whether there is nothing to save: neither a folder nor a branch, and git knows nothing of it any more."""
+    return target.kind == "gone" and not tip
+
+
 def save(world: World, target: Target, operation: str, tip: str, base: str) -> tuple[dict[str, str], int]:
     """Save a target under refs and return them; they are looked at again after they are written.
 
@@ -163,6 +168,8 @@ def find(world: World, target: str) -> tuple[SalvageEntry, ...]:
         found = [entry for entry in found if entry.agent.casefold() == agent.casefold()]
     if at:
         found = [entry for entry in found if entry.id.startswith(salvage_id)]
+    # An entry without a commit has nothing to bring back; earlier versions wrote them. One can still be dropped.
+    found = [entry for entry in found if entry.head or entry.branch_tip] or found
     if not found:
         raise SalvageNotFound(f"nothing is saved under {target}")
     if at and len({entry.id for entry in found}) > 1:

@@ -138,7 +138,8 @@ def test_a_worktree_with_a_damaged_index_is_kept_whole(lab: Lab, swarm: Swarm, c
 
     (risk,) = refused(swarm).facts["agents"][0].risks
     assert risk.items == (str(index),)
-    swarm.cleanup(["fx"], force=True)
+    removed = swarm.cleanup(["fx"], force=True).removed
+    assert [one.whole for one in removed] == [True, False]
     assert not tree.exists()
     swarm.restore("fx/developer")
 

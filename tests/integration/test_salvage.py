@@ -16,6 +16,7 @@ from swarm.domain.errors import (
     UsageProblem,
     WorkAtRisk,
 )
+from swarm.engine import salvage
 from swarm.testing.lab import file_digests
 from tests.support.work import process
 
@@ -260,6 +261,51 @@ def test_what_took_the_place_of_a_tree_meanwhile_stays_and_the_rest_goes(lab: La
     tree.unlink()
     aside.rename(tree)
     assert swarm.cleanup(["feature-x"]).worktrees_removed == 1
+
+
+def gone_by_hand(lab: Lab) -> None:
+    """What a user types who wants to be rid of an agent without swarm."""
+    lab.git("worktree", "remove", "--force", str(lab.tree("developer")))
+    lab.git("branch", "--quiet", "-D", BRANCH)
+
+
+def test_where_nothing_is_left_nothing_is_saved_and_the_others_come_back(lab: Lab, swarm: Swarm) -> None:
+    swarm.create("feature-x", ["developer", "reviewer"])
+    tip = work(lab, "reviewer")
+    gone_by_hand(lab)
+
+    removed = swarm.cleanup(["feature-x"], force=True).removed
+
+    assert {one.agent: bool(one.salvage) for one in removed} == {"developer": False, "reviewer": True}
+    assert removed[0].notes == ("its folder and its branch were already gone: there was nothing to save",)
+    assert [agent.name for agent in swarm.restore("feature-x").agents] == ["reviewer"]
+    assert lab.git("rev-parse", "HEAD", cwd=lab.tree("reviewer")) == tip
+
+
+def test_what_was_saved_before_is_not_hidden_by_nothing(lab: Lab, swarm: Swarm) -> None:
+    swarm.create("feature-x", ["developer"])
+    tip = work(lab)
+    swarm.cleanup(["feature-x"], force=True)
+    swarm.restore("feature-x")
+    gone_by_hand(lab)
+    swarm.cleanup(["feature-x"])
+
+    swarm.restore("feature-x")
+
+    assert lab.git("rev-parse", "HEAD", cwd=lab.tree("developer")) == tip
+
+
+def test_an_entry_that_an_earlier_version_made_of_nothing_is_passed_over(
+    lab: Lab, swarm: Swarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swarm.create("feature-x", ["developer", "reviewer"])
+    gone_by_hand(lab)
+    monkeypatch.setattr(salvage, "is_nothing", lambda _target, _tip: False)
+    swarm.cleanup(["feature-x"])
+    assert len(swarm.salvaged()) == 2
+
+    assert [agent.name for agent in swarm.restore("feature-x").agents] == ["reviewer"]
+    assert len(swarm.drop_salvage(["feature-x/developer"])) == 1
 
 
 # --- which, and from where ----------------------------------------------------------------------------
