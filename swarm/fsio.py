@@ -266,6 +266,35 @@ def _unlink_forced(path: str) -> None:
         unlink_if_there(Path(path))
 
 
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a folder and all in it, with modes and times; sockets and devices are left out: nothing can be in them."""
+    import shutil  # only here: what must start at once has no use for it
+
+    target.mkdir(parents=True, exist_ok=True)
+    for entry in os.scandir(source):
+        copy_one(Path(entry.path), target / entry.name)
+    shutil.copystat(source, target)
+
+
+def copy_one(source: Path, target: Path) -> None:
+    """Copy whatever is at a path, as ``copy_tree`` does."""
+    import shutil
+
+    mode = source.lstat().st_mode
+    if stat.S_ISDIR(mode):
+        copy_tree(source, target)
+    elif stat.S_ISFIFO(mode):
+        os.mkfifo(target)
+        os.chmod(target, stat.S_IMODE(mode))
+    elif not is_hollow(mode):
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def is_hollow(mode: int) -> bool:
+    """Whether it is a socket or a device, which is of no use without the program that made it."""
+    return not (stat.S_ISDIR(mode) or stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISFIFO(mode))
+
+
 def sync_filesystem(path: Path) -> None:
     """Make everything written below the file system of *path* survive a power cut."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

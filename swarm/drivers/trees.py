@@ -535,10 +535,7 @@ class Trees:
         for entry in os.scandir(folder / "late"):
             if entry.name == ".git":
                 continue
-            if entry.is_dir(follow_symlinks=False):
-                shutil.copytree(entry.path, tree / entry.name, symlinks=True)
-            else:
-                shutil.copy2(entry.path, tree / entry.name, follow_symlinks=False)
+            fsio.copy_one(Path(entry.path), tree / entry.name)
         self._git.run("update-index", "-q", "--refresh", env=env, cwd=tree, ok=(0, 1))
 
     def _tree_entries(self, commit: str) -> dict[str, tuple[str, str]]:
@@ -768,12 +765,10 @@ def _copy_aside(tree: Path, admin: Path, folder: Path, paths: Iterable[str]) -> 
     for path in paths:
         source, target = folder / "files" / path, tree / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir() and not source.is_symlink():
-            shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-        elif fsio.exists(source):
-            shutil.copy2(source, target, follow_symlinks=False)
+        if fsio.exists(source):
+            fsio.copy_one(source, target)
     if (folder / "modules").is_dir():
-        shutil.copytree(folder / "modules", admin / "modules", symlinks=True, dirs_exist_ok=True)
+        fsio.copy_tree(folder / "modules", admin / "modules")
 
 
 def _quoted(path: str) -> bytes:

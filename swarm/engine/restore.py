@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
@@ -20,7 +21,6 @@ from swarm.engine.world import new_operation_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from swarm.domain.model import SalvageEntry
     from swarm.engine.steps import Step
@@ -98,8 +98,21 @@ def _want(world: World, entry: SalvageEntry) -> Wanted:
     tree = world.layout.root / record.worktree if record.worktree else world.layout.root
     there = world.git.refs(places.HEADS + record.branch).get(places.HEADS + record.branch)
     head_branch, commit, note = _checkout(world, entry)
-    note = "; ".join(text for text in (note, _missing(world, entry)) if text)
+    note = "; ".join(text for text in (note, _missing(world, entry), _hollow(world, entry)) if text)
     return Wanted(entry, refs, tree, there is None and bool(entry.branch_tip), head_branch, commit, note)
+
+
+def _hollow(world: World, entry: SalvageEntry) -> str:
+    """Name the sockets and devices in folders that were kept as they were."""
+    kept = world.layout.salvage_folder(entry.session, entry.agent, entry.id)
+    found = [
+        str((Path(where) / name).relative_to(top))
+        for top in (kept / "files", kept / "late")
+        for where, _, names in os.walk(top)
+        for name in names
+        if fsio.is_hollow((Path(where) / name).lstat().st_mode)
+    ]
+    return f"{entry.agent}: {', '.join(sorted(found))}: cannot be brought back" if found else ""
 
 
 def _missing(world: World, entry: SalvageEntry) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 import stat
 import time
 from pathlib import Path
@@ -351,7 +350,7 @@ def keep_whole(world: World, tree: Path, admin: Path | None, folder: Path) -> No
         _private_parents(world, folder / "late-admin")
         half = folder / "late-admin.half"
         fsio.remove_tree(half)
-        shutil.copytree(admin, half, symlinks=True)
+        fsio.copy_tree(admin, half)
         fsio.rename_if_there(half, folder / "late-admin")
     if fsio.exists(tree) and not fsio.exists(folder / "late"):
         _private_parents(world, folder / "late")

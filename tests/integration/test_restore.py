@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import stat
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +20,8 @@ from swarm.testing.lab import file_digests
 from tests.support.work import kept_commits
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from swarm import Swarm
     from swarm.testing.lab import Lab
 
@@ -238,14 +242,52 @@ def test_a_restore_that_fails_half_way_leaves_nothing(lab: Lab, swarm: Swarm) ->
     nested = lab.tree("developer") / "inner"
     lab.write({"a": "a"}, nested)
     lab.git("init", "--quiet", cwd=nested)
+    lab.write({"notes.txt": "nowhere else\n"}, lab.tree("developer"))
     swarm.cleanup(["feature-x"], force=True)
-    (kept,) = (lab.root / ".swarm/salvage").rglob("inner")
-    os.mkfifo(kept / "pipe")
+    refs = lab.git("for-each-ref", "--format=%(refname)", "refs/swarm/salvage").splitlines()
+    (work,) = (ref for ref in refs if "/developer/" in ref and ref.endswith("/work"))
+    blob = lab.git("rev-parse", f"{work}:notes.txt")
+    kept = lab.root / ".git" / "objects" / blob[:2] / blob[2:]
+    kept.rename(lab.root.parent / "blob")
     before = lab.fingerprint()
-    with pytest.raises(SwarmError, match="pipe"):
+    with pytest.raises(SwarmError, match="missing"):
         swarm.restore("feature-x")
     assert lab.fingerprint() == before
     assert swarm.sessions() == ()
-    (kept / "pipe").unlink()
+    (lab.root.parent / "blob").rename(kept)
     swarm.restore("feature-x")
     assert (nested / "a").read_text() == "a"
+
+
+def test_pipes_come_back_and_sockets_are_named(lab: Lab, swarm: Swarm) -> None:
+    swarm.create("feature-x", ["researcher", "developer"])
+    nested = lab.tree("developer") / "inner"
+    lab.git("init", "--quiet", str(nested))
+    _make_special(nested, "pipe", "watch.ipc")
+    spoiled = lab.tree("researcher")
+    _make_special(spoiled, "pipe", "talk")
+    admin = lab.root / ".git" / "worktrees" / spoiled.name
+    _make_special(admin, "pipe", "fsmonitor--daemon.ipc")
+    (admin / "index").write_text("trash\n")
+    swarm.cleanup(["feature-x"], force=True)
+
+    warnings = swarm.restore("feature-x").warnings
+
+    assert [stat.S_IFMT((top / "pipe").stat().st_mode) for top in (nested, spoiled)] == [stat.S_IFIFO] * 2
+    assert (nested / "pipe").stat().st_mode & 0o777 == 0o640
+    assert set(warnings) == {
+        "developer: inner/watch.ipc: cannot be brought back",
+        "researcher: talk: cannot be brought back",
+    }
+
+
+def _make_special(folder: Path, pipe: str, name: str) -> None:
+    """Make a pipe and a socket; a socket's path may not be long."""
+    os.mkfifo(folder / pipe)
+    (folder / pipe).chmod(0o640)
+    here = os.open(folder, os.O_RDONLY)
+    try:
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(f"/proc/self/fd/{here}/{name}")
+    finally:
+        os.close(here)
