@@ -496,6 +496,8 @@ class Trees:
         if (folder / "late").is_dir():
             self._bring_back_whole(tree, admin, folder)
             return
+        if "index" not in saved_admin:
+            self._make_index(tree, admin, known=manifest["kind"] in ("worktree", "missing"))
         raw = set(manifest["raw"])
         work = self._tree_entries(refs["work"])
         with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
@@ -519,6 +521,20 @@ class Trees:
         if _has_index(admin):
             real = _env(tree, admin, admin / "index")
             self._git.run("update-index", "-q", "--refresh", env=real, cwd=tree, ok=(0, 1))
+
+    def _make_index(self, tree: Path, admin: Path, *, known: bool) -> None:
+        """Make the index that was not there: an empty one, as which git takes none.
+
+        Args:
+            known: git knew the worktree then; else nothing is known of it but its commit, and that is checked out.
+        """
+        env = _env(tree, admin, admin / "index")
+        self._git.run(
+            "read-tree", *(("--empty",) if known else ("HEAD",)), env=env, cwd=tree, what="cannot make the index"
+        )
+        if not known:
+            what = "cannot write the files of the commit"
+            self._git.run("checkout-index", "--all", "--force", env=env, cwd=tree, what=what)
 
     def _bring_back_whole(self, tree: Path, admin: Path, folder: Path) -> None:
         """Fill a worktree from folders that were kept as they were."""

@@ -259,6 +259,34 @@ def test_a_restore_that_fails_half_way_leaves_nothing(lab: Lab, swarm: Swarm) ->
     assert (nested / "a").read_text() == "a"
 
 
+def test_a_worktree_without_index_comes_back_as_git_saw_it(lab: Lab, swarm: Swarm) -> None:
+    swarm.create("feature-x", ["developer"])
+    tree = lab.tree("developer")
+    (lab.root / ".git" / "worktrees" / tree.name / "index").unlink()
+    before = lab.git("status", "--porcelain", "-uall", cwd=tree), file_digests(tree)
+
+    swarm.cleanup(["feature-x"], force=True)
+    swarm.restore("feature-x")
+
+    assert (lab.git("status", "--porcelain", "-uall", cwd=tree), file_digests(tree)) == before
+    assert "D  README" in before[0]
+
+
+def test_a_worktree_that_git_has_forgotten_comes_back_with_the_files_of_its_branch(lab: Lab, swarm: Swarm) -> None:
+    swarm.create("feature-x", ["developer"])
+    tree = lab.tree("developer")
+    lab.write({"work.txt": "mine\n"}, tree)
+    lab.commit("work", cwd=tree)
+    before = {name: said for name, said in file_digests(tree).items() if name not in (".git", "CLAUDE.local.md")}
+    lab.git("worktree", "remove", "--force", str(tree))
+
+    swarm.cleanup(["feature-x"])
+    swarm.restore("feature-x")
+
+    assert {name: said for name, said in file_digests(tree).items() if name != ".git"} == before
+    assert lab.git("status", "--porcelain", cwd=tree) == ""
+
+
 def test_pipes_come_back_and_sockets_are_named(lab: Lab, swarm: Swarm) -> None:
     swarm.create("feature-x", ["researcher", "developer"])
     nested = lab.tree("developer") / "inner"
