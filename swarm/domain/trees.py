@@ -28,6 +28,7 @@ class TreeState:
         nested: folders that are repositories of their own.
         submodules: the part of *nested* that the index knows as submodules.
         submodule_risks: submodule folder → why it holds work that exists nowhere else.
+        submodule_ignored: files in submodules that git ignores there.
         operations: git operations in progress, such as ``merge`` or ``rebase``.
         locks: lock files of a git that is at work in this worktree, or was killed.
         special: files that cannot be saved: pipes, sockets, devices.
@@ -48,6 +49,7 @@ class TreeState:
     nested: tuple[str, ...] = ()
     submodules: tuple[str, ...] = ()
     submodule_risks: tuple[tuple[str, str], ...] = ()
+    submodule_ignored: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
     special: tuple[str, ...] = ()

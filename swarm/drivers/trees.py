@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm import fsio
-from swarm.domain.errors import GitBroken, NoSpace, SalvageFailed
+from swarm.domain.errors import GitBroken, GitFailed, NoSpace, SalvageFailed
 from swarm.domain.layout import HEADS, RECORD_COPY
 from swarm.domain.trees import Capture, Saved, TreeState
 from swarm.drivers import converted, gitdir, halfmade
@@ -82,6 +82,8 @@ class Trees:
             untracked = self._untracked(env, found)
             tracked = {path for _, _, _, path in entries}
             ignored = found.files.keys() - tracked - set(untracked)
+            wanted = {path: oid for _, oid, _, path in entries if path in found.nested}
+            inner = {path: self._look_into(tree / path) for path in wanted}
             return TreeState(
                 head=head,
                 branch=_branch(admin),
@@ -95,7 +97,8 @@ class Trees:
                 ignored=tuple(sorted(ignored)),
                 nested=tuple(found.nested),
                 submodules=tuple(p for p in found.nested if p in tracked),
-                submodule_risks=tuple(self._submodule_risks(tree, found.nested, entries)),
+                submodule_risks=tuple(self._submodule_risks(tree, wanted, inner)),
+                submodule_ignored=tuple(_ignored_within(inner)),
                 operations=_operations(admin),
                 locks=gitdir.lock_files(admin),
                 special=tuple(found.special),
@@ -255,19 +258,27 @@ class Trees:
         return tuple(sorted(path for path in paths if path in found.files))
 
     def _submodule_risks(
-        self, tree: Path, nested: list[str], entries: Sequence[tuple[str, str, str, str]]
+        self, tree: Path, wanted: Mapping[str, str], inner: Mapping[str, TreeState | None]
     ) -> Iterator[tuple[str, str]]:
-        wanted = {path: oid for _, oid, _, path in entries}
-        for path in nested:
-            if path in wanted and (why := self._why_submodule_is_work(tree / path, wanted[path])):
+        for path, oid in wanted.items():
+            if why := self._why_submodule_is_work(tree / path, oid, inner[path]):
                 yield path, why
 
-    def _why_submodule_is_work(self, folder: Path, wanted: str) -> str:
-        code, out, _ = self._git.attempt("status", "--porcelain", "-z", cwd=folder, env={"GIT_OPTIONAL_LOCKS": "0"})
+    def _look_into(self, folder: Path) -> TreeState | None:
+        """Look at a submodule as closely as at a worktree; None if git cannot read it."""
+        code, out, _ = self._git.attempt("rev-parse", "--absolute-git-dir", cwd=folder)
         if code != 0:
+            return None
+        try:
+            return self.look(folder, Path(os.fsdecode(out.removesuffix(b"\n"))))
+        except (GitFailed, GitBroken):
+            return None
+
+    def _why_submodule_is_work(self, folder: Path, wanted: str, state: TreeState | None) -> str:
+        if state is None:
             return "git cannot read it"
-        if out:
-            return "uncommitted changes"
+        if why := _own_work(state):
+            return why
         # Everything but the remotes' branches, so that a stash counts too.
         own = ("rev-list", "--max-count=1", "HEAD", "--exclude=refs/remotes/*", "--all", "--not", "--remotes")
         code, out, _ = self._git.attempt(*own, cwd=folder)
@@ -639,6 +650,23 @@ class Trees:
         env = {"GIT_DIR": str(admin), "GIT_WORK_TREE": str(tree)}
         out = self._git.ask("status", *STATUS, "--no-renames", cwd=tree, env=env)
         return tuple(os.fsdecode(item) for item in out.split(b"\0") if item)
+
+
+def _own_work(state: TreeState) -> str:
+    """Say what is in the working tree of a submodule that is in no commit."""
+    if state.modified or state.staged or state.unmerged or state.untracked:
+        return "uncommitted changes"
+    if state.operations:
+        return f"a {' and a '.join(state.operations)} is in progress"
+    if state.submodule_risks:
+        return "{}: {}".format(*state.submodule_risks[0])
+    return "a repository inside" if set(state.nested) - set(state.submodules) else ""
+
+
+def _ignored_within(submodules: Mapping[str, TreeState | None]) -> Iterator[str]:
+    for path, state in submodules.items():
+        if state is not None:
+            yield from (f"{path}/{name}" for name in (*state.ignored, *state.submodule_ignored))
 
 
 def _entry(item: bytes) -> tuple[str, str, str, str]:

@@ -101,6 +101,7 @@ def _examine(world: World, session: Session, agent: Agent, tree: Path, living: t
         *_lock_risk(admin),
         *_process_risk(living),
         *_state_risks(state, sorted_out),
+        *_submodule_risk(world, state),
     )
     return Target(
         *(session, agent, tree, "worktree", admin, state),
@@ -326,6 +327,13 @@ def _state_risks(state: TreeState, files: SortedFiles) -> Iterator[Risk]:
     for kind, items, text in found:
         if items:
             yield Risk(kind, text, items)
+
+
+def _submodule_risk(world: World, state: TreeState) -> Iterator[Risk]:
+    rules = world.settings.cleanup
+    found = tuple(p for p in state.submodule_ignored if _matches(p, rules.precious) and not _is_bulk(p, rules.bulk))
+    if found:
+        yield Risk(RiskKind.PRECIOUS, f"{_files(found)} in a submodule ignored by git but precious", found)
 
 
 def _files(paths: Sequence[str]) -> str:

@@ -769,6 +769,28 @@ def submodule_with_changes(lab: Lab, tree: Path) -> None:
 
 
 @kind(R.SUBMODULE, prepare=_with_submodule)
+def submodule_with_hidden_changes(lab: Lab, tree: Path) -> None:
+    submodule(lab, tree)
+    tracked = lab.git("ls-files", cwd=tree / "lib").splitlines()[0]
+    lab.git("update-index", "--assume-unchanged", tracked, cwd=tree / "lib")
+    (tree / "lib" / tracked).write_text("hidden\n")
+
+
+@kind(R.SUBMODULE, prepare=_with_submodule)
+def submodule_with_new_files_that_status_does_not_show(lab: Lab, tree: Path) -> None:
+    submodule(lab, tree)
+    lab.git("config", "--global", "status.showUntrackedFiles", "no")
+    lab.write({"lib/new.txt": "new\n"}, tree)
+
+
+@kind(R.PRECIOUS, prepare=_with_submodule)
+def submodule_with_precious_files(lab: Lab, tree: Path) -> None:
+    submodule(lab, tree)
+    exclude = lab.git("rev-parse", "--git-path", "info/exclude", cwd=tree / "lib")
+    lab.write({exclude: ".env\n", ".env": "TOKEN=1\n"}, tree / "lib")
+
+
+@kind(R.SUBMODULE, prepare=_with_submodule)
 def submodule_with_commits(lab: Lab, tree: Path) -> None:
     submodule(lab, tree)
     lab.write({"lib.txt": "changed"}, tree / "lib")
