@@ -528,6 +528,7 @@ class Trees:
         for path in manifest["empty"]:
             (tree / path).mkdir(parents=True, exist_ok=True)
         _copy_aside(tree, admin, folder, manifest["aside"])
+        self._join_submodules(tree, admin)
         _apply_modes(tree, manifest["modes"], manifest["aside"])
         if _has_index(admin):
             real = _env(tree, admin, admin / "index")
@@ -563,7 +564,22 @@ class Trees:
             if entry.name == ".git":
                 continue
             fsio.copy_one(Path(entry.path), tree / entry.name)
+        for modules in (folder / "late-admin" / "modules", folder / "modules"):
+            if modules.is_dir():
+                fsio.copy_tree(modules, admin / "modules")
+        self._join_submodules(tree, admin)
         self._git.run("update-index", "-q", "--refresh", env=env, cwd=tree, ok=(0, 1))
+
+    def _join_submodules(self, tree: Path, admin: Path) -> None:
+        """Let submodules find their git folders, which have moved if the admin folder got another name."""
+        for folder in _module_folders(admin / "modules"):
+            code, out, _ = self._git.attempt("config", "--file", str(folder / "config"), "core.worktree")
+            # It is relative to the git folder, and as long as it was before.
+            place = Path(os.path.normpath(folder / os.fsdecode(out.removesuffix(b"\n"))))
+            pointer = place / ".git"
+            if code == 0 and place.is_relative_to(tree) and pointer.is_file() and gitdir.pointer_of(place) != folder:
+                text = f"gitdir: {os.path.relpath(folder, place)}\n"
+                fsio.write_atomic(pointer, os.fsencode(text), stat.S_IMODE(pointer.stat().st_mode), durable=False)
 
     def _tree_entries(self, commit: str) -> dict[str, tuple[str, str]]:
         """Return path → (mode, object) of a commit's tree."""
@@ -813,6 +829,15 @@ def _copy_aside(tree: Path, admin: Path, folder: Path, paths: Iterable[str]) -> 
             fsio.copy_one(source, target)
     if (folder / "modules").is_dir():
         fsio.copy_tree(folder / "modules", admin / "modules")
+
+
+def _module_folders(modules: Path) -> Iterator[Path]:
+    """Give the git folders of submodules, and of submodules in these."""
+    for where, folders, names in os.walk(modules):
+        if "HEAD" in names:
+            folders.clear()
+            yield Path(where)
+            yield from _module_folders(Path(where) / "modules")
 
 
 def _quoted(path: str) -> bytes:

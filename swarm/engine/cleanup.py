@@ -453,6 +453,8 @@ def _save_late(world: World, record: dict[str, Any], item: dict[str, Any], tree:
     """Move what is kept out of the trash; and all of it, if it changed after it was saved."""
     folder = world.layout.salvage_folder(item["session"], item["agent"], record["operation"])
     if not fsio.exists(tree):
+        if item["kind"] == "missing":  # the git folders of its submodules are there all the same
+            salvage.move_aside(world, tree, admin, folder, [])
         return
     started = (folder / "files").is_dir()
     changed = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import stat
 from typing import TYPE_CHECKING, Any
@@ -285,6 +286,61 @@ def test_a_worktree_that_git_has_forgotten_comes_back_with_the_files_of_its_bran
 
     assert {name: said for name, said in file_digests(tree).items() if name != ".git"} == before
     assert lab.git("status", "--porcelain", cwd=tree) == ""
+
+
+@pytest.fixture
+def with_submodules(lab: Lab, swarm: Swarm) -> Path:
+    """Give an agent's worktree with a submodule that holds another one; both have commits that no remote has."""
+    for name, inner in (("inner", ""), ("outer", "inner"), ("", "outer")):
+        place = lab.root.parent / name if name else lab.root
+        place.mkdir(exist_ok=True)
+        lab.git("init", "--quiet", cwd=place)
+        if inner:
+            lab.git("submodule", "--quiet", "add", str(lab.root.parent / inner), inner, cwd=place)
+        lab.commit("made", cwd=place)
+    swarm.create("feature-x", ["developer"])
+    tree = lab.tree("developer")
+    lab.git("submodule", "--quiet", "update", "--init", "--recursive", cwd=tree)
+    for place in (tree / "outer" / "inner", tree / "outer"):
+        lab.commit("of the agent", cwd=place)
+    return tree
+
+
+def submodules_of(lab: Lab, tree: Path) -> list[str]:
+    places = (tree, tree / "outer", tree / "outer" / "inner")
+    said = [lab.git(*words, cwd=place) for place in places for words in (("status", "-sb"), ("log", "--format=%H %s"))]
+    return [lab.git("submodule", "status", "--recursive", cwd=tree), *said]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_submodules_work_also_when_the_admin_folder_has_another_name(
+    lab: Lab, swarm: Swarm, with_submodules: Path, *, whole: bool
+) -> None:
+    tree = with_submodules
+    before = submodules_of(lab, tree)
+    if whole:
+        (lab.root / ".git" / "worktrees" / tree.name / "index").write_text("trash\n")
+    swarm.cleanup(["feature-x"], force=True)
+    lab.git("worktree", "add", "--quiet", str(lab.root.parent / "elsewhere" / tree.name), "-b", "foo")
+
+    swarm.restore("feature-x")
+
+    assert submodules_of(lab, tree) == before
+    pointer = (tree / "outer" / ".git").read_text()
+    assert f"/{swarm.session('feature-x').agents[0].admin}/modules/outer" in pointer
+    assert swarm.session("feature-x").agents[0].admin != tree.name
+
+
+def test_commits_of_a_submodule_outlive_the_folder(lab: Lab, swarm: Swarm, with_submodules: Path) -> None:
+    tree = with_submodules
+    tip = lab.git("rev-parse", "HEAD", cwd=tree / "outer")
+    shutil.rmtree(tree)
+
+    swarm.cleanup(["feature-x"])
+    swarm.restore("feature-x")
+
+    lab.git("submodule", "--quiet", "update", "--init", cwd=tree)
+    assert lab.git("cat-file", "-t", tip, cwd=tree / "outer") == "commit"
 
 
 def test_pipes_come_back_and_sockets_are_named(lab: Lab, swarm: Swarm) -> None:
