@@ -564,6 +564,7 @@ class Trees:
             if entry.name == ".git":
                 continue
             fsio.copy_one(Path(entry.path), tree / entry.name)
+        os.chmod(tree, stat.S_IMODE((folder / "late").stat().st_mode))
         for modules in (folder / "late-admin" / "modules", folder / "modules"):
             if modules.is_dir():
                 fsio.copy_tree(modules, admin / "modules")
@@ -799,6 +800,8 @@ def _git_mode(path: str, found: Walk) -> str:
 def _modes(found: Walk, saved: Mapping[str, str]) -> dict[str, int]:
     """Return the permission bits that a checkout would not give by itself; *saved* is path → git's mode."""
     unusual = {path: mode for path, mode in found.folders.items() if mode != 0o755}
+    if found.top:
+        unusual[""] = found.top  # always: what a new folder has depends on the user's umask then
     for path, mode in found.files.items():
         usual = 0o755 if saved.get(path) == "100755" else 0o644
         if path not in found.links and mode != usual:
@@ -818,6 +821,8 @@ def _apply_modes(tree: Path, modes: Mapping[str, int], aside: Iterable[str]) -> 
         wanted = modes.get(path, 0o755)
         if found.folders[path] != wanted and not path.startswith(copied):
             os.chmod(tree / path, wanted)
+    if modes.get("", found.top) != found.top:
+        os.chmod(tree, modes[""])
 
 
 def _copy_aside(tree: Path, admin: Path, folder: Path, paths: Iterable[str]) -> None:

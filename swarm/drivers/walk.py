@@ -26,6 +26,7 @@ class Walk:
         unreadable: folders that cannot be looked into.
         sizes: of regular files.
         changed_ns: when content or mode of a regular file last changed; unlike its time, nobody can set that back.
+        top: permission bits of the folder itself; 0 if it is not there.
         fingerprint: changes whenever anything below the folder does.
     """
 
@@ -38,12 +39,13 @@ class Walk:
     unreadable: list[str] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
     changed_ns: dict[str, int] = field(default_factory=dict)
+    top: int = 0
     fingerprint: str = ""
 
 
 def walk(top: Path) -> Walk:
     """Look at everything below *top* except its own ``.git``."""
-    found = Walk()
+    found = Walk(top=_bits(top))
     marks: list[str] = []
     queue = [""]
     while queue:
@@ -69,6 +71,13 @@ def walk(top: Path) -> Walk:
     digest = hashlib.sha256("\n".join(sorted(marks)).encode("utf-8", "surrogateescape"))
     found.fingerprint = digest.hexdigest()
     return found
+
+
+def _bits(folder: Path) -> int:
+    try:
+        return stat.S_IMODE(folder.stat().st_mode)
+    except OSError:
+        return 0
 
 
 def _is_repository(names: set[str]) -> bool:

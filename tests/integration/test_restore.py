@@ -343,6 +343,25 @@ def test_commits_of_a_submodule_outlive_the_folder(lab: Lab, swarm: Swarm, with_
     assert lab.git("cat-file", "-t", tip, cwd=tree / "outer") == "commit"
 
 
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("mode", [0o2770, 0o700, 0o755])
+def test_the_worktree_itself_has_the_mode_it_had(lab: Lab, swarm: Swarm, mode: int, *, whole: bool) -> None:
+    swarm.create("feature-x", ["developer"])
+    tree = lab.tree("developer")
+    tree.chmod(mode)
+    if whole:
+        (lab.root / ".git" / "worktrees" / tree.name / "index").write_text("trash\n")
+    swarm.cleanup(["feature-x"], force=True)
+
+    before = os.umask(0o077 if mode == 0o755 else 0o022)
+    try:
+        swarm.restore("feature-x")
+    finally:
+        os.umask(before)
+
+    assert tree.stat().st_mode & 0o7777 == mode
+
+
 def test_pipes_come_back_and_sockets_are_named(lab: Lab, swarm: Swarm) -> None:
     swarm.create("feature-x", ["researcher", "developer"])
     nested = lab.tree("developer") / "inner"
