@@ -37,6 +37,7 @@ class Wanted:
         reserve: whether the branch must be made; it is still there after ``--keep-branches``.
         head_branch: what is checked out; empty means detached at *commit*.
         commit: what is checked out.
+        unborn: the branch without a commit that HEAD names in the end; empty: none.
         note: what cannot be as it was.
     """
 
@@ -46,6 +47,7 @@ class Wanted:
     reserve: bool
     head_branch: str
     commit: str
+    unborn: str = ""
     note: str = ""
 
 
@@ -98,8 +100,10 @@ def _want(world: World, entry: SalvageEntry) -> Wanted:
     tree = world.layout.root / record.worktree if record.worktree else world.layout.root
     there = world.git.refs(places.HEADS + record.branch).get(places.HEADS + record.branch)
     head_branch, commit, note = _checkout(world, entry)
+    unborn = _unborn(world, entry)
+    note = "" if unborn else note
     note = "; ".join(text for text in (note, _missing(world, entry), _hollow(world, entry)) if text)
-    return Wanted(entry, refs, tree, there is None and bool(entry.branch_tip), head_branch, commit, note)
+    return Wanted(entry, refs, tree, there is None and bool(entry.branch_tip), head_branch, commit, unborn, note)
 
 
 def _hollow(world: World, entry: SalvageEntry) -> str:
@@ -134,9 +138,20 @@ def _checkout(world: World, entry: SalvageEntry) -> tuple[str, str, str]:
     if not saved or not entry.head:
         return "", entry.head or entry.branch_tip, ""
     ref = places.HEADS + saved
-    if world.git.refs(ref).get(ref) == entry.head and not _is_checked_out(world, saved):
+    unborn = entry.manifest.get("unborn", False)
+    if not unborn and world.git.refs(ref).get(ref) == entry.head and not _is_checked_out(world, saved):
         return saved, entry.head, ""
-    return "", entry.head, f"{entry.agent}: branch {saved} is not free as it was, so HEAD is detached at its commit"
+    why = "was gone already" if unborn and saved == entry.record.branch else "is not free as it was"
+    return "", entry.head, f"{entry.agent}: branch {saved} {why}, so HEAD is detached at its commit"
+
+
+def _unborn(world: World, entry: SalvageEntry) -> str:
+    """Return the branch that HEAD named without a commit, if it still has none; not the agent's own, which was deleted."""
+    branch = str(entry.manifest["head_branch"])
+    if not entry.manifest.get("unborn") or branch == entry.record.branch:
+        return ""
+    free = not world.git.refs(places.HEADS + branch) and not _is_checked_out(world, branch)
+    return branch if free else ""
 
 
 def _is_checked_out(world: World, branch: str) -> bool:
@@ -224,14 +239,22 @@ def _tree_steps(world: World, operation: str, wanted: list[Wanted]) -> Iterator[
     for file, trees in placed.items():
         yield from hiding.steps_within(world, operation, file, tuple(trees))
     yield steps.Verify(operation, tuple((str(one.tree), one.head_branch, one.commit) for one in wanted))
-    for one in wanted:
-        if one.entry.manifest["lock"] is not None:
-            yield steps.LockAgain(operation, str(one.tree), str(one.entry.manifest["lock"]))
+    yield from _steps_after_the_check(operation, wanted)
     for one in wanted:
         folder = world.layout.salvage_folder(one.entry.session, one.entry.agent, one.entry.id)
         yield from post_boxes.steps_back(world, operation, one.entry.session, one.entry.record.name, folder)
     yield steps.Settle(operation, str(base.parent))
     yield steps.WriteRecord(operation, codec.session_to_bytes(_session(world, operation, wanted)).decode("ascii"))
+
+
+def _steps_after_the_check(operation: str, wanted: list[Wanted]) -> Iterator[Step]:
+    """Give the steps for what a checked worktree would not have: a HEAD at no commit, a lock."""
+    for one in wanted:
+        if one.unborn:
+            yield steps.PointHead(operation, str(one.tree), one.unborn)
+    for one in wanted:
+        if one.entry.manifest["lock"] is not None:
+            yield steps.LockAgain(operation, str(one.tree), str(one.entry.manifest["lock"]))
 
 
 def _session(world: World, operation: str, wanted: list[Wanted]) -> Session:

@@ -71,6 +71,7 @@ def save(world: World, target: Target, operation: str, tip: str, base: str) -> t
 def _facts(world: World, target: Target, operation: str, tip: str) -> dict[str, Any]:
     session, agent, admin = target.session, target.agent, target.admin
     head = _head(world, target) or tip
+    head_branch = _head_branch(target, head, tip)
     return {
         "schema": 1,
         "kind": target.kind,
@@ -89,7 +90,8 @@ def _facts(world: World, target: Target, operation: str, tip: str) -> dict[str, 
         "record": codec.agent_to_dict(agent),
         "position": session.agents.index(agent),
         "head": head,
-        "head_branch": _head_branch(target, head, tip),
+        "head_branch": head_branch,
+        "unborn": bool(head_branch) and not world.git.refs(places.HEADS + head_branch),
         "branch_tip": tip,
         "lock": admin.locked if admin and not is_running_reason(admin.locked) else None,
         "branch_config": [list(pair) for pair in world.git.branch_config(agent.branch)],

@@ -456,6 +456,23 @@ class LockAgain(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class PointHead(Step):
+    """Check out a branch that has no commit yet, which git does for no worktree that it adds."""
+
+    tree: str
+    branch: str
+
+    def do(self, world: World) -> None:
+        admin = world.git.admin_of(Path(self.tree))
+        if admin is not None:
+            head = os.fsencode(f"ref: {places.HEADS}{self.branch}\n")
+            fsio.write_atomic(admin.path / "HEAD", head, 0o644, durable=False)
+
+    def say(self) -> str:
+        return f"check out {self.branch}, which has no commit yet, in {Path(self.tree).name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Verify(Step):
     """Look whether what was asked of git is really there: its exit codes are not proof."""
 
@@ -558,6 +575,7 @@ class Registry:
             BranchNotes,
             BringBack,
             LockAgain,
+            PointHead,
             Verify,
             Settle,
             WriteRecord,

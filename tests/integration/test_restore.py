@@ -362,6 +362,18 @@ def test_the_worktree_itself_has_the_mode_it_had(lab: Lab, swarm: Swarm, mode: i
     assert tree.stat().st_mode & 0o7777 == mode
 
 
+def test_a_branch_without_a_commit_that_has_one_now_is_not_checked_out(lab: Lab, swarm: Swarm) -> None:
+    swarm.create("feature-x", ["developer"])
+    tree = lab.tree("developer")
+    lab.git("checkout", "--quiet", "--orphan", "pages", cwd=tree)
+    swarm.cleanup(["feature-x"], force=True)
+    lab.git("branch", "pages")
+
+    (warning,) = swarm.restore("feature-x").warnings
+
+    assert warning == "developer: branch pages is not free as it was, so HEAD is detached at its commit"
+
+
 def test_pipes_come_back_and_sockets_are_named(lab: Lab, swarm: Swarm) -> None:
     swarm.create("feature-x", ["researcher", "developer"])
     nested = lab.tree("developer") / "inner"
