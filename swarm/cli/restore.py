@@ -84,6 +84,7 @@ def report_data(report: RestoreReport) -> dict[str, object]:
     return {
         "session": report.session,
         "agents": report.agents,
+        "branches": report.branches,
         "warnings": report.warnings,
         "dry_run": report.dry_run,
     }
@@ -91,9 +92,13 @@ def report_data(report: RestoreReport) -> dict[str, object]:
 
 def _show(output: Output, report: RestoreReport) -> None:
     verb_word = "would restore" if report.dry_run else "restored"
-    trees = count(len(report.agents), "worktree")
-    output.out(f"{verb_word} {trees} of session {plain(report.session)}:", "" if report.dry_run else "good")
-    rows = [(agent.name, place(agent.path), agent.branch) for agent in report.agents]
-    output.table((Column("AGENT"), Column("PATH", keep="end"), Column("BRANCH", 1)), rows)
+    tone = "" if report.dry_run else "good"
+    for branch in report.branches:
+        output.out(f"{verb_word} branch {plain(branch)}, which had no worktree", tone)
+    if report.agents:
+        trees = count(len(report.agents), "worktree")
+        output.out(f"{verb_word} {trees} of session {plain(report.session)}:", tone)
+        rows = [(agent.name, place(agent.path), agent.branch) for agent in report.agents]
+        output.table((Column("AGENT"), Column("PATH", keep="end"), Column("BRANCH", 1)), rows)
     if report.dry_run:
         output.err("nothing was changed")

@@ -449,9 +449,14 @@ class SalvageEntry:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """What came back."""
+    """What came back.
+
+    Attributes:
+        branches: that came back without a worktree; they had none.
+    """
 
     session: str
     agents: tuple[CreatedAgent, ...]
     warnings: tuple[str, ...] = ()
     dry_run: bool = False
+    branches: tuple[str, ...] = ()

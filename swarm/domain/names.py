@@ -25,6 +25,9 @@ _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}(/[A-Za-z0-9][A-Za-z0-9_-]{
 #: Words that mean a group, a person or git itself in an address or a ref.
 RESERVED = frozenset({"all", "user", "operator", "broadcast", "swarm", "head", "parent", "root"})
 
+#: What stands for the session of saved branches that have no worktree.
+LEFTOVER = "leftover"
+
 
 def check_name(kind: str, name: object) -> str:
     """Return *name* if it can name a role, agent or session.
@@ -68,6 +71,14 @@ def check_session(session: object) -> str:
         hint = f"name the session alone: {rest}" if _NAME.fullmatch(rest) else None
         raise InvalidName(f"invalid session name {_shown(session)}: it contains '@'", hint=hint)
     return check_name("session", session)
+
+
+def check_new_session(session: object) -> str:
+    """Return a valid name for a session that is made; what is saved of it must not be taken for something else."""
+    name = check_session(session)
+    if name.casefold() == LEFTOVER:
+        raise ReservedName(f"invalid session name {name!r}: the word is reserved")
+    return name
 
 
 def check_prefix(prefix: str) -> str:

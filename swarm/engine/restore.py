@@ -146,7 +146,7 @@ def _checkout(world: World, entry: SalvageEntry) -> tuple[str, str, str]:
 
 
 def _unborn(world: World, entry: SalvageEntry) -> str:
-    """Return the branch that HEAD named without a commit, if it still has none; not the agent's own, which was deleted."""
+    """Return the branch without a commit that HEAD named, if it has none yet; not the agent's own: that was deleted."""
     branch = str(entry.manifest["head_branch"])
     if not entry.manifest.get("unborn") or branch == entry.record.branch:
         return ""
@@ -194,7 +194,8 @@ def _lay_out(world: World, wanted: list[Wanted], left: tuple[str, ...]) -> Plan:
     started = world.host.now_ns()
     op = transaction.Operation(operation, "restore", session, started, world.host.boot_id(), todo, refs)
     notes = (*left, *(one.note for one in wanted if one.note))
-    return Plan(op, RestoreReport(session, tuple(_told(one) for one in wanted), notes))
+    branches = tuple(one.entry.record.branch for one in wanted if one not in trees)
+    return Plan(op, RestoreReport(session, tuple(_told(one) for one in trees), notes, branches=branches))
 
 
 def _told(one: Wanted) -> CreatedAgent:

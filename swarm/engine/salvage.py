@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from swarm.engine.examine import Target
     from swarm.engine.world import World
 
-#: The "session" under which branches without a worktree are saved.
-LEFTOVER = "leftover"
+LEFTOVER = names.LEFTOVER
 
 
 def is_nothing(target: Target, tip: str) -> bool:

@@ -64,7 +64,7 @@ class Agents(Sets):
         Raises:
             SwarmError: nothing was made and nothing runs; ``Refused`` holds several problems at once.
         """
-        name = names.check_session(session)
+        name = names.check_new_session(session)
         wish = self._wish(task, program=program, command=command, beside=beside, print_mode=print_mode)
         return self._start(name, roles, base, wish, setup=setup, dry_run=dry_run)
 
@@ -131,7 +131,7 @@ class Agents(Sets):
             how: ``program``, ``command``, ``print_mode``, ``beside``, ``setup``, ``dry_run`` as for ``start``.
         """
         workflow = self.workflow(kind)
-        name = names.check_session(session if session is not None else names.new_session_id())
+        name = names.check_new_session(session if session is not None else names.new_session_id())
         setup, dry_run = how.pop("setup", True), how.pop("dry_run", False)
         wish = self._wish(workflow.tell(goal), workflow=workflow.name, **how)
         return self._start(name, list(workflow.roles), base, wish, setup=setup, dry_run=dry_run)

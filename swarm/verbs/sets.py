@@ -95,7 +95,7 @@ class Sets(Door):
         """
         from swarm.engine import create
 
-        name = names.check_session(session)
+        name = names.check_new_session(session)
         specs = names.expand_roles(roles)
         found, problems = self._role_texts(specs, wanted=instructions or setup)
         texts = found if instructions else (None,) * len(specs)

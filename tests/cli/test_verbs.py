@@ -337,6 +337,16 @@ def test_restore_without_a_target_lists(team: Cli) -> None:
     assert len(team.ok("restore", "--list", "--json").data()["entries"]) == 2
 
 
+def test_a_branch_that_had_no_worktree_is_restored_as_a_branch(team: Cli) -> None:
+    team.ok("cleanup", "feature-x", "--keep-branches")
+    team.ok("cleanup", "--all")
+
+    said = team.ok("restore", "leftover/developer-feature-x")
+
+    assert said.out == "restored branch swarm/developer-feature-x, which had no worktree\n"
+    assert "next:" not in said.err
+
+
 def test_a_dry_restore_restores_nothing(team: Cli) -> None:
     team.ok("cleanup", "--all")
 

@@ -11,6 +11,7 @@ from swarm import Swarm
 from swarm.domain.errors import (
     Ambiguous,
     CleanupFailed,
+    ReservedName,
     SalvageNotFound,
     SessionNotFound,
     UsageProblem,
@@ -323,9 +324,20 @@ def test_swarm_branches_are_told_by_who_made_them_not_by_their_name(lab: Lab, sw
     assert not swarm.branch_exists(BRANCH)
     saved = swarm.salvage_entry("leftover/developer-feature-x")
     assert saved.branch_tip == tip
-    swarm.restore("leftover/developer-feature-x")
+    report = swarm.restore("leftover/developer-feature-x")
+    assert (report.agents, report.branches) == ((), (BRANCH,))
     assert lab.git("rev-parse", BRANCH) == tip
     assert [session.name for session in swarm.sessions()] == ["other"]
+
+
+@pytest.mark.parametrize("name", ["leftover", "LeftOver"])
+def test_no_session_is_called_as_saved_branches_are(lab: Lab, swarm: Swarm, name: str) -> None:
+    for make in (swarm.create, swarm.start):
+        with pytest.raises(ReservedName, match="the word is reserved"):
+            make(name, ["developer"])
+    with pytest.raises(ReservedName):
+        swarm.start_workflow("research", "a goal", session=name)
+    assert swarm.sessions() == ()
 
 
 def test_leftover_branches_with_long_names_are_saved_too(lab: Lab, swarm: Swarm) -> None:
