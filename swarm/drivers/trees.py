@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm import fsio
-from swarm.domain.errors import GitBroken, GitFailed, NoSpace, SalvageFailed
+from swarm.domain.errors import GitBroken, GitFailed, NoSpace, SalvageFailed, SwarmError
 from swarm.domain.layout import HEADS, RECORD_COPY
 from swarm.domain.trees import Capture, Saved, TreeState
 from swarm.drivers import converted, gitdir, halfmade
@@ -705,14 +705,18 @@ def _inside(env: Mapping[str, str]) -> Path | None:
 
 @contextlib.contextmanager
 def _private_index(index: Path) -> Iterator[Path]:
-    """Give a copy of an index; with its time, by which git knows what to distrust."""
+    """Give a copy of an index; with its time, by which git knows what to distrust. Errors are about the real one."""
     with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
         copy = Path(scratch) / "index"
         if index.is_file():
             shutil.copy2(index, copy)
             for shared in index.parent.glob("sharedindex.*"):
                 shutil.copy2(shared, copy.parent / shared.name)
-        yield copy
+        try:
+            yield copy
+        except SwarmError as error:
+            error.message = error.message.replace(str(copy), str(index))
+            raise
 
 
 def _written_ns(index: Path) -> int:

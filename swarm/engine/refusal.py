@@ -38,6 +38,10 @@ def _hint(
         if all((one.session, one.agent) in running for one in agents):
             return f"stop them with `{_stopping(agents)}`; or add --force: that stops them and salvages what they leave"
         return "let them end, or leave the folder; --force salvages the files and removes it all the same"
+    if kinds <= {RiskKind.IDENTITY, RiskKind.UNREADABLE, RiskKind.PROCESS}:
+        return (
+            "it cannot be committed; --force salvages what is there, then removes it (`swarm restore` brings it back)"
+        )
     if kinds == {RiskKind.LOCKED}:
         unlock = " && ".join(f"swarm worktree unlock {one.agent}@{one.session}" for one in agents[:3])
         return f"take the lock away with `{unlock}`, or add --force"

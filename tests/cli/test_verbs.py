@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -335,6 +336,18 @@ def test_restore_without_a_target_lists(team: Cli) -> None:
     assert "feature-x/developer@" in said.out
     assert "swarm restore SESSION" in said.err
     assert len(team.ok("restore", "--list", "--json").data()["entries"]) == 2
+
+
+def test_a_folder_that_is_kept_whole_is_said_to_be_saved_so(team: Cli) -> None:
+    admin = team.lab.root / ".git" / "worktrees" / "developer-feature-x"
+    (admin / "index").write_text("trash\n")
+
+    refused = team("cleanup", "feature-x")
+    said = team.ok("cleanup", "feature-x", "--force")
+
+    assert refused.code == 4
+    assert str(admin / "index") in refused.err.replace("\n", "")
+    assert re.search(r"^developer@feature-x +none +branch \+ whole folder +-$", said.out, re.MULTILINE)
 
 
 def test_a_branch_that_had_no_worktree_is_restored_as_a_branch(team: Cli) -> None:

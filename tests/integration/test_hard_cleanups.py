@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -136,8 +137,11 @@ def test_a_worktree_with_a_damaged_index_is_kept_whole(lab: Lab, swarm: Swarm, c
     index.write_bytes(content)
     before = file_digests(tree)
 
-    (risk,) = refused(swarm).facts["agents"][0].risks
+    error = refused(swarm)
+    (risk,) = error.facts["agents"][0].risks
     assert risk.items == (str(index),)
+    assert "/swarm-" not in risk.text
+    assert error.hint.startswith("it cannot be committed; --force salvages")
     removed = swarm.cleanup(["fx"], force=True).removed
     assert [one.whole for one in removed] == [True, False]
     assert not tree.exists()
@@ -147,6 +151,19 @@ def test_a_worktree_with_a_damaged_index_is_kept_whole(lab: Lab, swarm: Swarm, c
     assert lab.git("status", "--porcelain", cwd=tree) == "?? notes.txt"
     (damaged,) = (lab.root / ".swarm" / "salvage").rglob("late-admin/index")
     assert damaged.read_bytes() == content
+
+
+def test_a_folder_that_git_does_not_know_cannot_be_committed(lab: Lab, swarm: Swarm) -> None:
+    tree = make(swarm, lab, "developer")
+    shutil.rmtree(lab.root / ".git" / "worktrees" / tree.name)
+    lab.write({"new.txt": "new\n"}, tree)
+
+    assert refused(swarm).hint.startswith("it cannot be committed; --force salvages")
+    (removed,) = swarm.cleanup(["fx"], force=True).removed
+    assert removed.whole
+    swarm.restore("fx")
+
+    assert lab.git("status", "--porcelain", cwd=tree) == "?? new.txt"
 
 
 def test_a_session_comes_back_but_for_who_is_there(lab: Lab, swarm: Swarm) -> None:
