@@ -463,6 +463,8 @@ def _save_late(world: World, record: dict[str, Any], item: dict[str, Any], tree:
         and not started
         and (world.trees.fingerprint(tree, admin) != item["fingerprint"])
     )
+    if changed and admin is not None:
+        salvage.save_late(world, item, record["operation"], admin)
     if item["kind"] == "folder" or changed:
         salvage.keep_whole(world, tree, admin, folder)
     else:

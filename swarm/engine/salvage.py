@@ -345,6 +345,21 @@ def _allow(path: Path, folder_bits: int) -> None:
             path.chmod(stat.S_IMODE(mode) | wanted)
 
 
+def save_late(world: World, item: dict[str, Any], operation: str, admin: Path) -> None:
+    """Put refs on what a worktree got after it was saved: git's notes, copied, keep no object. May be repeated."""
+    message = f"swarm salvage of {item['session']}/{item['agent']}, changed meanwhile"
+    state = world.trees.recall(admin)
+    wish = Capture(state, item["branch"], item["tip"], (), (), message, damaged=True)
+    parts = world.trees.capture(world.layout.state / "nowhere", admin, wish).refs
+    refs = {
+        places.salvage_ref(item["session"], item["agent"], operation, f"late-{part}"): oid
+        for part, oid in parts.items()
+        if part != "manifest"  # the entry has one, and git's notes are kept as files
+    }
+    there = world.git.refs(*refs)
+    world.git.change_refs(create={ref: oid for ref, oid in refs.items() if ref not in there}, reason=message)
+
+
 def keep_whole(world: World, tree: Path, admin: Path | None, folder: Path) -> None:
     """Keep a tree as it is, because it is no longer as it was when it was saved; and git's notes about it."""
     if admin is not None and not fsio.exists(folder / "late-admin"):

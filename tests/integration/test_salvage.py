@@ -219,7 +219,9 @@ def test_work_done_after_it_was_saved_is_kept_too(lab: Lab, swarm: Swarm) -> Non
 
     with_progress(lab, write_late).cleanup(["feature-x"], force=True)
     assert not tree.exists()
+    lab.git("gc", "--quiet", "--prune=now")
     swarm.restore("feature-x")
+    assert lab.git("show", ":late.txt", cwd=tree) == "late"
     assert (tree / "notes.txt").read_text() == "newer\n"
     status = lab.git("status", "--porcelain", cwd=tree).splitlines()
     assert status == ["A  late.txt", " M src/app.py", "?? notes.txt"]
