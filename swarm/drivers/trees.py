@@ -47,6 +47,8 @@ _IDENTITY = {
 }
 _HEX = re.compile(rb"\b[0-9a-f]{64}\b|\b[0-9a-f]{40}\b")
 _MANIFEST = "manifest.json"
+#: A shared part of a private index would be written into the repository, and stay there.
+_IN_ONE_FILE = ("-c", "core.splitIndex=false")
 
 
 class Flagged(NamedTuple):
@@ -397,12 +399,16 @@ class Trees:
         """Write a tree object with these (mode, object, path)."""
         fsio.unlink_if_there(Path(env["GIT_INDEX_FILE"]))
         self._put_entries(env, lines)
-        return self._git.run("write-tree", "--missing-ok", env=env).decode("ascii").strip()
+        return (
+            self._git.run(*_IN_ONE_FILE, "write-tree", "--missing-ok", env=env, what="cannot save the tree")
+            .decode("ascii")
+            .strip()
+        )
 
     def _put_entries(self, env: Mapping[str, str], lines: Iterable[tuple[str, str, str]]) -> None:
         text = "".join(f"{mode} {oid}\t{path}\0" for mode, oid, path in lines)
         self._git.run(
-            *("update-index", "-z", "--index-info"),
+            *(*_IN_ONE_FILE, "update-index", "-z", "--index-info"),
             stdin=os.fsencode(text),
             env=env,
             cwd=_inside(env),
@@ -751,11 +757,12 @@ def _admin_mark(admin: Path) -> str:
     """Return what the state of git's own notes about a worktree can be told by."""
     marks = []
     for path in _admin_files(admin):
+        # git writes a shared index also when it only looks; what the index says of it is in the index itself.
+        if path.name.startswith("sharedindex."):
+            continue
         with contextlib.suppress(OSError):
             info = os.lstat(path)
-            # git gives a shared index a new time whenever it reads it.
-            when = 0 if path.name.startswith("sharedindex.") else info.st_mtime_ns
-            marks.append(f"{path.relative_to(admin)}:{info.st_size}:{when}")
+            marks.append(f"{path.relative_to(admin)}:{info.st_size}:{info.st_mtime_ns}")
     return "|".join(marks)
 
 

@@ -109,6 +109,27 @@ def test_a_worktree_without_head_comes_back_with_what_was_staged(lab: Lab, swarm
     assert lab.git("symbolic-ref", "HEAD", cwd=tree) == f"refs/heads/{BRANCH}"
 
 
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_split_index_leaves_no_part_of_itself_in_the_repository(lab: Lab, swarm: Swarm, *, damaged: bool) -> None:
+    lab.git("config", "core.splitIndex", "true")
+    tree, admin = make(swarm, lab)
+    lab.write({"staged.txt": "nowhere else\n"}, tree)
+    lab.git("add", "staged.txt", cwd=tree)
+    before = index_of(lab, tree)
+    if damaged:
+        (admin / "HEAD").unlink()
+    parts = set((lab.root / ".git").glob("sharedindex.*"))
+
+    (removed,) = swarm.cleanup(["fx"], force=True).removed
+    collect_garbage(lab)
+    swarm.restore("fx")
+
+    assert removed.whole == damaged
+    assert set((lab.root / ".git").glob("sharedindex.*")) == parts
+    assert index_of(lab, tree) == before
+    assert lab.git("show", ":staged.txt", cwd=tree) == "nowhere else"
+
+
 def test_where_a_lost_head_was_is_read_from_its_log(lab: Lab, swarm: Swarm) -> None:
     tree, admin = make(swarm, lab)
     lab.git("switch", "--quiet", "--detach", cwd=tree)
