@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.domain.model import AdminDir, Agent, Session
-    from swarm.domain.settings import Cleanup
+    from swarm.domain.sections import Cleanup
     from swarm.domain.trees import TreeState
     from swarm.engine.world import World
 
@@ -331,7 +331,7 @@ def _state_risks(state: TreeState, files: SortedFiles) -> Iterator[Risk]:
 
 def _submodule_risk(world: World, state: TreeState) -> Iterator[Risk]:
     rules = world.settings.cleanup
-    found = tuple(p for p in state.submodule_ignored if _matches(p, rules.precious) and not _is_bulk(p, rules.bulk))
+    found = tuple(p for p in state.submodule_ignored if _matches(p, rules.precious) and not _is_droppable(p, rules))
     if found:
         yield Risk(RiskKind.PRECIOUS, f"{_files(found)} in a submodule ignored by git but precious", found)
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import BaseNotFound, SwarmError, SymlinkInTheWay, WorkAtRisk
-from swarm.domain.model import RiskKind
 from swarm.domain.errors import BaseNotFound, CleanupFailed, SwarmError, SymlinkInTheWay, WorkAtRisk
+from swarm.domain.model import RiskKind
 from swarm.testing.lab import file_digests
 from swarm.testing.terminal import wait_for
 
@@ -242,6 +241,8 @@ def test_a_branch_that_git_named_by_a_link_comes_back(lab: Lab, swarm: Swarm) ->
 
     assert lab.git("rev-parse", "HEAD", cwd=tree) == tip
     assert lab.git("symbolic-ref", "--short", "HEAD", cwd=tree) == "idea"
+
+
 def nested_worktree(lab: Lab, tree: Path) -> tuple[Path, str]:
     """Make a worktree inside an agent's, with a commit that nothing else names."""
     inner = tree / "tools" / "inner"
