@@ -1,4 +1,4 @@
-"""An answer that did not come in time: the sender of the message is told, once, by whoever looks next.
+"""What did not happen in time, an answer or that a message is taken: its sender is told, once, by whoever looks next.
 
     note it ─► send the message ─► its time is over ─► who did not answer? ─► notice, with an id of its own ─► forget
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from swarm.store.bus import FileBus
 
 NOTICE = "notice"
+#: Of a note: it is about being taken, not about an answer. No message id ends so.
+_LIFE, _LIFE_END = "life", "~life"
+_MOMENT_MS = 1000
 #: So much of a subject stands in the notice.
 _SUBJECT = 200
 
@@ -52,22 +55,32 @@ def folder_of(messages: str) -> str:
 
 def note(messages: str, message: Message, to: Sequence[str]) -> None:
     """Write down that a message, about to be sent, is to be answered within its time; sent again it stays the first."""
-    import json
-
-    from swarm import fsio
-
-    path = Path(folder_of(messages), awaited.name_of(message.id))
-    if fsio.exists(path):
-        return
-    fsio.make_private_dir(path.parent.parent)
-    fsio.make_private_dir(path.parent)
     about = {
         "subject": message.subject[:_SUBJECT],
         "thread_id": message.thread_id or message.id,
         "generation": message.sender_generation,
         "within_ms": message.deadline_ms,
     }
-    record = awaited.record(message.sender, list(to), message.deadline_ms, about)
+    _write(messages, message.id, awaited.record(message.sender, list(to), message.deadline_ms, about))
+
+
+def note_life(messages: str, message: Message, to: Sequence[str]) -> None:
+    """Write down that a message, about to be sent, is to be taken within its time to live."""
+    # A moment later: its time begins when it is sent, which is still to come.
+    record = awaited.record(message.sender, list(to), message.ttl_ms + _MOMENT_MS, {_LIFE: True})
+    _write(messages, message.id + _LIFE_END, record)
+
+
+def _write(messages: str, name: str, record: dict[str, object]) -> None:
+    import json
+
+    from swarm import fsio
+
+    path = Path(folder_of(messages), awaited.name_of(name))
+    if fsio.exists(path):
+        return
+    fsio.make_private_dir(path.parent.parent)
+    fsio.make_private_dir(path.parent)
     fsio.write_atomic(path, json.dumps({"schema": files.SCHEMA, **record}).encode() + b"\n")
 
 
@@ -93,7 +106,7 @@ def tell(bus: FileBus, messages: str) -> int:
             continue
         with suppress(KeyError, ValueError):  # no note of ours goes, or it would be tried for ever
             try:
-                count += _tell_of(bus, one)
+                count += _expire(bus, one) if one.about.get(_LIFE) else _tell_of(bus, one)
             except (SwarmError, OSError):
                 continue
         forget(messages, one.id)
@@ -109,6 +122,14 @@ def left_ms(messages: str, sender: str) -> int | None:
 def forget(messages: str, message_id: str) -> None:
     """Take a note away: its time is over, or the message was not sent."""
     files.remove(folder_of(messages), awaited.name_of(message_id))
+
+
+def _expire(bus: FileBus, one: awaited.Awaited) -> int:
+    """Have a message given up that nobody took in its time; the bus tells its sender."""
+    for address in one.people[1:]:
+        with suppress(InboxNotFound):  # it was cleaned up
+            bus.expire(address)
+    return 0
 
 
 def _tell_of(bus: FileBus, one: awaited.Awaited) -> bool:
@@ -150,7 +171,7 @@ def _notice(one: awaited.Awaited, silent: Sequence[str]) -> Message:
         to=one.people[0],
         sender=POSTMASTER,
         type=NOTICE,
-        id=f"overdue.{sha256(one.id.encode()).hexdigest()[:16]}",
+        id=f"overdue.{sha256(' '.join([one.id, *one.people]).encode()).hexdigest()[:16]}",
         subject="no answer yet",
         body=f"{who} did not answer your message {one.id}{subject} within {within}.",
         thread_id=about["thread_id"],

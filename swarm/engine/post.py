@@ -240,7 +240,7 @@ class Post:
             type=type,
             priority=priority,
             # The bus makes one for a single recipient, and then need not look whether it knows it.
-            id=id or (new_id() if len(recipients) > 1 or deadline_ms else ""),
+            id=id or (new_id() if len(recipients) > 1 or deadline_ms or ttl_ms else ""),
             artifacts=self._attached(attach) if attach else (),
             metadata=kept,
             thread_id=(answered.thread_id or answered.id) if answered else "",
@@ -251,6 +251,8 @@ class Post:
             sender_generation=me.member.generation if me.member else "",
         )
         send = self._send_awaited if expects_reply and deadline_ms else self._send_all
+        if ttl_ms:
+            self._note_life(message, recipients)
         try:
             sent = send(message, recipients)
         except SentInPart:
@@ -260,6 +262,14 @@ class Post:
         if answered is not None:
             self._note_answer(answered, sent[0].id)
         return sent
+
+    def _note_life(self, message: Message, recipients: Sequence[Member | None]) -> None:
+        """Have somebody look when the message's time is over: maybe nobody takes anything there any more."""
+        from swarm.engine import overdue
+
+        encode(message)  # is it a message?
+        self._make_ready()
+        overdue.note_life(self._messages, message, [member.address if member else USER for member in recipients])
 
     def _send_all(self, message: Message, recipients: Sequence[Member | None]) -> tuple[Sent, ...]:
         """Send to everybody who takes it; one that is full, or cannot be written to, keeps it from no other."""

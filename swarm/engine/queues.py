@@ -18,7 +18,7 @@ from swarm.domain.errors import (
     NotForAgents,
     UsageProblem,
 )
-from swarm.domain.message import Message
+from swarm.domain.message import Message, encode, new_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -106,11 +106,13 @@ class Queue:
             text,
             type="task",
             priority=priority,
-            id=task_id,
+            id=task_id or (new_id() if ttl else ""),
             ttl_ms=round(ttl * 1000),
             after=tuple(dict.fromkeys(after)),
             sender_generation=me.generation,
         )
+        if message.ttl_ms:
+            self._note_life(message)
         try:
             return self._bus.send(message)
         except IdTaken as error:
@@ -125,6 +127,14 @@ class Queue:
         self._prepare()
         self._bus.declare(self._address)
         return self._bus.send(message)
+
+    def _note_life(self, message: Message) -> None:
+        """Have somebody look when the task's time is over: maybe nobody takes any more."""
+        from swarm.engine import overdue
+
+        encode(message)  # is it a message?
+        self._prepare()
+        overdue.note_life(self._bus.root, message, [self._address])
 
     def take(self, *, wait: float = 0.0, limit: int = 1, lease: float = LEASE) -> Claim | None:
         """Take the next tasks for *lease* seconds; None when there are none that can be taken.

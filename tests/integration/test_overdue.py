@@ -99,6 +99,39 @@ def test_who_did_not_answer_is_named_once(lab: Lab, clock: Clock) -> None:
     assert len(notices(lab)) == 1
 
 
+def test_what_nobody_takes_in_its_time_is_given_up_and_told(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    post_of(lab).send("researcher", "soon", id="s1", ttl_ms=1)
+    lab.swarm.queue("work").add("soon", task_id="t1", ttl=0.001)
+    post_of(lab).send("researcher", "later", id="s2", ttl_ms=SOON)
+    assert noted(lab) == ["s1~life.json", "s2~life.json", "t1~life.json"]
+
+    def told() -> set[str]:
+        overdue.tell_all(lab.swarm._world)
+        return {one.message.in_reply_to for one in post_of(lab).history("user")}
+
+    wait_for(lambda: told() == {"s1", "t1"}, "the notices")
+    assert post_of(lab).message("s1")[0].stored.state == "dead"
+    assert "nobody took it within 1 ms" in post_of(lab).history("user")[0].message.body
+    assert post_of(lab).message("s2")[0].stored.state == "queued"
+    assert noted(lab) == ["s2~life.json"]
+
+
+def test_an_agent_is_not_told_of_what_has_expired(panes: PaneLab) -> None:
+    panes.env["SHELL"] = "/bin/bash"
+    panes.start("developer", program="shell", task="")
+    panes.until("developer", "idle")
+    panes.type("developer", "read busy")
+    panes.until("developer", "working")
+    panes.swarm.send("developer", "soon", id="s1", ttl_ms=1)
+
+    wait_for(lambda: panes.swarm.message("s1")[0].stored.state == "dead", "its end")
+
+    wait_for(lambda: [m.in_reply_to for m in (o.message for o in panes.swarm.inbox("user"))] == ["s1"], "the notice")
+    panes.type("developer", "")
+    panes.until("developer", "idle")
+    assert panes.swarm.nudge("developer", "fx") == "nothing waits"
+
+
 def test_a_note_that_is_none_is_not_tried_for_ever(lab: Lab, clock: Clock) -> None:
     asked = ask(lab)
     path = lab.root / f".swarm/messages/awaited/{asked}.json"

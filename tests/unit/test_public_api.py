@@ -98,7 +98,7 @@ MESSAGES = {
     "Reached": ("address", "state", "detail"),
     "Receipt": ("id", "address", "lane", "number", "durable", "duplicate"),
     "Reply": ("due_ms", "overdue", "answer", "late"),
-    "Sender": ("address", "member", "who"),
+    "Sender": ("address", "member", "who", "outside"),
     "Sent": ("id", "to", "note", "receipt"),
     "Settled": ("ids", "already"),
     "Stored": ("message", "address", "state", "number", "attempts", "reason"),

@@ -195,7 +195,7 @@ class FileBus:
                     self._intake(box)
                     taken = taking.take(box, self._machine, limit, taker, types)
                     if taken.owed:
-                        notices.tell_senders(box, self.send)
+                        notices.tell_senders(box, self)
                     self._tidy(box)
                 left = deadline - time.monotonic()
                 if taken.claim is not None or left <= 0:
@@ -203,6 +203,23 @@ class FileBus:
                 watches.wait(min(left, taken.due), readers_only=taken.blocked)
         finally:
             watches.put_back()
+
+    @property
+    def root(self) -> str:
+        """The folder of all boxes."""
+        return self._root
+
+    def expire(self, address: str) -> None:
+        """Give up what waits in a box and was not taken within its time to live, and tell the senders.
+
+        Whoever takes does the same; this is for a box from which nobody takes.
+        """
+        from swarm.store.bus import notices, taking
+
+        box = self._box(box_of(address))
+        with os_errors(f"cannot read {box.address}"):
+            if taking.expire(box, self._machine):
+                notices.tell_senders(box, self)
 
     def _intake(self, box: Box) -> None:
         try:
@@ -258,7 +275,7 @@ class FileBus:
         box = self._box(claim.address)
         with os_errors(f"cannot give up in {box.address}"):
             taking.fail(box, self._machine, claim, ids, reason)
-            notices.tell_senders(box, self.send)
+            notices.tell_senders(box, self)
 
     def extend(self, claim: Claim, lease: float, holder: Holder | None = None) -> None:
         """Keep a claim for *lease* more seconds from now.

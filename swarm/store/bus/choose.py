@@ -201,6 +201,17 @@ class Chooser:
                 self._recount(lane, ends[lane])
         return picked
 
+    def bury_expired(self) -> None:
+        """Note as dead letters what nobody took in its time, whoever's turn it is."""
+        for lane, log in enumerate(self._logs):
+            for line in unsettled(log, self._state.lanes[lane], log.whole_end()):
+                if b'"ttl_ms":' not in line.data or (lane, line.at) in self._taken:
+                    continue
+                place = place_of(lane, line)
+                record = self._read(place, line) if place is not None else None
+                if place is not None and record is not None and (why := self._too_old(place, *record)):
+                    self._bury(place, why)
+
     def _recount(self, lane: int, end: int) -> None:
         """Correct how many messages are settled of a lane in which all are: damage may have cost some their numbers."""
         log = self._logs[lane]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from swarm.domain.addressing import USER
 from swarm.domain.errors import InboxNotFound, MessageProblem, SwarmError
 from swarm.domain.message import DEAD_LETTER, POSTMASTER, Message, box_of
 from swarm.domain.plain import ID, is_word
 
+#: The people's own box is always there for them, whether somebody wrote to it before or not.
+_USER = box_of(USER)
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from swarm.domain.bus import Receipt
+    from swarm.domain.bus import Bus
     from swarm.store.bus.box import Box
     from swarm.store.bus.state import Grave
 
 
-def tell_senders(box: Box, send: Callable[[Message], Receipt]) -> None:
+def tell_senders(box: Box, bus: Bus) -> None:
     """Send a notice for each dead letter; the id says which, so that doing it twice makes one.
 
     Never fails, for a claim may have been made already: what could not be told is told another time.
@@ -28,7 +30,7 @@ def tell_senders(box: Box, send: Callable[[Message], Receipt]) -> None:
         for message_id, grave, run in owed:
             notice = _notice(box.address, message_id, grave, run)
             if notice is not None:
-                _send(notice, send)
+                _send(notice, bus)
             with box.mutex, box.book as state:
                 if message_id in state.owed:
                     box.book.add({"op": "told", "id": message_id})
@@ -73,8 +75,11 @@ def _notice(address: str, message_id: str, grave: Grave, run: str) -> Message | 
     )
 
 
-def _send(notice: Message, send: Callable[[Message], Receipt]) -> None:
+def _send(notice: Message, bus: Bus) -> None:
     try:
-        send(notice)
+        bus.send(notice)
     except InboxNotFound:
-        return
+        if notice.to != _USER:
+            return  # an agent that is gone
+        bus.declare(_USER)  # nobody ever wrote to the user
+        bus.send(notice)

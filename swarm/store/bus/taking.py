@@ -81,6 +81,18 @@ def take(box: Box, machine: Machine, limit: int, taker: Taker, types: tuple[str,
     return Taken(claim, _seconds(due), owed=owed)
 
 
+def expire(box: Box, machine: Machine) -> bool:
+    """Give up what nobody took in its time; whether senders must be told of dead letters."""
+    with box.mutex, box.book as state:
+        box.learn_of(box.book.identity)
+        _take_back(box, machine, state)
+        chooser = Chooser(box.lanes, state, machine, ordered=box.ordered, clear=box.clear, needs=box.needs)
+        chooser.bury_expired()
+        box.secure(chooser.settled())
+        box.book.add(*chooser.entries)
+        return bool(state.owed)
+
+
 def _seconds(milliseconds: float) -> float:
     return max(0.001, min(milliseconds / 1000, _LOOK_EVERY))
 
