@@ -14,6 +14,7 @@ import re
 import secrets
 import shlex
 import stat
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -211,7 +212,24 @@ def sweep_temporaries(folder: Path, name: str) -> None:
 
 
 def rename_if_there(source: Path, target: Path) -> bool:
-    """Move something aside; False when it is not there (any more)."""
+    """Move something aside, to another file system by copying it; False when it is not there (any more)."""
+    try:
+        return rename_within(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+    if not exists(source):
+        return False
+    _move_across(source, target)
+    return True
+
+
+def rename_within(source: Path, target: Path) -> bool:
+    """Move something aside by nothing but its name; False when it is not there (any more).
+
+    Raises:
+        OSError: also for a place on another file system.
+    """
     try:
         os.rename(source, target)
     except FileNotFoundError:
@@ -219,6 +237,36 @@ def rename_if_there(source: Path, target: Path) -> bool:
             raise
         return False
     return True
+
+
+def _move_across(source: Path, target: Path) -> None:
+    """Copy under another name, rename, and only then delete; may be repeated when it was killed anywhere.
+
+    A folder that is at its place already is such a copy: it got its name when it was whole.
+    """
+    import shutil
+
+    half = target.parent / f".moving-{zlib.crc32(os.fsencode(target.name)):08x}"
+    remove_tree(half)
+    if source.is_dir() and not source.is_symlink():
+        if not exists(target):
+            shutil.copytree(source, half, symlinks=True, copy_function=_copy_plain)
+    else:
+        _copy_plain(source, half)
+    if exists(half):
+        sync_filesystem(target.parent)
+        os.rename(half, target)
+        sync_folder(target.parent)
+    remove_tree(source)
+
+
+def _copy_plain(source: str | Path, target: str | Path) -> None:
+    """Copy a file or a link; a pipe, socket or device cannot be copied."""
+    import shutil
+
+    mode = os.lstat(source).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def rename_new(source: Path, target: Path) -> None:

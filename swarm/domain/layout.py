@@ -11,6 +11,7 @@
 <root>/.swarm/approvals/                    what agents asked to be allowed, and the answers
 <root>/.swarm/salvage/<session>/<agent>/<id>/   what git objects cannot hold
 <root>/.swarm/trash/<operation>/            moved aside, about to be deleted
+<root>/.worktrees/.swarm-trash/<operation>/ the same, where .worktrees is on another file system
 refs/swarm/op/<operation>                   proof that the branches of an operation are ours
 refs/swarm/salvage/<session>/<agent>/<id>/  the saved work
 """
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STATE_DIR = ".swarm"
+#: Beside the worktrees; no agent can have this name.
+TRASH_BESIDE = ".swarm-trash"
 MARKER = ".swarm-dir.txt"
 OP_REFS = "refs/swarm/op/"
 SALVAGE_REFS = "refs/swarm/salvage/"
@@ -114,6 +117,11 @@ class Layout:
     def trash_folder(self, operation: str) -> Path:
         """The trash of one operation."""
         return self.trash / operation
+
+    @cached_property
+    def trash_beside(self) -> Path:
+        """Where worktrees go before they are deleted, if they are on another file system than the trash."""
+        return self.base / TRASH_BESIDE
 
     def worktree(self, agent: str, session: str) -> Path:
         """The working tree of an agent."""

@@ -26,7 +26,7 @@ from swarm.domain.errors import (
     raise_all,
 )
 from swarm.domain.model import AgentRisks, CleanupReport, Removed, Skipped
-from swarm.engine import hiding, post_boxes, refusal, running, salvage, setup_notes, steps, transaction
+from swarm.engine import hiding, post_boxes, refusal, running, salvage, setup_notes, steps, transaction, trash
 from swarm.engine.examine import Target, examine_all
 from swarm.engine.teardown import Teardowns
 from swarm.engine.world import new_operation_id, no_session
@@ -409,9 +409,9 @@ def _give_up(world: World, record: dict[str, Any], failures: tuple[Skipped, ...]
 
 def _moved(world: World, record: dict[str, Any], item: dict[str, Any]) -> tuple[Path, Path]:
     """Return where the tree and git's folder for it go on their way out."""
-    trash = world.layout.trash_folder(record["operation"])
     name = f"{item['agent']}-{item['session']}"
-    return trash / f"{name}.tree", trash / f"{name}.admin"
+    admin = world.layout.trash_folder(record["operation"]) / f"{name}.admin"
+    return trash.find(world, record["operation"], f"{name}.tree"), admin
 
 
 def _remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
@@ -423,7 +423,7 @@ def _remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
     if not fsio.exists(moved_tree) and fsio.exists(tree):
         if not _still_the_same(world, item, tree):
             raise WorktreeExists(f"something else is at its place now, and stays: {tree}")
-        fsio.rename_if_there(tree, moved_tree)
+        moved_tree = trash.put(world, record["operation"], tree, moved_tree.name)
     if not record["discard"]:
         _save_late(world, record, item, moved_tree, admin if admin and admin.is_dir() else None)
     if admin is not None and not fsio.exists(moved_admin) and _admin_is(admin, item):
@@ -495,8 +495,8 @@ def _forget_agent(world: World, record: dict[str, Any], item: dict[str, Any]) ->
         setup_notes.forget(world, session.name, gone.name)
     if gone is not None:
         folder = world.layout.salvage_folder(session.name, gone.name, record["operation"])
-        trash = world.layout.trash_folder(record["operation"])
-        post_boxes.retire(world, session, gone, folder, trash, discard=record["discard"])
+        aside = world.layout.trash_folder(record["operation"])
+        post_boxes.retire(world, session, gone, folder, aside, discard=record["discard"])
     if left:
         world.sessions.write(replace(session, agents=left))
     else:
@@ -504,6 +504,7 @@ def _forget_agent(world: World, record: dict[str, Any], item: dict[str, Any]) ->
 
 
 def _finish(world: World, record: dict[str, Any]) -> None:
+    trash.empty_beside(world, record["operation"])
     if not world.sessions.names():
         steps.remove_base(world, world.layout.base)
         steps.show_again(world.git.common / "info" / "exclude")
@@ -528,16 +529,17 @@ def _told(world: World, record: dict[str, Any], summary: Sequence[Removed]) -> t
 
 def _undeletable(world: World, record: dict[str, Any]) -> Iterable[str]:
     """Name the trash that stays: it holds files that only another user may delete."""
-    trash = world.layout.trash_folder(record["operation"])
-    if fsio.exists(trash) and record["operation"] not in world.journal.unfinished():
-        yield f"{trash} could not be deleted: it holds files of another user; everything of it that counts is saved"
+    if record["operation"] in world.journal.unfinished():
+        return
+    for folder in trash.stays(world, record["operation"]):
+        yield f"{folder} could not be deleted: it holds files of another user; everything of it that counts is saved"
 
 
 def _strays(world: World) -> Iterable[str]:
     """Name what is left in the folder of the worktrees and is not swarm's."""
     known = {Path(agent.worktree).name for session in world.sessions.all() for agent in session.agents}
     for name in sorted(os.listdir(world.layout.base)) if world.layout.base.is_dir() else ():
-        if name != ".gitignore" and name not in known:
+        if name not in {".gitignore", places.TRASH_BESIDE} and name not in known:
             yield f"{world.layout.base / name} is in no session and stays; see `swarm worktree list`"
 
 

@@ -11,7 +11,7 @@ from swarm.domain.errors import SwarmError
 from swarm.domain.model import Check
 from swarm.domain.status import State
 from swarm.domain.words import count
-from swarm.engine import agents, launch, whose
+from swarm.engine import agents, launch, trash, whose
 from swarm.engine.cleanup import leftover_branches
 
 if TYPE_CHECKING:
@@ -197,6 +197,6 @@ def _branches(world: World) -> Iterator[Check]:
 
 
 def _trash(world: World) -> Iterator[Check]:
-    left = len(os.listdir(world.layout.trash)) if world.layout.trash.is_dir() else 0
+    left = len(trash.left(world))
     if left:
         yield Check("trash", "warn", f"{count(left, 'folder')} to be deleted", "swarm recover")

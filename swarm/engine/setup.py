@@ -19,7 +19,7 @@ from swarm.domain import setup as rules
 from swarm.domain.errors import SetupFailed, SwarmError
 from swarm.domain.role_fields import Env, Policy, RoleOptions, Setup, plain
 from swarm.domain.words import count
-from swarm.engine import agent_ports, hiding, setup_notes, setup_work, transaction
+from swarm.engine import agent_ports, hiding, setup_notes, setup_work, transaction, trash
 from swarm.engine.launch import environ_of
 from swarm.engine.steps import Registry, Step
 
@@ -182,10 +182,10 @@ class SetUp(Step):
     def undo(self, world: World) -> None:
         """Remove the trees that were moved aside: all that is in them came from here."""
         hiding.turn_off(world)
-        trash = world.layout.trash_folder(self.operation)
-        if fsio.exists(trash / _BEGAN):
+        if fsio.exists(world.layout.trash_folder(self.operation) / _BEGAN):
             for item in self.agents:
-                fsio.remove_tree(trash / f"{Path(item['agent']['worktree']).name}.tree")
+                name = Path(item["agent"]["worktree"]).name
+                fsio.remove_tree(trash.find(world, self.operation, f"{name}.tree"))
 
     def say(self) -> str:
         """Tell the user what would be done."""

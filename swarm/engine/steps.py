@@ -27,7 +27,7 @@ from swarm.domain import codec
 from swarm.domain import layout as places
 from swarm.domain.errors import GitFailed, WorktreeExists
 from swarm.domain.words import count
-from swarm.engine import adopt
+from swarm.engine import adopt, trash
 
 if TYPE_CHECKING:
     from swarm.domain.model import AdminDir, Agent, Session
@@ -219,13 +219,13 @@ class AddWorktree(Step):
 
     def undo_files(self, world: World) -> None:
         tree = Path(self.tree)
-        trash = world.layout.trash_folder(self.operation)
-        trash.mkdir(parents=True, exist_ok=True)
+        aside = world.layout.trash_folder(self.operation)
+        aside.mkdir(parents=True, exist_ok=True)
         mine = [admin for admin in world.git.admin_dirs() if self._is_ours(admin)]
         if (mine and self._tree_is_ours(world, tree, mine)) or _is_husk(world, tree):
-            fsio.rename_if_there(tree, trash / f"{tree.name}.tree")
+            trash.put(world, self.operation, tree, f"{tree.name}.tree")
         for admin in mine:
-            fsio.rename_if_there(admin.path, trash / f"{tree.name}.{admin.name}.admin")
+            fsio.rename_if_there(admin.path, aside / f"{tree.name}.{admin.name}.admin")
 
     def _is_ours(self, admin: AdminDir) -> bool:
         if admin.name in self.taken:
@@ -251,9 +251,12 @@ class AddWorktree(Step):
     def undo(self, world: World) -> None:
         """Look through what was moved aside: nothing but what we made may be thrown away."""
         tree = Path(self.tree)
-        aside = world.layout.trash_folder(self.operation) / f"{tree.name}.tree"
-        if self.salvaged or not aside.is_dir():
-            return
+        aside = trash.find(world, self.operation, f"{tree.name}.tree")
+        if aside.is_dir() and not self.salvaged:
+            self._throw_away(world, tree, aside)
+        trash.empty_beside(world, self.operation)
+
+    def _throw_away(self, world: World, tree: Path, aside: Path) -> None:
         foreign = world.trees.foreign(aside, self.commit, (world.settings.worktrees.instructions_file,))
         for name in foreign:
             target = world.layout.salvage / "rollback" / self.operation / tree.name / name

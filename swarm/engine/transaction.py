@@ -20,13 +20,12 @@ from swarm import fsio
 from swarm.domain import layout as places
 from swarm.domain.errors import Interrupted, RecordProblem, SwarmError
 from swarm.domain.model import RecoverReport
-from swarm.engine import adopt
+from swarm.engine import adopt, trash
 from swarm.engine import steps as step_kinds
 from swarm.engine.actors import actor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from swarm.engine.steps import Step
     from swarm.engine.world import World
@@ -134,8 +133,7 @@ def finish(world: World, record: dict[str, Any], *, mark: str | None = None) -> 
 def roll_back(world: World, record: dict[str, Any], outcome: str = "crash") -> None:
     """Take back a set that was not committed. May be interrupted and repeated."""
     steps = [step_kinds.from_dict(item) for item in record["steps"]]
-    trash = world.layout.trash_folder(record["operation"])
-    trash.mkdir(parents=True, exist_ok=True, mode=0o700)
+    world.layout.trash_folder(record["operation"]).mkdir(parents=True, exist_ok=True, mode=0o700)
     for step in reversed(steps):
         step.undo_files(world)
     clear_locks(world, record)
@@ -149,9 +147,7 @@ def close(world: World, record: dict[str, Any], outcome: str = "") -> None:
     # Once more at the end: git says "done" also when it could not remove its own lock files.
     clear_locks(world, record)
     world.git.prune_empty_ref_folders(world.settings.worktrees.branch_prefix)
-    with contextlib.suppress(PermissionError):  # files of another user, say a container's, must not block swarm
-        fsio.remove_tree(world.layout.trash_folder(record["operation"]))
-    fsio.remove_empty(world.layout.trash)
+    trash.empty(world, record["operation"])
     if outcome:
         _note(world, record, outcome)
     world.journal.drop(record["operation"])
@@ -165,9 +161,9 @@ def clear_locks(world: World, record: dict[str, Any]) -> None:
     """
     from pathlib import Path
 
-    trash = world.layout.trash_folder(record["operation"])
+    aside = world.layout.trash_folder(record["operation"])
     locks = [Path(lock) for lock in record["locks"]]
-    kept = world.git.remove_stale_locks(locks, record["started_ns"], trash)
+    kept = world.git.remove_stale_locks(locks, record["started_ns"], aside)
     if kept:
         from swarm.domain.errors import GitBusy
 
@@ -221,7 +217,7 @@ def recover(world: World) -> RecoverReport:
         else:
             roll_back(world, record)
             back.append(name)
-    _sweep_trash(world)
+    trash.sweep(world)
     notes = [note for record in records for note in record.get("notes", ())]
     notes += [
         f"session {name} is known again: its record was gone, its worktrees were not" for name in adopt.adopt(world)
@@ -258,12 +254,3 @@ def _sweep_temporaries(world: World) -> None:
             for placed in agent.placed:
                 path = world.layout.root / agent.worktree / placed.path
                 fsio.sweep_temporaries(path.parent, path.name)
-
-
-def _sweep_trash(world: World) -> None:
-    """Delete the trash of operations that are over."""
-    trash: Path = world.layout.trash
-    for name in os.listdir(trash) if trash.is_dir() else ():
-        with contextlib.suppress(PermissionError):
-            fsio.remove_tree(trash / name)
-    fsio.remove_empty(trash)

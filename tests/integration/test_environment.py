@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm import Swarm, SwarmError
+from swarm import Swarm, SwarmError, fsio
+from swarm.engine import trash
 from swarm.testing.lab import Lab, file_digests
 from tests.support import odd
 from tests.support.odd import AGENTS, NOTES, PROJECT, SESSION, as_plain_user, fill_up, refused, small_disk, whole_life
@@ -509,3 +510,100 @@ def test_a_repository_below_a_ceiling_is_not_found_above_it(lab: Lab) -> None:
 
     with refused(lab.root.parent, "NOT_A_REPO|GIT_BROKEN", exit_code=5):
         Swarm.open(deep, environ={**lab.env, "GIT_CEILING_DIRECTORIES": str(lab.root)})
+
+
+# --- worktrees on another file system ------------------------------------------------------------------
+
+
+@pytest.fixture
+def elsewhere(lab: Lab) -> Iterator[Path]:
+    """Give the folder of the worktrees, which no file can be renamed into."""
+    with small_disk(lab.root / ".worktrees", "size=50m") as folder:
+        yield folder
+
+
+def test_worktrees_on_another_file_system_have_a_whole_life(lab: Lab, elsewhere: Path) -> None:
+    whole_life(lab)
+
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_what_is_moved_out_of_another_file_system_comes_back(lab: Lab, elsewhere: Path) -> None:
+    swarm = lab.open(worktrees__durable=False, cleanup__large_file=1000)
+    swarm.create(SESSION, ["developer"])
+    tree = lab.tree("developer")
+    lab.write({"big.bin": os.urandom(5000), "inner/file": "in a repository\n"}, tree)
+    (tree / "big.bin").chmod(0o640)
+    lab.git("init", "--quiet", str(tree / "inner"))
+    (tree / "inner/link").symlink_to("nowhere")
+    before = file_digests(tree, skip={".git"})
+
+    swarm.cleanup([SESSION], force=True)
+    assert list(elsewhere.iterdir()) == []
+    swarm.restore(SESSION)
+
+    assert file_digests(tree, skip={".git"}) == before
+
+
+def test_a_failed_create_on_another_file_system_leaves_nothing(lab: Lab, elsewhere: Path) -> None:
+    lab.write({".gitattributes": "*.bad filter=bad\n", "some.bad": "x\n"})
+    lab.commit("a filter")
+    lab.git("config", "filter.bad.smudge", "false")
+    lab.git("config", "filter.bad.required", "true")
+
+    with pytest.raises(SwarmError):
+        lab.swarm.create(SESSION, AGENTS)
+
+    assert list(elsewhere.iterdir()) == []
+    assert lab.git("branch", "--list", "swarm/*") == ""
+    assert not (lab.root / ".swarm/salvage").exists()
+
+
+def test_a_cleanup_killed_on_another_file_system_is_finished(
+    lab: Lab, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.swarm.create(SESSION, AGENTS)
+    real = trash.put
+
+    def killed(*args: Any) -> None:
+        real(*args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trash, "put", killed)
+        with pytest.raises(KeyboardInterrupt):
+            lab.swarm.cleanup([SESSION])
+    assert (elsewhere / ".swarm-trash").is_dir()
+    assert not [path for path in lab.swarm.worktrees() if path.path.parent != elsewhere]
+    lab.swarm.recover()
+
+    assert list(elsewhere.iterdir()) == []
+    assert lab.swarm.sessions() == ()
+
+
+def test_a_folder_moved_to_another_file_system_is_whole_or_not_there(
+    lab: Lab, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = elsewhere / "source", lab.root / "target"
+    lab.write({"a": "1", "b/c": "2"}, source)
+    (source / "link").symlink_to("a")
+    os.mkfifo(source / "pipe")
+    before = {name: text for name, text in file_digests(source).items() if name != "pipe"}
+    real = fsio.remove_tree
+
+    def killed(path: Path) -> None:
+        if path == source:
+            (source / "a").unlink()
+            raise KeyboardInterrupt
+        real(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fsio, "remove_tree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            fsio.rename_if_there(source, target)
+    assert file_digests(target) == before
+    assert fsio.rename_if_there(source, target)
+
+    assert file_digests(target) == before
+    assert not source.exists()
+    assert not fsio.rename_if_there(source, target)
