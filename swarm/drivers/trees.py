@@ -79,10 +79,11 @@ class Trees:
             head, head_tree = self._head_and_tree(env)
             entries, flagged = self._entries_and_flags(env)
             found = walk(tree)
+            tracked = {path for _, _, _, path in entries}
+            found.set_apart(tracked)
             changed, rewritten = self._changed(env, entries, flagged, found, _written_ns(admin / "index"))
             rewritten |= self._unlike_checkout(env, entries, found, changed | rewritten)
             untracked = self._untracked(env, found)
-            tracked = {path for _, _, _, path in entries}
             ignored = found.files.keys() - tracked - set(untracked)
             wanted = {path: oid for _, oid, _, path in entries if path in found.nested}
             inner = {path: self._look_into(tree / path) for path in wanted}
@@ -649,16 +650,15 @@ class Trees:
         ours = set(placed)
         others = [path for path in found.files if path not in ours]
         try:
-            strange = self._strange(tree, commit, others) if others else []
+            entries = self._tree_entries(commit) if others else {}
+            found.set_apart(entries)
+            others = [path for path in others if path in found.files]
+            strange = [path for path in others if path not in entries]
+            known = [path for path in others if path in entries]
+            strange += halfmade.unlike_checkout(self._git, self._common, tree, entries, known)
         except GitBroken:
             strange = others
         return tuple(sorted((*strange, *found.nested)))
-
-    def _strange(self, tree: Path, commit: str, files: Sequence[str]) -> list[str]:
-        entries = self._tree_entries(commit)
-        others = [path for path in files if path not in entries]
-        known = [path for path in files if path in entries]
-        return others + halfmade.unlike_checkout(self._git, self._common, tree, entries, known)
 
     def landed(self, tip: str, base: str, target: str) -> str:
         """Say how the commits of *tip* since *base* are in *target*; empty when they are not."""

@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+
+#: What every bare repository has.
+_BARE = frozenset({"HEAD", "objects", "refs"})
 
 
 @dataclass(slots=True)
@@ -22,6 +26,7 @@ class Walk:
         folders: every folder → its permission bits.
         empty: folders with nothing in them.
         nested: folders that are repositories of their own; nothing below them is listed.
+        bare: folders that look like bare repositories; listed as all others until ``set_apart`` decides.
         special: pipes, sockets, devices.
         unreadable: folders that cannot be looked into.
         sizes: of regular files.
@@ -35,12 +40,29 @@ class Walk:
     folders: dict[str, int] = field(default_factory=dict)
     empty: list[str] = field(default_factory=list)
     nested: list[str] = field(default_factory=list)
+    bare: list[str] = field(default_factory=list)
     special: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
     changed_ns: dict[str, int] = field(default_factory=dict)
     top: int = 0
     fingerprint: str = ""
+
+    def set_apart(self, tracked: Iterable[str]) -> None:
+        """Count bare repositories as repositories of their own, but for those of which git tracks files: fixtures."""
+        inside = tuple(f"{folder}/" for folder in self.bare)
+        known = {path for path in tracked if path.startswith(inside)} if inside else set()
+        apart = [folder for folder in self.bare if not any(path.startswith(f"{folder}/") for path in known)]
+        if not apart:
+            return
+        below = tuple(f"{folder}/" for folder in apart)
+        for names in (self.files, self.folders, self.sizes, self.changed_ns):
+            for path in [path for path in names if path.startswith(below)]:
+                del names[path]
+        self.links = {path for path in self.links if not path.startswith(below)}
+        for listed in (self.empty, self.nested, self.special, self.unreadable):
+            listed[:] = [path for path in listed if not path.startswith(below)]
+        self.nested += apart
 
 
 def walk(top: Path) -> Walk:
@@ -58,10 +80,13 @@ def walk(top: Path) -> Walk:
         except (FileNotFoundError, NotADirectoryError):
             marks.append(f"gone {folder}")  # it vanished while we looked: the fingerprint says so
             continue
-        if folder and _is_repository({entry.name for entry in entries}):
+        names = {entry.name for entry in entries}
+        if folder and ".git" in names:
             found.nested.append(folder)
             marks.extend(_nested_marks(top, folder))
             continue
+        if folder and names >= _BARE:
+            found.bare.append(folder)
         for entry in entries:
             if not folder and entry.name == ".git":
                 continue
@@ -78,10 +103,6 @@ def _bits(folder: Path) -> int:
         return stat.S_IMODE(folder.stat().st_mode)
     except OSError:
         return 0
-
-
-def _is_repository(names: set[str]) -> bool:
-    return ".git" in names or {"HEAD", "objects", "refs"} <= names
 
 
 def _note(found: Walk, marks: list[str], queue: list[str], folder: str, entry: os.DirEntry[str]) -> None:

@@ -83,6 +83,16 @@ def test_every_other_file_is_somebodys(converting: Lab) -> None:
     assert told(converting, half, commit) == tuple(sorted([*mine, "link", "sub/.gitattributes"]))
 
 
+def test_a_bare_repository_is_somebodys_unless_git_tracks_it(lab: Lab) -> None:
+    lab.git("init", "--quiet", "--bare", "fixtures/x.git")
+    lab.write({"fixtures/x.git/objects/.keep": "", "fixtures/x.git/refs/.keep": ""})
+    lab.commit("a fixture")
+    half, commit = checked_out(lab)
+    lab.git("init", "--quiet", "--bare", str(half / "y.git"))
+
+    assert told(lab, half, commit) == ("y.git",)
+
+
 def test_a_filter_that_hangs_is_not_waited_for(converting: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     half, commit = checked_out(converting)
     converting.git("config", "filter.up.smudge", "sleep 600")

@@ -722,6 +722,29 @@ def repository_made_in_a_tracked_folder(lab: Lab, tree: Path) -> None:
 
 
 @kind(R.NESTED)
+def nested_worktree(lab: Lab, tree: Path) -> None:
+    lab.git("worktree", "add", "--quiet", "-b", "inner", "inner tree", cwd=tree)
+    lab.write({"README": "changed inside\n"}, tree / "inner tree")
+
+
+def _with_bare_fixture(lab: Lab) -> None:
+    lab.git("init", "--quiet", "--bare", "fixtures/x.git")
+    lab.write({"fixtures/x.git/objects/.keep": "", "fixtures/x.git/refs/.keep": ""})
+    lab.commit("a fixture")
+
+
+@kind(prepare=_with_bare_fixture)
+def tracked_bare_repository(lab: Lab, tree: Path) -> None:
+    assert (tree / "fixtures/x.git/HEAD").is_file()
+
+
+@kind(R.UNTRACKED, R.MODIFIED, prepare=_with_bare_fixture)
+def tracked_bare_repository_with_new_commits(lab: Lab, tree: Path) -> None:
+    lab.git("push", "--quiet", "fixtures/x.git", "HEAD:refs/heads/pushed", cwd=tree)
+    lab.git("config", "--file", "fixtures/x.git/config", "core.logAllRefUpdates", "true", cwd=tree)
+
+
+@kind(R.NESTED)
 def nested_bare_repository(lab: Lab, tree: Path) -> None:
     lab.git("init", "--quiet", "--bare", "store.git", cwd=tree)
 
