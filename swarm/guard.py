@@ -17,7 +17,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from swarm.domain.pathrules import Place
@@ -31,8 +31,12 @@ _REFUSED = 2
 _ALLOWED = b'{"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}\n'
 
 
-def main() -> int:
-    """Run and return the exit status."""
+def main(seconds: float = _SECONDS) -> int:
+    """Run and return the exit status.
+
+    Args:
+        seconds: how long it may take from when the event is there.
+    """
     try:
         package = type(sys)("swarm")
         package.__path__ = [os.path.dirname(os.path.abspath(__file__))]
@@ -44,6 +48,7 @@ def main() -> int:
             events.note(sys.argv[1], event)
         except OSError:
             pass  # a full disk changes nothing about the rules
+        _end_after(seconds)
         if sys.argv[2:] == ["codex"]:
             return _codex(sys.argv[1], event)
         answer = _judge(sys.argv[1], event)
@@ -53,6 +58,23 @@ def main() -> int:
     if answer:
         os.write(1, answer)
     return 0
+
+
+def _end_after(seconds: float) -> None:
+    """Refuse, and end, when it takes too long.
+
+    An error in the handler would not do: what looks at files takes those of its kind for a file that is not there.
+    """
+    import _signal as signal  # type: ignore[import-not-found]  # the signal module is this with words for its numbers, which take long to make
+
+    def late(*_: object) -> None:
+        try:
+            os.write(2, f"swarm cannot hold the rules of this agent: judging took more than {seconds:g} s\n".encode())
+        finally:
+            os._exit(_REFUSED)
+
+    signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _read(run_dir: str) -> Any:
@@ -107,19 +129,12 @@ def _is_allowed(rules: dict[str, Any], tool: str, given: object, event: dict[str
 
 
 def _decide(rules: dict[str, Any], tool: str, given: object, event: dict[str, Any]) -> Decision | None:
-    """Return what the rules say, within the time."""
+    """Return what the rules say."""
     if tool not in rules["tools"] and not (tool.startswith("mcp__") and "mcp__" in rules["tools"]):
         return None
-    import _signal as signal  # type: ignore[import-not-found]  # the signal module is this with words for its numbers, which take long to make
-
     from swarm.domain import permission_denials
     from swarm.domain.permission_rules import Rule
 
-    def late(*_: object) -> None:
-        raise TimeoutError(f"it took more than {_SECONDS:g} s to judge this call")
-
-    signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
     deny = [Rule(*rule) for rule in rules["deny"]]
     return permission_denials.forbid(deny, tool, given, _place(rules, event))
 
@@ -128,7 +143,8 @@ def _place(rules: dict[str, Any], event: dict[str, Any]) -> Place:
     from swarm.domain.pathrules import Place
 
     home = os.environ.get("HOME", "")
-    return Place(event.get("cwd") or rules["root"], rules["root"], home, _real(), _names)
+    cwd = event.get("cwd") or rules["root"]
+    return Place(cwd, rules["root"], home, _real(), _names(cwd))
 
 
 def _real() -> Callable[[str], str]:
@@ -143,11 +159,30 @@ def _real() -> Callable[[str], str]:
     return real
 
 
-def _names(pattern: str) -> list[str]:
-    """Return the files that a shell would put in the place of a pattern."""
-    import glob
+def _names(cwd: str) -> Callable[[str], list[str] | None]:
+    """Return what gives the files that a shell would put in the place of a pattern; None where it cannot tell."""
 
-    return glob.glob(pattern)
+    def listing(folder: str, links: bool) -> Iterator[tuple[str, bool]]:  # noqa: FBT001  # said by place, of two
+        try:
+            with os.scandir(os.path.join(cwd, folder)) as entries:
+                for entry in entries:
+                    yield entry.name, _is_folder(entry, links=links)
+        except OSError:
+            return  # no folder, or none that the agent could look into
+
+    def names(pattern: str) -> list[str] | None:
+        from swarm.domain import shellglob
+
+        return shellglob.expand(pattern, listing, lambda path: os.path.lexists(os.path.join(cwd, path)))
+
+    return names
+
+
+def _is_folder(entry: os.DirEntry[str], *, links: bool) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=links)
+    except OSError:
+        return False
 
 
 if __name__ == "__main__":

@@ -27,14 +27,14 @@ class Place(NamedTuple):
         root: the worktree, where rules for paths begin; empty is *cwd*.
         home: what ``~`` means; empty: nothing is known below it.
         real: follows links; a path must be allowed as written and as what it leads to.
-        names: the files that a pattern of a shell stands for at this moment.
+        names: the files that a pattern of a shell stands for at this moment; None where that cannot be told.
     """
 
     cwd: str = "/"
     root: str = ""
     home: str = ""
     real: Callable[[str], str] | None = None
-    names: Callable[[str], list[str]] | None = None
+    names: Callable[[str], list[str] | None] | None = None
 
 
 def check(pattern: str) -> None:

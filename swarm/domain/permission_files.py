@@ -156,10 +156,13 @@ def _files(part: Part, place: Place) -> Iterator[tuple[str, bool]]:
         if known is None or (plain != word and not set("$`*?[{") & set(plain)):
             if _bare(plain):
                 yield _bare(plain), True
-        elif place.names is not None and not set("$`{") & set(word):  # braces make several words of one
-            yield from ((name, True) for name in place.names(word))
-        else:
+            continue
+        # braces make several words of one
+        names = None if place.names is None or set("$`{") & set(word) else place.names(plain)
+        if names is None:
             yield _bare(known), False
+        else:
+            yield from ((name, True) for name in names or (word,))
     if part.fed:
         yield "", False
 

@@ -95,6 +95,46 @@ def test_notes_that_cannot_be_written_do_not_matter(tmp_path: Path) -> None:
     assert answer(run(folder, bash("rm x")))[0] == "deny"
 
 
+def limited(run_dir: Path, event: Any, seconds: float, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Run the guard with a time of the test's own; nothing of the agent's surroundings could set it."""
+    code = (
+        "import sys; from importlib.util import module_from_spec, spec_from_file_location as spec;"
+        f"sys.argv = ['guard', {str(run_dir)!r}, *{list(flags)!r}];"
+        f"one = spec('guard', {GUARD!r}); guard = module_from_spec(one); one.loader.exec_module(guard);"
+        f"sys.exit(guard.main({seconds}))"
+    )
+    argv = [sys.executable, "-I", "-S", "-c", code]
+    return subprocess.run(argv, input=json.dumps(event), capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("flags", [(), ("codex",)])
+def test_who_takes_too_long_refuses_also_where_files_are_looked_at(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """What looks at files takes an error of the clock for a file that is not there."""
+    folder = prepared(tmp_path, *(f"Edit(vault{n}/**)" for n in range(40)))
+    (tmp_path / "wide").mkdir()
+    for n in range(2000):
+        (tmp_path / "wide" / f"f{n}").touch()
+    event = bash("touch " + "wide/* " * 20, cwd=str(tmp_path))
+    done = limited(folder, event, 0.2, *flags)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "took more than 0.2 s" in done.stderr
+    assert limited(folder, bash("touch wide/f1?", cwd=str(tmp_path)), 60, *flags).returncode == 0
+
+
+def test_patterns_are_looked_up_where_the_agent_is_and_too_many_names_are_asked_about(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, "Edit(wide/secret)", "Edit(*.pem)")
+    (tmp_path / "wide").mkdir()
+    (tmp_path / "wide" / "secret").touch()
+    (tmp_path / "wide" / "other").touch()
+    assert answer(run(folder, bash("touch wide/s*", cwd=str(tmp_path))))[0] == "deny"
+    assert answer(run(folder, bash("touch wide/[!r-t]*", cwd=str(tmp_path)))) == ("", "")
+    assert answer(run(folder, bash("cd ..; touch [^x]ecret", cwd=str(tmp_path / "wide"))))[0] == "ask"
+    assert answer(run(folder, bash("touch [^x]ecret", cwd=str(tmp_path / "wide"))))[0] == "deny"
+    for n in range(4_100):
+        (tmp_path / "wide" / f"x{n}").touch()
+    assert answer(run(folder, bash("touch wide/*", cwd=str(tmp_path))))[0] == "ask"
+
+
 def test_nothing_is_imported_that_is_not_needed(tmp_path: Path) -> None:
     """Each of these costs more than all the rest of the hook."""
     folder = prepared(tmp_path, "WebFetch(domain:x.org)")
