@@ -129,8 +129,13 @@ def _is_allowed(rules: dict[str, Any], tool: str, given: object, event: dict[str
 
 
 def _decide(rules: dict[str, Any], tool: str, given: object, event: dict[str, Any]) -> Decision | None:
-    """Return what the rules say."""
-    if tool not in rules["tools"] and not (tool.startswith("mcp__") and "mcp__" in rules["tools"]):
+    """Return what the rules say; a tool that is told a command counts as one that runs it, whatever it is called."""
+    known = rules["tools"]
+    is_known = tool in known or (tool.startswith("mcp__") and "mcp__" in known)
+    runs = (
+        "Bash" in known and isinstance(given, dict) and ("command" in given or "cmd" in given)
+    )  # whatever it is called
+    if not is_known and not runs:
         return None
     from swarm.domain import permission_denials
     from swarm.domain.permission_rules import Rule

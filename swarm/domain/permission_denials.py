@@ -9,6 +9,7 @@ from __future__ import annotations
 from swarm.domain import pathrules
 from swarm.domain.permission_match import (
     command_matches,
+    command_of,
     host_of,
     is_for,
     is_host,
@@ -17,7 +18,7 @@ from swarm.domain.permission_match import (
     script_of,
     text_of,
 )
-from swarm.domain.permission_rules import EDITORS, NAMED, READERS, Behavior, Decision
+from swarm.domain.permission_rules import COMMANDS, EDITORS, NAMED, READERS, Behavior, Decision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def forbid(deny: Sequence[Rule], tool: str, given: object, place: Place) -> Deci
 
     Never raises: input of any form is judged, and asked about where it makes no sense.
     """
-    mine = [rule for rule in deny if tool in tools_of(rule) or (tool.startswith("mcp__") and is_for(rule, tool))]
+    runs = tool in COMMANDS or command_of(tool, given) is not None
+    mine = [rule for rule in deny if _is_about(rule, tool, runs=runs)]
     if not mine:
         return None
     script = script_of(tool, given)
@@ -57,6 +59,15 @@ def forbid(deny: Sequence[Rule], tool: str, given: object, place: Place) -> Deci
     if tool == "WebFetch" and host_of(given) is None:
         return Decision(Behavior.ASK, "its address cannot be understood, and there are rules about addresses")
     return None
+
+
+def _is_about(rule: Rule, tool: str, *, runs: bool) -> bool:
+    """Whether a deny rule has a say about a tool, which runs commands or does not."""
+    tools = tools_of(rule)
+    if tool in tools or (tool.startswith("mcp__") and is_for(rule, tool)):
+        return True
+    # all of Bash are not all tools of a server that are told something called a command
+    return runs and "Bash" in tools and not (rule.pattern is None and tool.startswith("mcp__"))
 
 
 def _denied(rule: Rule) -> Decision:
@@ -88,8 +99,8 @@ def _paths_of(tool: str, given: object) -> Iterator[str]:
 
 
 def _forbid_script(rules: Sequence[Rule], script: Script, place: Place) -> Decision | None:
-    commands = [rule for rule in rules if rule.tool == "Bash"]
-    files = [rule for rule in rules if rule.tool != "Bash"]
+    files = [rule for rule in rules if rule.tool in EDITORS | READERS]
+    commands = [rule for rule in rules if rule.tool not in EDITORS | READERS]
     suspects = frozenset(script.suspects()) if commands else frozenset()
     for rule in commands:
         if rule.pattern is None or any(command_matches(rule.pattern, text) for text in suspects):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm.domain.permission_rules import NAMED
+from swarm.domain.permission_rules import COMMANDS, KNOWN, NAMED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,11 +85,20 @@ def is_named(rule: Rule, given: object) -> bool:
     return name is not None and wild(rule.pattern or "", name)
 
 
+def command_of(tool: str, given: object) -> str | None:
+    """Return the command of a tool that runs one, also of a tool that nobody here has heard of; None for others."""
+    if tool in COMMANDS:
+        return text_of(given, "command")
+    told = (text_of(given, "command"), text_of(given, "cmd")) if tool not in KNOWN else ()
+    return "\n".join(one for one in told if one) or None
+
+
 def script_of(tool: str, given: object) -> Script | None:
-    """Return the commands of a shell tool; None for any other tool."""
-    if tool != "Bash":
+    """Return the commands of a tool that runs some; None for any other tool."""
+    command = command_of(tool, given)
+    must = tool in COMMANDS and not (tool == "Monitor" and isinstance(given, dict) and "command" not in given)
+    if command is None and not must:
         return None
     from swarm.domain import shellparts
 
-    command = text_of(given, "command")
     return shellparts.Script((), understood=False) if command is None else shellparts.split(command)

@@ -21,16 +21,23 @@ if TYPE_CHECKING:
 
 EDITORS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
 READERS = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read"})
+#: Run commands of a shell, or of one much like it.
+COMMANDS = frozenset({"Bash", "Monitor", "PowerShell"})
 NAMED = {"Agent": "subagent_type", "Task": "subagent_type", "Skill": "skill"}
 #: Tools that take something in parentheses.
-PATTERNED = frozenset({"Bash", "WebFetch", *EDITORS, *READERS, *NAMED})
+PATTERNED = frozenset({"WebFetch", *COMMANDS, *EDITORS, *READERS, *NAMED})
 #: What Claude Code calls its tools; others can be named, but not by a slip of the finger.
 KNOWN = PATTERNED | {
-    *("AskUserQuestion", "BashOutput", "EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree"),
-    *("KillShell", "ListMcpResourcesTool", "ReadMcpResourceTool", "SlashCommand", "TaskCreate", "TaskGet"),
-    *("TaskList", "TaskOutput", "TaskStop", "TaskUpdate", "TodoRead", "TodoWrite", "ToolSearch", "WebSearch"),
+    *("AskUserQuestion", "BashOutput", "Config", "CronCreate", "CronDelete", "CronList", "EnterPlanMode"),
+    *("EnterWorktree", "ExitPlanMode", "ExitWorktree", "KillShell", "ListMcpResourcesTool", "LSP", "PushNotification"),
+    *("ReadMcpResourceDirTool", "ReadMcpResourceTool", "RemoteTrigger", "REPL", "ScheduleWakeup", "SendMessage"),
+    *("SendUserFile", "SendUserMessage", "SlashCommand", "StructuredOutput", "TaskCreate", "TaskGet", "TaskList"),
+    *("TaskOutput", "TaskStop", "TaskUpdate", "TeamCreate", "TeamDelete", "TodoRead", "TodoWrite", "ToolSearch"),
+    *("WebSearch", "Workflow"),
 }
 LONGEST_RULE = 1000
+#: Of names shorter than that every other one is a slip away.
+_SHORT = 4
 _RULE = r"([A-Za-z][A-Za-z0-9_-]*)(?:\((.*)\))?"
 _MCP = r"mcp__[A-Za-z0-9_-]+(?:__[A-Za-z0-9_*-]+)?"
 _HOST = r"(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*"
@@ -122,14 +129,33 @@ def _like(text: str) -> str:
 
 
 def _check_tool(tool: str) -> None:
+    """Refuse a slip of the finger; a name that is only much like another may be a tool nobody here has heard of."""
     if tool in KNOWN:
         return
+    same = [one for one in sorted(KNOWN) if _is_slip(tool, one)]
+    if same:
+        raise ValueError(f"names no tool; did you mean {same[0]}?")
+
+
+def _is_slip(tool: str, known: str) -> bool:
+    """Whether it is that name but for small and capital letters, or for one letter too many, missing or wrong."""
+    if tool.casefold() == known.casefold():
+        return True
+    if len(known) < _SHORT or abs(len(tool) - len(known)) > 1:
+        return False
+    longer, shorter = (tool, known) if len(tool) > len(known) else (known, tool)
+    at = next((n for n, pair in enumerate(zip(longer, shorter, strict=False)) if len(set(pair)) == 2), len(shorter))
+    if len(longer) > len(shorter):
+        return longer[at + 1 :] == shorter[at:]
+    swapped = longer[at : at + 2] == shorter[at : at + 2][::-1] and longer[at + 2 :] == shorter[at + 2 :]
+    return swapped or longer[at + 1 :] == shorter[at + 1 :]
+
+
+def like(tool: str) -> str:
+    """Return the known tool whose name is most like another one; empty when none is."""
     from difflib import get_close_matches
 
-    same = [one for one in KNOWN if one.casefold() == tool.casefold()]
-    close = same or get_close_matches(tool, sorted(KNOWN), n=1, cutoff=0.8)
-    if close:
-        raise ValueError(f"names no tool; did you mean {close[0]}?")
+    return next(iter(get_close_matches(tool, sorted(KNOWN), n=1, cutoff=0.8)), "")
 
 
 def is_known(rule: Rule) -> bool:

@@ -21,6 +21,7 @@ from swarm.domain.permission_match import (
     wild,
 )
 from swarm.domain.permission_rules import (
+    COMMANDS,
     EDITORS,
     KNOWN,
     LONGEST_RULE,
@@ -30,6 +31,7 @@ from swarm.domain.permission_rules import (
     Rule,
     Rules,
     is_known,
+    like,
     parse_rule,
 )
 
@@ -51,6 +53,7 @@ __all__ = [
     "decide",
     "forbid",
     "is_known",
+    "like",
     "parse_rule",
     "wild",
 ]
@@ -71,8 +74,11 @@ def decide(rules: Rules, tool_name: str, tool_input: object, place: Place | None
 
 def _allowed(rules: Rules, tool: str, given: object, place: Place) -> Decision:
     ours = [rule for rule in rules.allow if is_for(rule, tool) or (rule.tool == "Edit" and tool in EDITORS)]
-    if tool == "Bash":
-        return _allowed_script(rules, ours, script_of(tool, given), place)
+    script = script_of(tool, given) if tool in COMMANDS else None
+    if tool == "Bash" or script is not None:
+        if tool == "PowerShell":  # its commands are not what a shell takes them for
+            ours = [rule for rule in ours if rule.pattern is None]
+        return _allowed_script(rules, ours, script, place)
     for rule in ours:
         if rule.pattern is None or _allows(rule, tool, given, place):
             return Decision(Behavior.ALLOW, f"allowed by the rule {rule.text}", rule.text)

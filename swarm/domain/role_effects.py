@@ -136,6 +136,8 @@ def _unknown_tools(options: RoleOptions) -> Iterator[Note]:
         for text in getattr(options.permissions, key):
             rule = permissions.parse_rule(text)
             if not permissions.is_known(rule):
+                close = permissions.like(rule.tool)
+                hint = f"; did you mean {close}?" if close else ""
                 yield Note(
-                    f"permissions.{key}", f"{rule.tool} is no tool that swarm knows, so the rule may never count"
+                    f"permissions.{key}", f"{rule.tool} is no tool that swarm knows, so the rule may never count{hint}"
                 )

@@ -63,6 +63,22 @@ def test_it_denies_with_the_reason_asks_in_doubt_and_is_silent_else(tmp_path: Pa
     assert len((folder / "events.jsonl").read_text().splitlines()) == 6
 
 
+def test_every_tool_that_is_told_a_command_is_judged_by_it(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, *DENY)
+    for tool in ("Monitor", "PowerShell", "Terminal", "mcp__shell__run"):
+        event = bash("ls; rm x") | {"tool_name": tool}
+        assert answer(run(folder, event)) == ("deny", "swarm: denied by the rule Bash(rm *)")
+        assert answer(run(folder, bash("ls") | {"tool_name": tool})) == ("", "")
+    assert answer(run(folder, {"tool_name": "Terminal", "tool_input": {"cmd": "touch vault/x"}}))[0] == "deny"
+    prepared(tmp_path, "WebSearch")
+    assert answer(run(folder, bash("rm x"))) == ("", "")
+
+
+def test_the_hook_is_asked_before_every_tool(tmp_path: Path) -> None:
+    (entry,) = hooks.standard(tmp_path, tmp_path, guarded=True)["PreToolUse"]
+    assert entry["matcher"] == ""
+
+
 def test_a_role_may_want_the_doubtful_denied_and_its_own_notes_are_not_edited(tmp_path: Path) -> None:
     folder = prepared(tmp_path, *DENY, unclear=Unclear.DENY)
     assert answer(run(folder, bash("$X")))[0] == "deny"

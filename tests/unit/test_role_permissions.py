@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from swarm.domain import role_effects
 from swarm.domain.pathrules import Place
 from swarm.domain.permissions import Behavior, Decision, Rules, command_matches, decide, parse_rule, wild
+from swarm.domain.role_fields import Permissions, RoleOptions
 
 HERE = Place(cwd="/work/tree", home="/home/me")
 A, D, Q = "allow", "deny", "ask"
@@ -30,6 +32,7 @@ def bash(command: Any, allow: tuple[str, ...] = (), deny: tuple[str, ...] = ()) 
         *("Edit(docs/**)", "Read(.env)", "Read(//etc/**)", "Write(~/notes/*.md)", "Edit(/src/a b.py)"),
         *("WebFetch(domain:example.com)", "WebFetch(domain:*.example.com)", "WebSearch", "Agent(reviewer)", "Task"),
         *("Skill(pdf)", "mcp__swarm", "mcp__swarm__*", "mcp__swarm__send", "mcp__my-server__read_*", "Frobnicate"),
+        *("Monitor", "Monitor(tail *)", "PowerShell(git *)", "LSP", "ReadMcpResourceDirTool", "TaskStart", "LSX"),
     ],
 )
 def test_rules(text: str) -> None:
@@ -54,6 +57,10 @@ def test_rules(text: str) -> None:
         ("Baash", "did you mean Bash?"),
         ("Webfetch", "did you mean WebFetch?"),
         ("WebFech(x)", "did you mean WebFetch?"),
+        ("WebFecth", "did you mean WebFetch?"),
+        ("WebFetchs", "did you mean WebFetch?"),
+        ("Resd", "did you mean Read?"),
+        ("lsp", "did you mean LSP?"),
         ("WebSearch(x)", "takes nothing in parentheses"),
         ("Unheard(x)", "takes nothing in parentheses"),
         ("WebFetch(example.com)", "must name a host"),
@@ -71,6 +78,14 @@ def test_rules(text: str) -> None:
 def test_what_is_no_rule(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why.replace("?", r"\?").replace("(", r"\(").replace("'..'", r"'\.\.'")):
         parse_rule(text)
+
+
+def test_a_tool_nobody_has_heard_of_is_a_rule_and_a_close_name_a_hint() -> None:
+    for name, close in (("ReadMcpResourceFolderTool", "ReadMcpResourceTool"), ("Frobnicate", "")):
+        wish = RoleOptions(permissions=Permissions(deny=(name,)))
+        (note,) = role_effects.notes(wish, ("claude",))
+        assert note.text.startswith(f"{name} is no tool that swarm knows")
+        assert note.text.partition("; ")[2] == (f"did you mean {close}?" if close else "")
 
 
 # --- one command ----------------------------------------------------------------------------------
@@ -317,6 +332,23 @@ def test_the_rule_and_a_reason_are_told() -> None:
     assert bash("git log", GIT) == Decision(Behavior.ALLOW, "allowed by the rule Bash(git *)", "Bash(git *)")
     assert bash("git log; make all", GIT) == Decision(Behavior.ASK, "no rule allows make all")
     assert bash("git log; make 'a\nb'", GIT).reason == "no rule allows make 'a b'"
+
+
+def test_other_tools_that_run_commands_are_judged_by_them_and_allowed_by_their_own_name() -> None:
+    deny = ("Bash(git push *)",)
+    for command, allow, expected in (
+        ("git log", ("Bash(git *)",), Q),
+        ("git log", ("Monitor(git *)",), A),
+        ("git log; make", ("Monitor(git *)",), Q),
+        ("git log", ("Monitor",), A),
+        ("git push", ("Monitor",), D),
+        ("$X", ("Monitor",), Q),
+    ):
+        found = decide(Rules.parse(allow, deny), "Monitor", {"command": command}, HERE)
+        assert found.behavior == expected, (command, allow)
+    assert decide(Rules.parse(("Monitor",), deny), "Monitor", {"ws": "wss://x.org"}, HERE).behavior == A
+    for allow, expected in ((("PowerShell(git *)",), Q), (("PowerShell",), A)):
+        assert decide(Rules.parse(allow), "PowerShell", {"command": "git log"}, HERE).behavior == expected
 
 
 # --- files ----------------------------------------------------------------------------------------
