@@ -108,7 +108,7 @@ def _codex(run_dir: str, event: dict[str, Any]) -> int:
     rules = _read(run_dir)
     calls = permission_codex.calls(event["tool_name"], event.get("tool_input"))
     if event["hook_event_name"] == "PermissionRequest":
-        if all(_is_allowed(rules, tool, given, event) for tool, given in calls):
+        if calls and all(_is_allowed(rules, tool, given, event) for tool, given in calls):
             os.write(1, _ALLOWED)
         return 0
     found = [one for tool, given in calls if (one := _decide(rules, tool, given, event)) is not None]

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 _PATCH = "*** Begin Patch"
 #: Before the name of a file in a patch.
 _FILES = ("*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:")
+#: What else begins a line of one with stars.
+_MARKS = (_PATCH, "*** End Patch", "*** End of File", "*** Environment ID:")
 _SEARCHES = frozenset({"WebFetch", "WebSearch"})
+
+#: A call that may write whatever there is: nothing allows it, and who has rules about files or commands is asked.
+_ANYTHING: tuple[tuple[str, object], ...] = (("Write", None), ("Bash", None))
 
 _BY_COMMANDS = "by its image viewer: it reads files by commands"
 _WHERE_ASKED = "where it asks, so not in print mode, nor in the modes plan and dontAsk"
@@ -26,14 +31,26 @@ _WHERE_ASKED = "where it asks, so not in print mode, nor in the modes plan and d
 
 def calls(tool: str, given: object) -> tuple[tuple[str, object], ...]:
     """Return a tool call of Codex as the calls that rules are about; all of them are made."""
-    if tool in ("Bash", "apply_patch"):
-        own = ((tool, given),) if tool == "Bash" else ()
-        return (*own, *_patches(text_of(given, "command") or ""))
+    if tool == "apply_patch":
+        return tuple(_patches("\n".join(_texts(given)))) or _ANYTHING
     if tool == "view_image":
         return (("Read", given),)
     if tool.endswith("spawn_agent"):
         return (("Agent", {"subagent_type": text_of(given, "agent_type") or "default"}),)
-    return ((tool, given),)
+    command = None if tool.startswith("mcp__") else text_of(given, "command", "cmd")
+    return ((tool, given), *_patches(command or ""))
+
+
+def _texts(given: object) -> Iterator[str]:
+    """Give all texts in what a tool is given."""
+    if isinstance(given, str):
+        yield given
+    elif isinstance(given, dict):
+        for one in given.values():
+            yield from _texts(one)
+    elif isinstance(given, list):
+        for one in given:
+            yield from _texts(one)
 
 
 def _patches(text: str) -> Iterator[tuple[str, object]]:
@@ -42,11 +59,18 @@ def _patches(text: str) -> Iterator[tuple[str, object]]:
         return
     lines = [line.strip() for line in text.splitlines()]
     paths = [line.removeprefix(mark).strip() for mark in _FILES for line in lines if line.startswith(mark)]
+    if not paths or any(_is_odd(line) for line in text.splitlines()):
+        yield from _ANYTHING
     for folder in ("", *_folders(text)):
         if folder is None:
-            yield "Bash", None  # nobody can tell, and so it is judged
+            yield from _ANYTHING
         else:
             yield from (("Write", {"file_path": path if path.startswith("/") else folder + path}) for path in paths)
+
+
+def _is_odd(line: str) -> bool:
+    """Whether a line looks like one that names a file, but is none."""
+    return line.startswith("***") and line[3:].strip() != "" and not line.startswith((*_FILES, *_MARKS))
 
 
 def _folders(command: str) -> list[str | None]:

@@ -89,8 +89,16 @@ def command_of(tool: str, given: object) -> str | None:
     """Return the command of a tool that runs one, also of a tool that nobody here has heard of; None for others."""
     if tool in COMMANDS:
         return text_of(given, "command")
-    told = (text_of(given, "command"), text_of(given, "cmd")) if tool not in KNOWN else ()
-    return "\n".join(one for one in told if one) or None
+    if tool in KNOWN or not isinstance(given, dict):
+        return None
+    return "\n".join(text for key in ("command", "cmd") if (text := _joined(given.get(key)))) or None
+
+
+def _joined(command: object) -> str:
+    """Return a command as a shell is given it, also one that is a list of words."""
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        return " ".join("'" + word.replace("'", "'\\''") + "'" for word in command)
+    return command if isinstance(command, str) else ""
 
 
 def script_of(tool: str, given: object) -> Script | None:

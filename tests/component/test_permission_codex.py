@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 import swarm.guard
 from swarm.domain import role_effects
@@ -19,9 +21,6 @@ from swarm.domain.permission_codex import calls
 from swarm.domain.role_fields import PermissionMode, Permissions, RoleOptions
 from swarm.drivers.agents import codex_hooks
 from swarm.drivers.agents.codex import Codex
-
-if TYPE_CHECKING:
-    import pytest
 
 PATCH = """*** Begin Patch
 *** Update File: docs/a.md
@@ -74,6 +73,51 @@ def test_patches_write_files_and_commands_may_have_patches() -> None:
         "sub/docs/b.md",
     }
     assert ("Bash", None) in calls("Bash", {"command": f"cd $X && apply_patch <<'EOF'\n{PATCH}\nEOF"})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"command": PATCH}, {"input": PATCH}, {"patch": PATCH}, {"command": ["apply_patch", PATCH]}, PATCH, [PATCH]],
+)
+def test_a_patch_is_found_wherever_it_is_told(given: object) -> None:
+    found = [one["file_path"] for _, one in calls("apply_patch", given) if isinstance(one, dict)]
+    assert found == ["docs/a.md", "/abs/c.md", "docs/b.md"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(None, {}, [], "", {"command": 5}, {"command": "*** begin patch\n*** update file: vault/a"}),
+        {"input": "*** Begin Patch\n***  Update File: vault/a\n*** End Patch"},
+        {"input": PATCH.replace("*** Move to:", "*** Moved to:")},
+    ],
+)
+def test_a_patch_of_no_known_form_may_write_anything(tmp_path: Path, given: object) -> None:
+    started(tmp_path, options(("Edit", "Edit(**)"), ("Edit(vault/**)",)))
+    assert ask(tmp_path, "PermissionRequest", "apply_patch", given) == (0, "", "")
+    status, out, err = ask(tmp_path, "PreToolUse", "apply_patch", given)
+    assert (status, out) == (2, "")
+    assert "cannot be understood" in err
+    started(tmp_path, options(("Edit",), ("Edit",)))
+    assert ask(tmp_path, "PreToolUse", "apply_patch", given)[0] == 2
+
+
+def test_a_patch_that_no_rule_allows_is_not_allowed(tmp_path: Path) -> None:
+    started(tmp_path, options(("Bash(ls)",), ("Edit(vault/**)",)))
+    patch = {"input": "*** Begin Patch\n*** Update File: vault/a\n@@\n-S\n+x\n*** End Patch"}
+    assert ask(tmp_path, "PermissionRequest", "apply_patch", patch) == (0, "", "")
+    assert ask(tmp_path, "PreToolUse", "apply_patch", patch)[0] == 2
+    patch["input"] = patch["input"].replace("vault", "open")
+    assert ask(tmp_path, "PermissionRequest", "apply_patch", patch) == (0, "", "")
+    assert ask(tmp_path, "PreToolUse", "apply_patch", patch)[0] == 0
+
+
+@pytest.mark.parametrize("given", [{"command": "git push"}, {"cmd": "git push"}, {"command": ["git", "push"]}])
+@pytest.mark.parametrize("tool", ["shell", "exec_command", "local_shell", "Bash"])
+def test_its_other_names_of_a_shell_are_judged(tmp_path: Path, tool: str, given: dict[str, object]) -> None:
+    started(tmp_path, options(("Bash",), ("Bash(git push *)",)))
+    assert ask(tmp_path, "PreToolUse", tool, given)[0] == 2
+    assert ask(tmp_path, "PermissionRequest", tool, given) == (0, "", "")
 
 
 def test_other_tools() -> None:
