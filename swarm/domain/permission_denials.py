@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from swarm.domain.permission_rules import Rule
     from swarm.domain.shellparts import Part, Script
 
+#: So many commands that a program may run are looked at.
+_MOST_MAYBES = 2000
 _AGENTS = frozenset({"Agent", "Task"})
 
 
@@ -114,6 +116,10 @@ def _forbid_script(rules: Sequence[Rule], script: Script, place: Place) -> Decis
             return _denied(met)
     if not script.understood:
         return Decision(Behavior.ASK, "the command cannot be understood, and there are rules about commands")
+    long = [rule.pattern for rule in commands if rule.pattern is not None and _is_telling(rule.pattern)]
+    for number, text in enumerate(script.maybes() if long else ()):
+        if number > _MOST_MAYBES or any(command_matches(pattern, text) for pattern in long):
+            return Decision(Behavior.ASK, "a program in it may run what is denied")
     for part in (*script.parts, *script.hidden):
         if any(could_be(rule.pattern or "", part) for rule in commands):
             return Decision(Behavior.ASK, f"what {shown(part.text)} does is only known when it runs")
@@ -124,7 +130,12 @@ def could_be(pattern: str, part: Part) -> bool:
     """Whether a command that is not known in full could turn out to be what a deny rule is about."""
     if part.fed and any(_overlap(pattern, inner) for inner in part.runs()):
         return True
-    return (part.dynamic or part.globs) and (part.wraps or _overlap(pattern, part.known))
+    return (part.dynamic or part.globs) and any(_overlap(pattern, begin) for begin in part.beginnings())
+
+
+def _is_telling(pattern: str) -> bool:
+    """Whether a rule names more than a program, so that its words behind another one are hardly there by chance."""
+    return len(pattern.removesuffix(":*").split("*", 1)[0].split()) > 1
 
 
 def _overlap(pattern: str, known: str) -> bool:

@@ -7,41 +7,44 @@ be forbidden: without quotes, by the program's plain name, behind ``sudo`` and t
 
 from __future__ import annotations
 
-from swarm.domain import shellscan
+from swarm.domain import shellprograms, shellscan
+from swarm.domain.shellprograms import MOST_WORDS, has_space, program, wrapped
 from swarm.domain.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from swarm.domain.shellscan import Command, Word
+    from swarm.domain.shellscan import Command
+    from swarm.domain.shellwords import Word
 
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash"})
-#: Programs that run the command in their arguments.
-_WRAPPERS = frozenset(
-    {
-        *("builtin", "busybox", "caffeinate", "chroot", "chrt", "command", "doas", "env", "exec", "firejail", "flock"),
-        *("ionice", "nice", "nohup", "nsenter", "parallel", "pkexec", "prlimit", "runuser", "setarch", "setpriv"),
-        *("setsid", "stdbuf", "strace", "su", "sudo", "systemd-run", "taskset", "time", "timeout", "toybox"),
-        *("unbuffer", "unshare", "watch", "xargs", "bwrap", "find", "fd", "git", "entr", "script", "coproc"),
-    }
-)
-#: Of the above, those that more often than not run nothing else: only behind one of these words.
-_RUN_AFTER = {
-    "find": ("-exec", "-execdir", "-ok", "-okdir"),
-    "fd": ("-x", "-X", "--exec", "--exec-batch"),
-    "git": ("run", "--exec", "-x", "foreach"),
-}
-#: Programs whose arguments can each be a whole script.
-_TAKE_SCRIPTS = frozenset({"eval", "trap", "watch", "su", "script", "env", "parallel", "flock", "runuser"})
 #: Programs that add words which nobody can see to the command in their arguments; these do where it says ``{}``.
 _FED = frozenset({"xargs", "parallel"})
 _FINDS = frozenset({"find", "fd"})
 _BEFORE = frozenset({"!", "{", "if", "then", "elif", "else", "while", "until", "do", "time"})
 _AFTER = frozenset({"}", "fi", "done"})
 _UNKNOWN = frozenset({"case", "esac", "select", "function", "coproc", "[[", "]]", "in"})
+_SOURCES = frozenset({".", "source"})
+#: Commands that take names of variables.
+_NAMERS = frozenset(
+    {
+        *("test", "[", "printf", "read", "unset", "declare", "typeset", "local", "export", "readonly", "mapfile"),
+        *("readarray", "wait", "getopts"),
+    }
+)
+#: Commands that set variables.
+_SETTERS = frozenset({"export", "declare", "typeset", "local", "readonly", "env", "sudo", "doas"})
+#: Variables whose values are run.
+_RUN_VARIABLES = frozenset(
+    {
+        *("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR", "VISUAL", "PAGER", "GIT_PAGER", "MANPAGER", "GIT_SSH"),
+        *("GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "BROWSER"),
+        *("LESSOPEN", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PS0", "PS4"),
+    }
+)
+#: With these git is told settings that can name programs.
+_CONFIGURES = ("GIT_CONFIG_KEY", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
 _MOVERS = frozenset({"cd", "chdir", "popd", "pushd"})
-_MOST_WORDS = 64
 _DEEPEST = 5
 _CUTS = str.maketrans(dict.fromkeys(";&|\r(){}`\"'<>$\\", "\n"))
 
@@ -59,6 +62,7 @@ class Part(NamedTuple):
         assigns: it sets variables.
         writes, reads: files that it is redirected to and from.
         knowns: for each word the beginning that is known; None where that is all of it.
+        sets: the variables set before it, with their values.
     """
 
     text: str
@@ -71,29 +75,43 @@ class Part(NamedTuple):
     writes: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     knowns: tuple[str | None, ...] = ()
+    sets: tuple[str, ...] = ()
 
     @property
     def fed(self) -> bool:
         """Whether it runs a command with words that it is told only then: read from a file, or found."""
-        first = _program(self.words)
+        first = program(self.words)
         return first in _FED or (first in _FINDS and any("{}" in word for word in self.words))
 
     @property
     def wraps(self) -> bool:
         """Whether it runs another command, which is among its words."""
-        return next(iter(_wrapped(self.words)), None) is not None
+        return next(iter(wrapped(self.words)), None) is not None
 
     def runs(self) -> Iterator[str]:
         """Give the beginnings, as far as they are known, of the commands that it may run."""
-        for words in _wrapped(self.words):
+        for words in wrapped(self.words):
             known = list(words)
             known = known[: next((n for n, word in enumerate(known) if "{}" in word), len(known))]
             yield " ".join(known) if known else "{}"
 
+    def beginnings(self) -> Iterator[str]:
+        """Give how the command, and those it runs, begin for sure, as far as more is only known when they run."""
+        for words in (self.words, *wrapped(self.words)):
+            knowns = self.knowns[len(self.knowns) - len(words) :]
+            for start in (0, *_behind_own(words)):
+                begin = _beginning(words[start:], knowns[start:])
+                if begin is None:
+                    continue
+                yield f"{program(words)} {begin}" if start else begin
+                if not start:
+                    first, space, rest = begin.partition(" ")
+                    yield first.rpartition("/")[2] + space + rest
+
     def allow_texts(self) -> Iterator[str]:
         """Give the texts under which it may be allowed."""
         yield " ".join(self.raws)
-        if not any(len(word.split()) > 1 or word != word.strip() for word in self.words):
+        if not any(has_space(word) for word in self.words):
             yield " ".join(self.words)
 
 
@@ -120,9 +138,19 @@ class Script(NamedTuple):
         for words in self.rough:
             yield from _spelled(words)
 
+    def maybes(self) -> Iterator[str]:
+        """Give the texts under which it may be forbidden, if a program that nobody knows runs others."""
+        for part in (*self.parts, *self.hidden):
+            for words in shellprograms.may_run(part.words):
+                yield from _spelled(words)
+                for one in (words, *wrapped(words)):
+                    found = shellprograms.handed(one) if program(one) in shellprograms.SHELLS else None
+                    for text in found.texts if found is not None else ():
+                        yield from split(text).suspects()
+
     def moves(self) -> bool:
         """Whether it goes to another folder, so that relative paths are elsewhere."""
-        return any(_program(part.words) in _MOVERS for part in (*self.parts, *self.hidden))
+        return any(program(part.words) in _MOVERS for part in (*self.parts, *self.hidden))
 
     def written(self) -> tuple[str, ...]:
         """Return the files that are written by redirection."""
@@ -163,6 +191,8 @@ def _part(command: Command) -> tuple[Part | None, bool]:
     words = list(command.words)
     clear = True
     while words and not words[0].quoted and words[0].raw in _BEFORE | _AFTER:
+        if words[0].raw == "time" and len(words) > 1 and words[1].raw.startswith("-"):
+            break  # what it means by that, shells differ about: as with any other program, the command is behind it
         closes = words[0].raw in _AFTER
         words.pop(0)
         clear &= not (closes and words)
@@ -190,6 +220,7 @@ def _part(command: Command) -> tuple[Part | None, bool]:
         writes=tuple(path for path in command.writes if path != "/dev/null"),
         reads=tuple(command.reads),
         knowns=tuple(word.known if word.dynamic or word.globs else None for word in named),
+        sets=tuple(word.text for word in words[:assigned]),
     )
     return part, clear
 
@@ -209,22 +240,22 @@ def _known(words: Sequence[Word]) -> str:
 def _bare(words: Sequence[str]) -> tuple[str, ...]:
     rest = list(words)
     while rest and (rest[0] in _BEFORE | _AFTER or shellscan.assigns(rest[0])):
-        rest.pop(0)
+        if rest.pop(0) == "time":
+            while rest and rest[0].startswith("-"):
+                rest.pop(0)
     return tuple(rest)
-
-
-def _program(words: Sequence[str]) -> str:
-    return words[0].rpartition("/")[2] if words else ""
 
 
 def _spelled(words: Sequence[str]) -> Iterator[str]:
     """Give a command, and those it runs, by the programs' plain names as well."""
-    for one in (words, *_wrapped(words)):
+    for one in (words, *wrapped(words)):
         if one:
             yield " ".join(one)
-            program = _program(one)
-            yield " ".join((program, *one[1:]))
-            yield from (" ".join((program, *rest)) for rest in _behind_options(one))
+            name = program(one)
+            yield " ".join((name, *one[1:]))
+            if name.startswith("git-"):
+                yield " ".join(("git", name.removeprefix("git-"), *one[1:]))
+            yield from (" ".join((name, *rest)) for rest in _behind_options(one))
 
 
 def _behind_options(words: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -233,7 +264,7 @@ def _behind_options(words: Sequence[str]) -> Iterator[Sequence[str]]:
     Which options take a word nobody knows here, so each is tried with one and without.
     """
     at = 1
-    while at < min(len(words), _MOST_WORDS) and words[at].startswith("-"):
+    while at < min(len(words), MOST_WORDS) and words[at].startswith("-"):
         yield words[at + 1 :]
         if at + 2 < len(words) and "=" not in words[at] and not words[at + 1].startswith("-"):
             yield words[at + 2 :]
@@ -241,41 +272,69 @@ def _behind_options(words: Sequence[str]) -> Iterator[Sequence[str]]:
         at += 1
 
 
-def _wrapped(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Give what could be the command that a program like ``sudo`` runs: whatever its options mean, it is among them."""
-    program = _program(words)
-    if program not in _WRAPPERS:
-        return
-    begins = 1
-    if program in _RUN_AFTER:
-        begins = next((n + 1 for n, word in enumerate(words) if word in _RUN_AFTER[program]), len(words))
-    for start in range(begins, min(len(words), begins + _MOST_WORDS)):
-        yield words[start:]
+def _behind_own(words: Sequence[str]) -> Iterator[int]:
+    """Give where the words behind a program's own options can begin; of git's it is known."""
+    if program(words) == "git":
+        from swarm.domain import shellgit
+
+        yield len(words) - len(shellgit.own_options(words)[1])
+    elif len(words) > 1 and words[1].startswith("-"):
+        yield from (len(words) - len(rest) for rest in _behind_options(words))
+
+
+def _beginning(words: Sequence[str], knowns: Sequence[str | None]) -> str | None:
+    """Return some words up to what is unknown; None when all is known."""
+    end = next((n for n, known in enumerate(knowns) if known is not None), None)
+    return None if end is None else " ".join((*words[:end], knowns[end] or ""))
 
 
 def _inside(part: Part, command: Command, depth: int) -> Iterator[Script]:
     """Give the scripts that a command hands to a shell."""
-    for words in (part.words, *_wrapped(part.words)):
-        program = _program(words)
-        if program not in _SHELLS | _TAKE_SCRIPTS:
+    for setting in _settings(part):
+        yield _split(setting, depth + 1) if setting is not None and depth < _DEEPEST else _UNCLEAR
+    if shellprograms.has_more(part.words) or _evaluates(part):
+        yield _UNCLEAR
+    is_fed = bool(command.fed) or command.piped
+    seen: set[str] = set()
+    for words in (part.words, *wrapped(part.words)):
+        found = shellprograms.handed(words)
+        if found is None:
             continue
-        if depth >= _DEEPEST or part.dynamic:
-            yield Script((), understood=False)
+        if (part.dynamic and not found.fixed) or (depth >= _DEEPEST and found.texts):
+            yield _UNCLEAR
             return
-        texts = _scripts(program, words)
-        if program in _SHELLS and not any(not word.startswith("-") for word in words[1:]):
-            yield Script((), understood=False)  # it reads its commands from somewhere
-            texts = [*texts, *command.fed]
-        for text in texts:
-            yield _split(text, depth + 1)
+        if found.unclear or (command.piped and found.reads) or (is_fed and part.dynamic and program(words) in _SOURCES):
+            yield _UNCLEAR
+        for text in (*found.texts, *(command.fed if found.reads else ())):
+            if text not in seen:
+                seen.add(text)
+                yield _split(text, depth + 1)
 
 
-def _scripts(program: str, words: Sequence[str]) -> list[str]:
-    if program == "eval":
-        return [" ".join(words[1:])]
-    if program not in _SHELLS:
-        return [word for word in words[1:] if " " in word]
-    for n, word in enumerate(words[1:], start=1):
-        if word.startswith("-") and not word.startswith("--") and "c" in word:
-            return [text for text in words[n + 1 :] if not text.startswith("-")][:1]
-    return []
+def _settings(part: Part) -> Iterator[str | None]:
+    """Give the values of variables that other programs run, set before a command or by one; None: nobody can tell."""
+    words = part.words[1:] if program(part.words) in _SETTERS else ()
+    for word in (*part.sets, *words):
+        name, sign, value = word.partition("=")
+        if sign and name in _RUN_VARIABLES:
+            yield value
+        elif sign and name.startswith(_CONFIGURES) and value != "/dev/null":
+            yield None
+
+
+def _evaluates(part: Part) -> bool:
+    """Whether a command takes the name of a variable apart, and runs what it finds there: ``a[$(x)]``."""
+    name = program(part.words)
+    if name == "let":
+        return True
+    if name not in _NAMERS:
+        return False
+    for before, word, known in zip(part.words, part.words[1:], part.knowns[1:], strict=False):
+        if "[" in word and ("$(" in word or "`" in word):
+            return True
+        if before == "-v" and known is not None:
+            return True
+    return False
+
+
+_UNCLEAR = Script((), understood=False)

@@ -25,12 +25,22 @@ from swarm.domain.permissions import Behavior, Rules, decide
         "<<a " * 10_000,
         "'\"" * 20_000,
         "eval '" * 5000,
+        "x " + "sudo " * 10_000,
+        "x " + "-a " * 20_000,
+        "x " + "sudo -a " * 5000,
+        "env " * 60 + "-Sabcdef " * 2000,
+        "su " * 60 + "-cabcdef\\ x " * 1000,
+        "git " + "-c alias.x=y " * 4000,
+        "echo $((" + "(" * 20_000,
+        "${x[" * 5000,
+        "cat <<X\n" + "a\\\n" * 10_000 + "X",
+        "i=1;" * 5000 + "echo $((i))",
     ],
 )
 def test_hostile_commands_take_no_time_and_are_never_allowed_with_rules(command: str) -> None:
     start = time.process_time()
 
-    rules = Rules.parse(("Bash(git *)",), ("Bash(*r*m*x*)", "Bash(rm *)"))
+    rules = Rules.parse(("Bash(git *)",), ("Bash(*r*m*x*)", "Bash(rm *)", "Bash(git push *)"))
     found = decide(rules, "Bash", {"command": command}, Place(cwd="/work/tree", home="/home/me"))
 
     assert found.behavior != Behavior.ALLOW

@@ -109,6 +109,101 @@ def test_commands(command: str, deny: tuple[str, ...], expected: str) -> None:
     assert said(deny, "Bash", {"command": command}) == expected
 
 
+PUSH = ("Bash(git push *)",)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        # options before the command
+        *("eval -- git push", "time -p git push", "time -- git push", "! time -p git push", "time -p eval 'git push'"),
+        # shells, whatever options they have, and what they are fed
+        *("bash -s x <<< 'git push'", "bash /dev/stdin <<< 'git push'", "bash -O extglob <<< 'git push'"),
+        *("bash -o errexit <<E\ngit push\nE", "bash -co pipefail 'git push'", "bash -O extglob -c 'git push'"),
+        *("bash -c -- 'git push'", "bash --rcfile x -c 'git push'", "fish --command='git push'", "zsh -ec 'git push'"),
+        *("csh -c 'git push'", "tcsh -c 'git push'", "mksh -c 'git push'", "source /dev/stdin <<E\ngit push\nE"),
+        *(". /dev/stdin <<< 'git push'", "source -- /dev/fd/0 <<< 'git push'", "bash <<E\ngit p\\\nush\nE"),
+        *("su <<< 'git push'", "at now <<< 'git push'", "bash <<E\ngit p\\\\ush\nE"),
+        # texts behind options, and any white space in them
+        *("env -S'git push'", "env -iS 'git push'", "env --split-string='git push'", "script -qc'git push'"),
+        *("script -qec'true; git push' x", "su -c'git push'", "su --command='git push'", "sg x 'git push'"),
+        *("trap 'git\tpush' EXIT", "trap -- 'git push' EXIT", "watch 'git\tpush'", "ssh localhost 'git push'"),
+        # git runs more than its own
+        *("git rebase --exec='git push' HEAD~1", "git rebase -x'git push' HEAD~1", "git rebase -x 'true && git push'"),
+        *(
+            "git submodule foreach 'cd x && git push'",
+            "git config alias.p push",
+            "timeout 5 x git push",
+            "git -C . rebase --exec 'git push'",
+            "git-push origin",
+        ),
+        *("git bisect run sh -c 'git push'", "git -c alias.x='!git push' x", "git -c alias.p=push p"),
+        *(
+            "git -c core.pager='git push' -p log",
+            "git -c core.editor='git push' commit",
+            "GIT_EDITOR='git push' git log",
+        ),
+        *("PS4='$(git push)' bash -xc :", "env PAGER='git push' git log", "export EDITOR='git push'"),
+        # programs that run others
+        *("fakeroot git push", "dbus-run-session git push", "sg x git push", "ltrace git push", "perf stat git push"),
+        *("chronic git push", "gtimeout 5 git push", "genv git push", "linux64 git push", "numactl -l git push"),
+        *("xvfb-run git push", "run0 git push", "uv run git push", "start-stop-daemon -S -x /usr/bin/git -- push"),
+        *("noglob git push", "=git push", "- git push", "repeat 1 git push", "alias x='git push'"),
+        # where commands begin and end
+        *("cat <<X\nX\\\n\ngit push\nX", "((1<<X))\ngit push\nX", "((2 #0)); git push\n:))"),
+        *('echo "`git \\"push\\"`"', "echo $(cat <<X)\n: '\nX\ngit push\n: '", "echo ${x:-<(git push)}"),
+        *("a[1<<X]=5\ngit push\nX]=5", "x='a[$(git push)]'; echo $((x))", "x='$(git push)'; echo \"${x@P}\""),
+    ],
+)
+def test_a_command_is_denied_however_it_is_run(command: str) -> None:
+    assert said(PUSH, "Bash", {"command": command}) == D
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("echo git push | bash -s x", "echo git push | bash -e -o pipefail", "echo git push | bash /dev/stdin"),
+        *("cat x | source /dev/stdin", "source <(echo git push)", "bash <(echo git push)", "bash < file", "x | su"),
+        *("{ bash; } <<< x", "{ . /dev/stdin; } <<< x", 'bash "$X" x', "x | . $Y", "bash -o pipefail < f"),
+        *(
+            "git -c core.sshCommand=./x fetch",
+            "git -c alias.x='!f(){ :; }' x",
+            'git -c "$X" log',
+            "git --config-env=alias.x=Y x",
+        ),
+        *(
+            "git config alias.p log",
+            "git config --global core.pager ./x",
+            "git -C . $X",
+            "/usr/bin/git $X",
+            "git clone -c core.pager=x y",
+        ),
+        *("GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x git x", "GIT_CONFIG_GLOBAL=x git log", 'EDITOR="$X" git commit'),
+        # a program that nobody knows
+        *(
+            "frobnicate git push",
+            "docker exec c git push",
+            "docker exec c sh -c 'git push'",
+            "./x --y sudo git -C . push",
+        ),
+        *("/lib64/ld.so /usr/bin/git push", "alias g=git", "sudo " + "-E " * 70 + "git push"),
+        # a number that is none runs what is in it
+        *('echo "${x@P}"', "echo $((x))", "read x; echo $((x + 1))", "echo ${a[x]}", "echo ${x:y}", "echo ${!x}"),
+        *(
+            "echo $(( $(cat f) ))",
+            "for i in $(cat f); do echo $((i)); done",
+            "x=$Y; echo $((x))",
+            "echo $(($1))",
+            "a[$x]=1",
+        ),
+        *("test -v 'a[$(x)]'", '[ -v "$x" ]', "printf -v 'a[$(x)]' y", "let x=y", "unset 'a[`x`]'"),
+        *("((x++))", "cat <<$X\n$X", "cat <<X\na\\\nX\ny\nX", 'cat <<X\n`x \\"y\\"`\nX', "(cat <<X $(a\nb)\nX\n)"),
+    ],
+)
+def test_what_may_be_a_denied_command_is_asked_about(command: str) -> None:
+    assert said(PUSH, "Bash", {"command": command}) == Q
+
+
 @pytest.mark.parametrize(
     ("tool", "given", "deny", "expected"),
     [
