@@ -93,6 +93,17 @@ def fixed_part(pattern: str, place: Place) -> str:
     return absolute("/".join(["", base.strip("/"), *parts[:plain]]), place)
 
 
+def could_end(pattern: str, path: str) -> bool:
+    """Whether a path in a folder that nobody knows can be what a rule is about, which says where that lies."""
+    while path == ".." or path.startswith("../"):
+        path = path[3:]
+    path = normpath(path) if path else "."
+    parts = [part for part in pattern.removeprefix("~").split("/") if part]
+    if "/" not in pattern.rstrip("/"):
+        return False  # of a name wherever it is, so it is seen
+    return path == "." or any(_fits("/" + "/".join(parts[n:]), path) for n in range(len(parts)))
+
+
 def _seen_through(place: Place) -> tuple[Place, ...]:
     if place.real is None:
         return (place,)

@@ -1,14 +1,16 @@
 """The files that a shell command names, as deny rules for files see them.
 
 Redirections are certain.  Of the words of a command each may be a file that it reads; whether it writes one is
-told by the program's name.  What a program does by itself (``make``, a script, ``grep -r`` from above) is not seen.
+told by the program (``permission_words``).  What a program does by itself (``make``, a script, ``grep -r`` from above)
+is not seen.
 """
 
 from __future__ import annotations
 
 from swarm.domain import pathrules
 from swarm.domain.permission_rules import EDITORS, Behavior, Decision
-from swarm.domain.tuples import NamedTuple
+from swarm.domain.permission_words import Named, named, plain
+from swarm.domain.shellprograms import MOST_WORDS, program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,181 +20,162 @@ if TYPE_CHECKING:
     from swarm.domain.permission_rules import Rule
     from swarm.domain.shellparts import Part, Script
 
-#: Their words are no files, or are files whose content they do not show.
-_TALK = frozenset(
-    {"echo", "printf", "test", "[", "[[", "cd", "pushd", "ls", "stat", "mkdir", "true", "false", ":", "export", "which"}
-)
-#: Write or remove each file that they are given.
-_WRITE = frozenset(
-    {
-        *("chgrp", "chmod", "chown", "dd", "ed", "ex", "mkdir", "mkfifo", "mv", "nano", "patch", "rm", "rmdir"),
-        *("shred", "tee", "touch", "truncate", "unlink", "vi", "vim"),
-    }
-)
-#: Of these, those that change all that is in a folder.
-_WHOLE = frozenset({"chgrp", "chmod", "chown", "find", "git", "mv", "rm", "shred"})
-#: Write the last of the files that they are given, or into the folder that it is.
-_COPY = frozenset({"cp", "install", "link", "ln", "rsync", "scp"})
-#: Write with one of these words.
-_WRITE_WITH = {"sed": ("-i", "--in-place"), "perl": ("-i",), "find": ("-delete",), "sort": ("-o",), "curl": ("-o",)}
-_GIT_WRITES = frozenset({"apply", "checkout", "clean", "mv", "restore", "rm"})
-#: Show the files that they are given: what their words will be matters.
-_SHOW = frozenset(
-    {
-        *("awk", "base64", "bat", "cat", "cmp", "cut", "diff", "egrep", "fgrep", "grep", "gzip", "head", "hexdump"),
-        *("jq", "less", "more", "nl", "od", "paste", "rev", "rg", "sed", "sort", "source", ".", "strings", "tac"),
-        *("tail", "tar", "uniq", "xxd", "zip", "wc"),
-        *_COPY,
-    }
-)
+_MOVERS = frozenset({"cd", "chdir", "pushd", "popd"})
+#: Change how a shell finds files for a pattern.
+_CHANGE_PATTERNS = frozenset({"shopt", "setopt", "unsetopt"})
+#: Work in the folder that one of these options names.
+_ELSEWHERE = {
+    **dict.fromkeys(("git", "make", "gmake", "tar", "bsdtar", "gtar", "ninja"), ("-C", "--directory")),
+    **dict.fromkeys(("env", "genv"), ("-C", "--chdir")),
+    "sudo": ("-D", "--chdir"),
+}
 _MOST_BASES = 8
 
 
-class _Named(NamedTuple):
-    """A word that may be a file.
+class _Bases:
+    """The folders in which a script may be at work.
 
     Attributes:
-        path: as far as it is known.
-        known: that is all of it.
-        writes: it is written or removed.
-        whole: with all that is in it.
+        found: those that are known.
+        lost: there may be others.
     """
 
-    path: str
-    known: bool = True
-    writes: bool = False
-    whole: bool = False
+    def __init__(self, found: Sequence[Place], *, lost: bool = False) -> None:
+        self.found = list(found)
+        self.lost = lost
+
+    def go(self, target: str | None) -> None:
+        """Take it that each folder is left for another one; None is one that nobody knows."""
+        if target is None or (target.startswith("~") and target != "~" and not target.startswith("~/")):
+            self.lost = True
+            return
+        for here in list(self.found):
+            there = here._replace(root=here.root or here.cwd, cwd=pathrules.absolute(target, here))
+            if any(there.cwd == one.cwd for one in self.found):
+                continue
+            if len(self.found) >= _MOST_BASES:
+                self.lost = True
+                return
+            self.found.append(there)
 
 
 def judge(rules: Sequence[Rule], script: Script, place: Place) -> tuple[Rule | None, Decision | None]:
     """Return the rule that forbids a script, and else what cannot be told about its files."""
-    bases = _bases(script, place)
-    if len(bases) > 1:
-        place = place._replace(names=None)  # files are looked up where it is now
+    parts = (*script.parts, *script.hidden)
+    bases = _Bases([place])
+    for part in parts:
+        for target in _targets(part, place):
+            bases.go(target)
+    if len(bases.found) > 1 or bases.lost or any(program(part.words) in _CHANGE_PATTERNS for part in parts):
+        place = place._replace(names=None)  # files are looked up where it is now, and as usual
     unclear: Decision | None = None
-    for part in (*script.parts, *script.hidden):
-        for named in _names(part, place):
+    for part in parts:
+        here = _bases_of(part, bases, place)
+        for one in dict.fromkeys(named(part, place if here is bases else place._replace(names=None))):
             for rule in rules:
-                if (rule.tool in EDITORS) != named.writes:
+                if (rule.tool in EDITORS) != one.writes:
                     continue
-                if named.known:
-                    if any(_meets(rule, named, here) for here in bases):
-                        return rule, None
-                elif unclear is None and _could_meet(rule, named, bases):
-                    unclear = Decision(Behavior.ASK, f"which file {part.words[0][:40]} uses is only known when it runs")
+                if one.known and any(_meets(rule, one, base) for base in here.found):
+                    return rule, None
+                if unclear is None and _could_meet(rule, one, here):
+                    what = part.words[0][:40] if part.words else "it"
+                    unclear = Decision(Behavior.ASK, f"which file {what} uses is only known when it runs")
     return None, unclear
 
 
-def _bases(script: Script, place: Place) -> list[Place]:
-    """Return the folders in which a script may be at work: it can go to others."""
-    found = [place]
-    for part in (*script.parts, *script.hidden):
-        if (
-            part.words
-            and part.words[0] in ("cd", "chdir", "pushd")
-            and len(part.words) > 1
-            and len(found) < _MOST_BASES
-        ):
-            target = _plain(part.words[-1], place)
-            found += [
-                here._replace(root=place.root or place.cwd, cwd=pathrules.absolute(target, here)) for here in found
-            ]
-    return found
+# --- folders --------------------------------------------------------------------------------------
 
 
-def _meets(rule: Rule, named: _Named, place: Place) -> bool:
-    pattern = rule.pattern or ""
-    if pathrules.forbids(pattern, named.path, place):
-        return True
-    if pattern.endswith("/**") and pathrules.forbids(pattern.removesuffix("/**") or "/", named.path, place):
-        return True
-    return named.whole and pathrules.is_above(named.path, pattern, place)
-
-
-def _could_meet(rule: Rule, named: _Named, bases: Sequence[Place]) -> bool:
-    pattern = rule.pattern or ""
-    for place in bases:
-        fixed = pathrules.fixed_part(pattern, place)
-        known = pathrules.absolute(named.path, place) if named.path else ""
-        if not fixed or fixed.startswith(known) or known.startswith(fixed):
-            return True
-    return False
-
-
-# --- which words are files ------------------------------------------------------------------------
-
-
-def _names(part: Part, place: Place) -> Iterator[_Named]:
-    yield from (_Named(path, writes=True) for path in part.writes)
-    yield from (_Named(path) for path in part.reads)
-    words = list(_files(part, place))
-    programs = _programs(part)
-    if not programs & _TALK:
-        shows = bool(programs & _SHOW)
-        yield from (_Named(path, known) for path, known in words if known or shows)
-    if programs & _COPY:
-        yield from _copied(words)
-    elif _writes(part, programs):
-        whole = bool(programs & _WHOLE)
-        yield from (_Named(path, known, writes=True, whole=whole) for path, known in words)
-
-
-def _copied(words: Sequence[tuple[str, bool]]) -> Iterator[_Named]:
-    """Give what a copy writes: its last word, or files of the same names in it."""
-    if not words:
+def _targets(part: Part, place: Place) -> Iterator[str | None]:
+    """Give the folders that a command goes to; None for one that nobody knows."""
+    at = next((n for n, word in enumerate(part.words) if word in _MOVERS), None) if part.wraps else 0
+    if at is None or not part.words or part.words[at] not in _MOVERS:
         return
-    target, known = words[-1]
-    yield _Named(target, known, writes=True)
-    for path, _ in words[:-1]:
-        yield _Named(f"{target}/{path.rstrip('/').rpartition('/')[2]}", known, writes=True)
+    given = list(zip(part.words[at + 1 :], part.knowns[at + 1 :], strict=True))
+    folders = [(word, known) for word, known in given if not word.startswith("-") or word == "-"]
+    if part.words[at] == "popd" or len(folders) > 1 or any(word[:1] in ("+", "-") for word, _ in folders):
+        yield None  # one that it was in before, or will be
+    if not folders and part.words[at] in ("cd", "chdir"):
+        yield place.home or None
+    elif not folders:
+        yield None
+    for word, known in folders[-1:]:
+        if word != "-":
+            yield from _places(word, known, place)
 
 
-def _files(part: Part, place: Place) -> Iterator[tuple[str, bool]]:
-    """Give the words that may be files, each with whether that is all of it."""
-    for word, known in zip(part.words[1:], part.knowns[1:], strict=True):
-        if part.fed and "{}" in word:
-            continue  # stands for what is said below
-        plain = word if known is None else _plain(word, place)
-        if known is None or (plain != word and not set("$`*?[{") & set(plain)):
-            if _bare(plain):
-                yield _bare(plain), True
-            continue
-        # braces make several words of one
-        names = None if place.names is None or set("$`{") & set(word) else place.names(plain)
-        if names is None:
-            yield _bare(known), False
-        else:
-            yield from ((name, True) for name in names or (word,))
-    if part.fed:
-        yield "", False
+def _places(word: str, known: str | None, place: Place) -> Iterator[str | None]:
+    """Give the folders that a word stands for."""
+    text = plain(word, place)
+    if known is None or not set("$`*?[{") & set(text):
+        yield text
+        return
+    looked_up = None if place.names is None or set("$`{") & set(text) else place.names(text)
+    yield from looked_up if looked_up is not None else [None]
 
 
-def _bare(word: str) -> str:
-    """Return the file in a word such as ``--file=x``, ``if=x`` and ``@x``."""
-    if word.startswith("-") and "=" not in word:
-        return ""
-    return word.rpartition("=")[2].removeprefix("@")
+def _bases_of(part: Part, bases: _Bases, place: Place) -> _Bases:
+    """Return the folders in which one command is at work: it may be told another one."""
+    for number, word in enumerate(part.words[:MOST_WORDS]):
+        options = _ELSEWHERE.get(word.rpartition("/")[2], ()) if number == 0 or part.wraps else ()
+        for option in options:
+            made = _Bases(bases.found, lost=bases.lost)
+            for at in range(number + 1, len(part.words)):
+                one, known = part.words[at], part.knowns[at]
+                if one == option and at + 1 < len(part.words):
+                    one, known = part.words[at + 1], part.knowns[at + 1]
+                elif one.startswith(f"{option}=") or (len(option) == 2 and one.startswith(option) and one != option):
+                    one = one.removeprefix(option).removeprefix("=")
+                else:
+                    continue
+                for target in _places(one, known, place):
+                    made.go(target)
+            if made.lost != bases.lost or len(made.found) > len(bases.found):
+                return made
+    return bases
 
 
-def _plain(word: str, place: Place) -> str:
-    """Put the two variables in whose values are known."""
-    for name, value in (("HOME", place.home), ("PWD", place.cwd)):
-        if value:
-            word = word.replace(f"${{{name}}}", value).replace(f"${name}/", f"{value}/")
-    return word
+# --- rules ----------------------------------------------------------------------------------------
 
 
-def _programs(part: Part) -> set[str]:
-    """Return what may be the program: the first word, or one behind a program that runs others."""
-    first = {part.words[0].rpartition("/")[2]} if part.words else set()
-    return first | {word.rpartition("/")[2] for word in part.words[1:]} if part.wraps else first
-
-
-def _writes(part: Part, programs: set[str]) -> bool:
-    if programs & _WRITE:
+def _meets(rule: Rule, one: Named, place: Place) -> bool:
+    pattern = rule.pattern or ""
+    if pathrules.forbids(pattern, one.path, place):
         return True
-    if "git" in programs:
-        return any(word in _GIT_WRITES for word in part.words[1:3])
-    return any(
-        word.startswith(_WRITE_WITH[program]) for program in programs & _WRITE_WITH.keys() for word in part.words[1:]
-    )
+    if pattern.endswith("/**") and pathrules.forbids(_folder(pattern), one.path, place):
+        return True
+    return one.whole and pathrules.is_above(one.path, pattern, place)
+
+
+def _folder(pattern: str) -> str:
+    """Return the folder that a rule is about all of, which is where the rule says and nowhere else."""
+    whole = pattern.removesuffix("/**")
+    return whole if "/" in whole or whole == "~" else f"/{whole}"
+
+
+def _could_meet(rule: Rule, one: Named, bases: _Bases) -> bool:
+    """Whether a rule could be about a file that is not known, or is in a folder that is not."""
+    pattern = rule.pattern or ""
+    user, slash, rest = one.path.partition("/")
+    away = user.startswith("~") and user != "~"
+    if away:
+        path = rest if slash else "."
+    elif bases.lost and not one.path.startswith(("/", "~")):
+        path = one.path
+    else:
+        return not one.known and any(_could_be_at(pattern, one, base) for base in bases.found)
+    if not one.known:
+        return True
+    here = bases.found[0]
+    for folder in (here.root or here.cwd, here.home):
+        if folder and _meets(rule, one._replace(path=path), here._replace(root=here.root or here.cwd, cwd=folder)):
+            return True
+    if not one.sure or (away and user[1].isalpha()):  # somebody's home
+        return False
+    return pathrules.could_end(pattern, path) or (one.whole and path in ("", "."))
+
+
+def _could_be_at(pattern: str, one: Named, place: Place) -> bool:
+    fixed = pathrules.fixed_part(pattern, place)
+    known = pathrules.absolute(one.path, place) if one.path else ""
+    return not fixed or fixed.startswith(known) or known.startswith(fixed)

@@ -91,6 +91,12 @@ _TALKERS = frozenset(
         *("unset", "declare", "local", "typeset", "readonly", "return", "exit", "wait", "kill", "sleep", "date", "jq"),
     }
 )
+#: Of these, and of those that only set or move something, no word is a file whose content they show.
+_SHOW_NOTHING = frozenset(
+    {"echo", "printf", "test", "[", "[[", "cd", "pushd", "ls", "stat", "mkdir", "true", "false", ":", "export", "which"}
+)
+#: Letters of options behind which a word more often than not belongs to them.
+_WITH_A_WORD = frozenset("uUgGCDhpscRTeadE")
 MOST_WORDS = 64
 _MOST_LETTERS = 6
 _EXE = ".exe"
@@ -156,6 +162,30 @@ def may_run(words: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(1, min(len(words), MOST_WORDS)):
         if not words[start].startswith("-") and not has_space(words[start]):
             yield words[start:]
+
+
+def talks(words: Sequence[str]) -> bool:
+    """Whether a command shows nothing of the files among its words, also behind programs that run it for sure."""
+    name = program(words)
+    if name not in WRAPPERS:
+        return name in _SHOW_NOTHING
+    starts = [1]
+    if name in _RUN_AFTER:
+        starts = [number + 1 for number, word in enumerate(words) if word in _RUN_AFTER[name]]
+    return bool(starts) and all(_first(words, start) in _SHOW_NOTHING for start in starts)
+
+
+def _first(words: Sequence[str], start: int) -> str:
+    """Return the program that is run behind some place; empty where that is not sure."""
+    for number in range(start, len(words)):
+        word = words[number]
+        is_value = word.removesuffix("s").removesuffix("m").isdigit() or word == "{}" or "=" in word
+        if word.startswith("-") or is_value or program((word,)) in WRAPPERS - _RUN_AFTER.keys():
+            continue
+        before = words[number - 1]
+        unsure = len(before) == 2 and before[0] == "-" and before[1] in _WITH_A_WORD
+        return "" if unsure else program((word,))
+    return ""
 
 
 def has_space(word: str) -> bool:

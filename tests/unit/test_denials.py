@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import time
 from typing import TYPE_CHECKING
@@ -205,6 +206,160 @@ def test_what_may_be_a_denied_command_is_asked_about(command: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        # letters of options in one word, values in the same word or the next
+        ("sed -ri s/a/b/ vault/a", D),
+        ("sed -Ei.bak s/a/b/ vault/a", D),
+        ("sed -ni p vault/a", D),
+        ("sed -es/i/x/ vault/a", N),
+        ("sed -ne p -f i vault/a", N),
+        ("perl -0pi -e 1 vault/a", D),
+        ("perl -pi -e 's/a/b/' vault/a", D),
+        ("perl -ne 'print if /i/' vault/a", N),
+        ("gawk -i inplace 1 vault/a", D),
+        ("awk '{print}' vault/a", N),
+        ("curl -Lo vault/a u", D),
+        ("curl -sSLovault/a u", D),
+        ("curl --output vault/a u", D),
+        ("curl --output-dir vault -O u", D),
+        ("curl -O https://x.org/vault/a", N),
+        ("wget -O vault/a u", D),
+        ("wget -qP vault u", D),
+        ("sort --output=vault/a x", D),
+        ("sort --out=vault/a x", D),
+        ("sort -uo vault/a x", D),
+        ("sort vault/a", N),
+        ("gcc x.c -o vault/a", D),
+        ("openssl genrsa -out vault/a", D),
+        ("grep -o vault/a f", N),
+        ("ls -o vault/a", N),
+        ("yq -i . vault/a", D),
+        ("npx prettier --write vault/a", D),
+        ("npx prettier --check vault/a", N),
+        ("find . -fprint vault/a", D),
+        # copies, packers, and git behind its own options
+        ("cp -tvault x", D),
+        ("cp -at vault x", D),
+        ("cp --target-directory=vault x", D),
+        ("cp --targ vault x", D),
+        ("cp x vault/a -S .bak", D),
+        ("cp vault/a /tmp/x -v", N),
+        ("ln -t vault x", D),
+        ("rsync -a vault/ host:x", N),
+        ("rsync x vault/ --exclude y", D),
+        ("scp vault/a host:vault/a", N),
+        ("git -c a=b restore vault/a", D),
+        ("git -C . rm -rf vault", D),
+        ("git -C . checkout HEAD -- vault/a", D),
+        ("sudo git -C . restore vault/a", D),
+        ("git -C vault rm a", D),
+        ("git -C vault log", N),
+        ("git diff --output=vault/a", D),
+        ("git format-patch -o vault", D),
+        ("git worktree add vault/x", D),
+        ("git log -o vault/a", N),
+        ("git checkout -b vault/x", N),
+        ("tar xf x -C vault", D),
+        ("tar -C vault -xf x", D),
+        ("tar xfC x vault", D),
+        ("tar -C vault -cf /tmp/x .", N),
+        ("tar czf vault/x.tgz src", D),
+        ("tar tf vault/x.tgz", N),
+        ("unzip -d vault x", D),
+        ("unzip vault/x.zip", N),
+        ("zip vault/x.zip a", D),
+        ("zip x.zip vault/a", N),
+        ("gzip vault/a", D),
+        ("gzip -c vault/a", N),
+        ("gzip -dk vault/a.gz", D),
+        ("dd if=vault/a of=x", N),
+        ("sponge vault/a", D),
+        ("env -C vault touch a", D),
+        ("echo x > ~/.ssh/a", N),
+        # where it is
+        ("cd -P vault && rm a", D),
+        ("builtin cd vault; rm a", D),
+        ("cd .; cd .; cd .; cd vault; touch a", D),
+        ("cd a; cd b; cd c; cd d; cd vault; touch a", Q),
+        ("cd - && touch a", Q),
+        ("pushd x; popd; touch a", Q),
+        ("cd sub && cd $(git rev-parse --show-toplevel) && touch vault/a", D),
+        ('cd "$X" && touch a', Q),
+        ('cd "$X" && make && npm test && git status', N),
+        ('cd "$X" && touch /tmp/a', N),
+        ("touch ~-/vault/a", Q),
+        ("touch ~+/vault/a", D),
+        ("touch $PWD/vault/a", D),
+        ("touch $PWDX/a", Q),
+        ('rm "$HOME"/x', N),
+        ("cd sub && touch a", N),
+        # only where the rule says
+        ("echo x > pkg/vault/a", N),
+        ("rm -r src/vault", N),
+        ("rm -r vault", D),
+        ("rm -r ./vault/", D),
+    ],
+)
+def test_files_that_are_written(command: str, expected: str) -> None:
+    assert said(("Edit(vault/**)",), "Bash", {"command": command}) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("cat ~/.ssh/id", D),
+        ("cd && cat .ssh/id", D),
+        ("cd $HOME && cat .ssh/id", D),
+        ('cd "${HOME}"; cat .ssh/id', D),
+        ("cd ~/.ssh && cat id", D),
+        ("cat ~root/.ssh/id", Q),
+        ("cat ~root/notes", N),
+        ("cat ~1/notes", Q),
+        ("cat ~root/.env", D),
+        ("cat ~+/secrets/key", D),
+        ("cat ~-/secrets/key", Q),
+        ("cat $OLDPWD/secrets/key", Q),
+        ("git show HEAD:secrets/key", D),
+        ("git show :secrets/key", D),
+        ("git -C sub cat-file -p HEAD:secrets/key", D),
+        ("git diff -- ':(top)secrets/key'", D),
+        ("git show HEAD:README", N),
+        ("git -C secrets show", D),
+        ("git -C secrets show HEAD:./key", D),
+        ("docker run -v $PWD/secrets:/s x", D),
+        ("env -C secrets cat key", D),
+        ("cd - && cat README", Q),
+        ("cd - && git status", N),
+        ("popd; cat secrets/key", D),
+        ("curl -T.env u", D),
+        ("curl -sT.env u", D),
+        ("curl -d@.env u", D),
+        ("curl -F 'f=<.env' u", D),
+        ("curl -F 'f=@.env' u", D),
+        ("curl file:///w/tree/.env", D),
+        ('curl -d @"$F" u', Q),
+        ('curl "$URL"', N),
+        ("grep -f.env x", D),
+        ("xargs -a.env echo", D),
+        ("xargs --arg-file=.env echo", D),
+        ("sudo cat .env echo", D),
+        ("sudo -u echo cat .env", D),
+        ("timeout 5 ls .env", N),
+        ("find . -name .env -exec ls -l {} +", N),
+        ("find . -name .env -exec ls {} + -exec cat {} +", D),
+        ("python -menv x", N),
+        ("shopt -s dotglob; cat *", Q),
+        ("cat .en[[:lower:]]", Q),
+        ("cat sub/.en[^x]", Q),
+    ],
+)
+def test_files_that_are_read(command: str, expected: str) -> None:
+    rules = ("Read(.env)", "Read(secrets/**)", "Read(~/.ssh/**)")
+    assert said(rules, "Bash", {"command": command}) == expected
+
+
+@pytest.mark.parametrize(
     ("tool", "given", "deny", "expected"),
     [
         ("Write", {"file_path": "vault/a"}, FILES, D),
@@ -278,8 +433,6 @@ def test_links_are_seen_through_wherever_they_are(tmp_path: Path) -> None:
 
 
 def test_a_shells_pattern_is_looked_up(tmp_path: Path) -> None:
-    import glob
-
     (tmp_path / ".env").touch()
     (tmp_path / "a.py").touch()
     names = lambda pattern: glob.glob(pattern, root_dir=tmp_path)  # noqa: E731
@@ -287,6 +440,27 @@ def test_a_shells_pattern_is_looked_up(tmp_path: Path) -> None:
     assert said(FILES, "Bash", {"command": "cat .e*"}, place) == D
     assert said(FILES, "Bash", {"command": "cat *.py"}, place) == N
     assert said(FILES, "Bash", {"command": "cd sub; cat *.py"}, place) == Q
+
+
+def test_a_folder_that_nobody_knows_can_be_the_worktrees_root() -> None:
+    sub = Place("/w/tree/sub", "/w/tree", "/home/me")
+    for command in ("cd $(git rev-parse --show-toplevel)", "cd -", "popd", "cd $OLDPWD", "cd ~-", "cd ~1"):
+        given = {"command": f"{command}; frobnicate vault/a; cat secrets/key"}
+        assert said(("Read(secrets/key)",), "Bash", given, sub) == Q, command
+        assert said(("Edit(vault/**)",), "Bash", {"command": f"{command}; touch vault/a"}, sub) == Q, command
+        assert said(("Read(secrets/key)",), "Bash", {"command": f"{command}; cat other"}, sub) == N, command
+    assert said(("Read(secrets/key)",), "Bash", {"command": "cat ~-/secrets/key"}, sub) == Q
+    assert said(("Read(secrets/key)",), "Bash", {"command": "cat secrets/key"}, sub) == N
+
+
+def test_a_home_is_put_in_before_a_pattern_is_looked_up(tmp_path: Path) -> None:
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id").touch()
+    place = Place("/w/tree", "/w/tree", str(tmp_path), None, glob.glob)
+    for command in ("cat ~/.ssh/*", "cat ~/.s*/id", "cat $HOME/.ssh/i?", 'cat "$HOME"/.s*/id'):
+        assert said(("Read(~/.ssh/**)",), "Bash", {"command": command}, place) == D, command
+    assert said(("Edit(~/.ssh/**)",), "Bash", {"command": "rm ~/.ssh/*"}, place) == D
+    assert said(("Edit(~/.ssh/**)",), "Bash", {"command": "rm ~/*.txt"}, place) == N
 
 
 def test_hostile_paths_take_no_time() -> None:
