@@ -10,9 +10,7 @@ from swarm.domain import pathrules
 from swarm.domain.permission_match import (
     command_matches,
     command_of,
-    host_of,
     is_for,
-    is_host,
     is_named,
     path_of,
     script_of,
@@ -58,9 +56,15 @@ def forbid(deny: Sequence[Rule], tool: str, given: object, place: Place) -> Deci
     met = next((rule for rule in mine if _denies(rule, tool, given, place)), None)
     if met is not None:
         return _denied(met)
-    if tool == "WebFetch" and host_of(given) is None:
-        return Decision(Behavior.ASK, "its address cannot be understood, and there are rules about addresses")
-    return None
+    return _unclear_address(given) if tool == "WebFetch" else None
+
+
+def _unclear_address(given: object) -> Decision | None:
+    from swarm.domain.permission_hosts import host_of
+
+    if host_of(given) is not None:
+        return None
+    return Decision(Behavior.ASK, "its address cannot be understood, and there are rules about addresses")
 
 
 def _is_about(rule: Rule, tool: str, *, runs: bool) -> bool:
@@ -83,6 +87,8 @@ def _denies(rule: Rule, tool: str, given: object, place: Place) -> bool:
     if tool in EDITORS | READERS:
         return any(pathrules.forbids(rule.pattern, path, place) for path in _paths_of(tool, given))
     if tool == "WebFetch":
+        from swarm.domain.permission_hosts import host_of, is_host
+
         host = host_of(given)
         return host is not None and is_host(rule.pattern, host, below=True)
     return rule.tool in NAMED and is_named(rule, given)

@@ -58,27 +58,6 @@ def path_of(given: object) -> str | None:
     return text_of(given, "file_path", "notebook_path", "path")
 
 
-def host_of(given: object) -> str | None:
-    """Return the host of a tool's address in small letters; None when it is not known for sure."""
-    from urllib.parse import urlsplit
-
-    url = text_of(given, "url")
-    if url is None or not url.isprintable() or "\\" in url or " " in url:
-        return None
-    try:
-        return (urlsplit(url).hostname or "").rstrip(".").casefold()
-    except ValueError:
-        return None
-
-
-def is_host(pattern: str, host: str, *, below: bool) -> bool:
-    """Whether a host is the rule's; with *below* also one below it."""
-    wanted = pattern.removeprefix("domain:").casefold()
-    if wanted.startswith("*."):
-        return host.endswith(wanted[1:])
-    return host == wanted or (below and host.endswith("." + wanted))
-
-
 def is_named(rule: Rule, given: object) -> bool:
     """Whether the agent or skill that is used is the rule's."""
     name = text_of(given, NAMED.get(rule.tool, ""))

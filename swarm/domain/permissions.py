@@ -10,11 +10,10 @@ from __future__ import annotations
 from swarm.domain import pathrules
 from swarm.domain.pathrules import Place
 from swarm.domain.permission_denials import could_be, forbid, shown
+from swarm.domain.permission_hosts import host_of, is_host, is_plain
 from swarm.domain.permission_match import (
     command_matches,
-    host_of,
     is_for,
-    is_host,
     is_named,
     path_of,
     script_of,
@@ -94,7 +93,7 @@ def _allows(rule: Rule, tool: str, given: object, place: Place) -> bool:
         return all(pathrules.match(pattern, one, place) for one in pathrules.spellings(path, place))
     if tool == "WebFetch":
         host = host_of(given)
-        return host is not None and is_host(pattern, host, below=False)
+        return host is not None and is_plain(given, host) and is_host(pattern, host, below=False)
     return is_named(rule, given)
 
 

@@ -110,6 +110,42 @@ def test_commands(command: str, deny: tuple[str, ...], expected: str) -> None:
     assert said(deny, "Bash", {"command": command}) == expected
 
 
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        *(("https://example.com", D), ("HTTPS://EXAMPLE.COM./", D), ("https://u:p@example.com:443/x", D)),
+        *(
+            ("https:///example.com", D),
+            ("https:/example.com/x", D),
+            ("https:example.com", D),
+            ("http:////example.com", D),
+        ),
+        *(("https://ex%61mple.com", D), ("https://example.com%2e", D), ("https://%65xample%2Ecom:80/x", D)),
+        *(("https://\uff45xample.com", D), ("https://example\u3002com", D), ("https://example\uff0ecom", D)),
+        *(("https://a.example.com", D), ("https://\u24d4xample.com/", D), ("https://xn--bcher-kva.example.com/", D)),
+        *(
+            ("https://b\u00fccher.example.com/", D),
+            ("https://b\u00fccher.org/", N),
+            ("https://evil.org#@example.com", N),
+        ),
+        *(("https://notexample.com", N), ("https://good.org/example.com", N), ("http://127.0.0.1:8000/", N)),
+        *(("https://[::1]/", N), ("https://good.org/?u=https:///example.com", N)),
+        # no host, or none that is clear
+        *(("", Q), ("https://", Q), ("https:///", Q), ("example.com", Q), ("//", Q), ("https://exam\u00adple.com", Q)),
+        *(
+            ("https://exa%6dple%2fcom", Q),
+            ("https://ex%ffample.com", Q),
+            ("https://a..b", Q),
+            ("https://2130706433/", Q),
+        ),
+        *(("http://0x7f.1/", Q), ("http://127.1/", Q), ("https://exa mple.com", Q), ("https://ex%00ample.com", Q)),
+        *(("https://[::1", Q), ("data:text/html,x", Q), ("https://" + "a" * 300, Q), ("https://%u0065xample.com", Q)),
+    ],
+)
+def test_hosts_are_known_in_all_their_forms(url: str, expected: str) -> None:
+    assert said(("WebFetch(domain:example.com)",), "WebFetch", {"url": url}) == expected
+
+
 PUSH = ("Bash(git push *)",)
 
 
