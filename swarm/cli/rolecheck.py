@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,7 +60,16 @@ def _check(what: str, places: RolePlaces, directory: Path) -> Checked:
         role: Role = check_file(source) if source is not None else find_role(what, places)
     except SwarmError as problem:
         return Checked(what, source, tuple(_single(problem)))
-    return Checked(role.name, role.source, notes=role_effects.notes(role.options))
+    return Checked(role.name, role.source, tuple(_refused(role)), notes=role_effects.notes(role.options))
+
+
+def _refused(role: Role) -> Iterator[SwarmError]:
+    """Say what of its further settings Claude Code would refuse; the program is asked where it is installed."""
+    from swarm.drivers.agents.claude import Claude
+
+    options = role.options
+    if options.settings and options.agent_type in ("", Claude.name) and not options.command:
+        yield from Claude().settings_problems(options, os.environ)
 
 
 def _single(problem: SwarmError) -> Iterator[SwarmError]:

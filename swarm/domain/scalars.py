@@ -7,12 +7,17 @@ means the same wherever it stands.  Far fewer words are special than in YAML 1.1
 
 from __future__ import annotations
 
+import math
 import re
 
 # 18 digits: more is a name or a mistake, and Python itself refuses to read thousands of them.
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _DECIMAL = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _WITH_UNIT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([A-Za-z]+)")
+#: As JSON writes a number that is not whole.
+_FRACTION = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,18}(?:[eE][+-]?[0-9]{1,3})?|[eE][+-]?[0-9]{1,3})")
+#: What YAML takes for numbers, and JSON cannot say.
+_NO_NUMBERS = re.compile(r"[+-]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _BOOLEANS = {"true": True, "false": False}
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -32,6 +37,20 @@ def plain_scalar(text: str) -> str | int | bool:
     if text.lower() in _BOOLEANS:
         return _BOOLEANS[text.lower()]
     return int(text) if _INTEGER.fullmatch(text) else text
+
+
+def fraction_from(text: str) -> float | None:
+    """Read an unquoted word as a number with a fraction, where a program of others is to get one; None if it is none.
+
+    Raises:
+        ValueError: YAML knows it as a number, and nobody else does.
+    """
+    if _NO_NUMBERS.fullmatch(text):
+        raise ValueError("must be a number that there is; quote it to make it text")
+    found = float(text) if _FRACTION.fullmatch(text) else None
+    if found is not None and math.isinf(found):
+        raise ValueError("is too large a number; quote it to make it text")
+    return found
 
 
 def seconds_from(value: object) -> float:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swarm.domain.approvals import REVIEWER, Answer, Verdict
+from swarm.drivers import limited
 from swarm.pane import files, hooklog, proc
 
 if TYPE_CHECKING:
@@ -91,17 +92,11 @@ def review(question: Question, spec: Spec, environ: Mapping[str, str], run_dir: 
     # Not the mode `plan`: the program takes another model there than the one named.
     argv = [spec.executable, "--print", "--model", spec.model, "--setting-sources", "", "--permission-mode", "dontAsk"]
     try:
-        done = subprocess.run(  # argv, never a shell
+        done = limited.run(
             argv,
-            input=_prompt(question, spec.instructions),
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=spec.timeout,
-            check=False,
-            env={**environ, "DISABLE_AUTOUPDATER": "1"},
-            start_new_session=True,
+            environ={**environ, "DISABLE_AUTOUPDATER": "1"},
+            limit=spec.timeout,
+            given=_prompt(question, spec.instructions),
         )
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         hooklog.note(str(run_dir), "reviewer", str(error))

@@ -22,9 +22,9 @@ from swarm.domain.role_fields import (
     Unclear,
     WorktreeWish,
 )
-from swarm.domain.scalars import seconds_from, show_seconds
+from swarm.domain.scalars import fraction_from, seconds_from, show_seconds
 from swarm.store.nodes import Key, Reader, choice, filled, gather, listing, number, refuse, switch, table, text
-from swarm.store.strictyaml import Listing, Node, Pair, Table
+from swarm.store.strictyaml import Listing, Node, Pair, Scalar, Table
 
 _DAY = 86_400
 _WEEK = 7 * _DAY
@@ -272,7 +272,23 @@ def _settings(node: Node, key: str) -> dict[str, Any]:
     for name, pair in node.pairs.items():
         if name in _NOT_IN_SETTINGS:
             refuse(pair.key, f"{key}.{name}", "cannot stand here", _NOT_IN_SETTINGS[name])
-    return node.plain()
+    return _as_json(node, key)  # type: ignore[no-any-return]  # of a mapping it makes a mapping
+
+
+def _as_json(node: Node, key: str) -> Any:
+    """Return values that are another program's: with numbers that keep their fractions, which are text elsewhere."""
+    if isinstance(node, Table):
+        return {name: _as_json(pair.value, f"{key}.{name}") for name, pair in node.pairs.items()}
+    if isinstance(node, Listing):
+        return [_as_json(item, key) for item in node.items]
+    value = node.plain()
+    if not isinstance(node, Scalar) or not node.bare or not isinstance(value, str):
+        return value
+    try:
+        fraction = fraction_from(value)
+    except ValueError as error:
+        refuse(node, key, str(error))
+    return value if fraction is None else fraction
 
 
 def _command(node: Node, key: str) -> tuple[str, ...]:

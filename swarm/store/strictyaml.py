@@ -54,9 +54,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Scalar(Node):
-    """One word or text."""
+    """One word or text.
+
+    Attributes:
+        bare: it stands there without quotes.
+    """
 
     value: str | int | bool | None
+    bare: bool = False
 
     def plain(self) -> str | int | bool | None:
         """Return the value."""
@@ -240,9 +245,10 @@ class _Builder:
         if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
             raise place.problem("the text holds a NUL or half a character")
         value: str | int | bool | None = text
-        if event.style is None:
+        bare = event.style is None
+        if bare:
             value = None if text in _NULLS else plain_scalar(text)
-        return Scalar(place.source, place.line, place.column, value)
+        return Scalar(place.source, place.line, place.column, value, bare)
 
     def _alias(self, event: yaml.AliasEvent) -> _Done:
         place = self._at(event.start_mark)

@@ -148,3 +148,56 @@ def test_a_role_with_a_rule_that_is_none_is_not_started(claude: ClaudeLab) -> No
     assert "permissions.deny" in done.stderr
     assert not (claude.root / ".worktrees").exists()
     assert not (claude.home / ".claude.json").exists()
+
+
+#: What the program takes, numbers with fractions among them, of keys that swarm knows nothing of.
+FURTHER = {
+    "cleanupPeriodDays": 30,
+    "attribution": {"commit": "", "pr": ""},
+    "spinnerVerbs": {"mode": "replace", "verbs": ["Digging"]},
+    "feedbackSurveyRate": 0.25,
+    "notKnown": 1.5,
+}
+
+
+@pytest.mark.parametrize("print_mode", [False, True])
+def test_rules_and_hooks_hold_beside_further_settings(claude: ClaudeLab, *, print_mode: bool) -> None:
+    tree = prepare(claude)
+    claude.role("builder", "You build.", settings=FURTHER, permissions={"allow": ["Bash(touch *)"], "deny": DENY})
+    claude.api.script("under rules", *forbidden_calls(tree))
+    claude.swarm.start("fx", "builder", task="work under rules", program="claude", print_mode=print_mode)
+    claude.shows("builder", "All tried.")
+    check_refused(claude, tree)
+    settings = json.loads((claude.run("builder") / ".claude" / "settings.json").read_text())
+    assert settings["feedbackSurveyRate"] == 0.25
+
+
+def test_settings_that_would_have_the_rules_dropped_are_refused_before_anything_is_made(claude: ClaudeLab) -> None:
+    """Each is tried alone, as the program sees it; what swarm knows itself is not asked."""
+    for key, value in {"attribution": "x", "spinnerVerbs": {"mode": 5}, "sandbox": {"enabled": "yes"}}.items():
+        claude.role("builder", "You build.", settings={**FURTHER, key: value}, permissions={"deny": DENY})
+        for command in (("start", "fx", "--roles", "builder", "--agent", "claude"), ("role", "check", "builder")):
+            done = claude.cli(*command)
+            assert done.returncode == 2, (key, done)
+            assert f"settings.{key}" in done.stderr + done.stdout
+    assert not (claude.root / ".worktrees").exists()
+    assert not (claude.home / ".claude.json").exists()
+
+
+def test_one_wrong_value_makes_the_program_drop_the_rules(claude: ClaudeLab) -> None:
+    """What the check is for: if this fails, the program holds them now, and need not be asked."""
+    wrong = {"attribution": "x", "permissions": {"allow": ["Bash(touch *)"], "deny": ["Bash(touch secret*)"]}}
+    claude.api.script("no rules", call("Bash", command="touch secret-one", description="x"), say("Done."))
+    argv = [str(cache() / "bin" / "claude"), "--print", "--permission-mode", "acceptEdits", "--settings"]
+    done = subprocess.run(
+        [*argv, json.dumps(wrong), "--", "work with no rules"],
+        cwd=claude.root,
+        env={**claude.env, "DISABLE_AUTOUPDATER": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert "Done." in done.stdout, done
+    assert (claude.root / "secret-one").exists()

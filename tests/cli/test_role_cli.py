@@ -181,3 +181,22 @@ def test_outside_of_a_repository(cli: Cli, tmp_path: Path) -> None:
 
     assert "developer" in cli.ok("role", "check", cwd=tmp_path / "empty").out
     assert "builtin" in cli.ok("role", "list", cwd=tmp_path / "empty").out
+
+
+def test_check_asks_claude_code_about_its_settings(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = cli.lab.root.parent / "claude"
+    program.write_text(
+        "#!/bin/sh\nsed -n 's/.*\\(SwarmAsks[A-Za-z]*\\).*/- swarm-asks.json \u203a hooks.\\1: was ignored/p' \"$2\"\n"
+        "grep -q '\"a\": 1.5' \"$2\" || echo '- swarm-asks.json \u203a a: Expected number'\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("CLAUDE_BIN", str(program))
+    cli.lab.write({"roles/qa.yaml": "name: qa\ninstructions: x\nsettings: {a: 1.5}\n"})
+    assert "no problems" in cli.ok("role", "check", "qa").err
+
+    cli.lab.write({"roles/qa.yaml": "name: qa\ninstructions: x\nsettings: {a: '1.5'}\n"})
+    said = cli("role", "check", "qa")
+    assert said.code == 2
+    assert "settings.a: Expected number" in said.out
+    cli.lab.write({"roles/qa.yaml": "name: qa\ninstructions: x\nagent_type: codex\nsettings: {a: '1.5'}\n"})
+    assert "settings.a" not in cli.ok("role", "check", "qa").out

@@ -169,6 +169,8 @@ class TestSettings:
             ({"includeCoAuthoredBy": "no"}, "settings.includeCoAuthoredBy"),
             ({"enabledMcpjsonServers": "db"}, "settings.enabledMcpjsonServers"),
             ({"permissions": {"ask": "Bash"}}, "settings.permissions.ask"),
+            ({"cleanupPeriodDays": "abc"}, "settings.cleanupPeriodDays"),
+            ({"statusLine": 3}, "settings.statusLine"),
             ({"hooks": {"Nope": []}}, "settings.hooks.Nope"),
             ({"hooks": {"Stop": [{"hooks": [{"type": "command"}]}]}}, "settings.hooks.Stop"),
             ({"hooks": {"Stop": [{"hooks": "echo"}]}}, "settings.hooks.Stop"),
@@ -178,6 +180,42 @@ class TestSettings:
         found = list(Claude().check(RoleOptions(settings=wrong), {}))
         assert len(found) == 1
         assert where in found[0].message
+
+    @pytest.mark.parametrize(
+        ("says", "code", "words"),
+        [
+            (
+                "{read}\n- $2 > attribution: Expected false or an object",
+                "USAGE",
+                "settings.attribution: Expected false",
+            ),
+            ("{read}", "", ""),
+            ("{read}\n- $2 > permissions.allow: Invalid permission rule x was skipped: it", "", ""),
+            ("- /home/me/.claude/settings.json > model: Expected string\n{read}", "", ""),
+            ("nothing at all", "RULES_NOT_HELD", "settings.attribution"),
+            ("- $2 > attribution: Expected false", "RULES_NOT_HELD", "settings.attribution"),
+        ],
+    )
+    def test_the_installed_program_says_what_it_takes_and_its_silence_alone_says_nothing(
+        self, tmp_path: Path, says: str, code: str, words: str
+    ) -> None:
+        asked = "- $2 > hooks.$(grep -o 'SwarmAsks[A-Za-z]*' \"$2\"): Unknown hook event was ignored"
+        lines = says.replace("{read}", asked)
+        program = tmp_path / "claude"
+        program.write_text(f'#!/bin/sh\n[ "$1 $3" = "--settings doctor" ] || exit 1\ncat <<EOF\n{lines}\nEOF\n')
+        program.chmod(0o755)
+        options = RoleOptions(settings={"attribution": 1.5})
+        found = list(Claude().check(options, {"CLAUDE_BIN": str(program), "PATH": os.environ["PATH"]}))
+        assert [one.code for one in found] == [code] * bool(code)
+        assert all(words in one.message for one in found)
+
+    def test_nobody_is_asked_about_what_swarm_itself_has_written(self, tmp_path: Path) -> None:
+        program = tmp_path / "claude"
+        program.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\n")
+        program.chmod(0o755)
+        options = RoleOptions(permissions=Permissions(deny=("Bash(rm *)",)))
+        assert list(Claude().check(options, {"CLAUDE_BIN": str(program)})) == []
+        assert not (tmp_path / "asked").exists()
 
 
 class TestFolder:

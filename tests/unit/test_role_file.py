@@ -77,7 +77,7 @@ hooks:
     - matcher: Edit
       hooks: [{type: command, command: ./one}, {type: command, command: ./two, timeout: 1m}]
   Stop: {command: ./stop}
-settings: {enabledPlugins: {}, spinnerTipsEnabled: false, number: 3}
+settings: {enabledPlugins: {}, spinnerTipsEnabled: false, number: 3, share: [0.25, -1e3, "0.5", 1.10.0]}
 env:
   pass: [ANTHROPIC_*, SSH_AUTH_SOCK]
   drop: [AWS_*]
@@ -116,7 +116,12 @@ def test_everything_at_once(folder: Path) -> None:
             Hook("PostToolUse", "./two", "Edit", 60),
             Hook("Stop", "./stop"),
         ),
-        settings={"enabledPlugins": {}, "spinnerTipsEnabled": False, "number": 3},
+        settings={
+            "enabledPlugins": {},
+            "spinnerTipsEnabled": False,
+            "number": 3,
+            "share": [0.25, -1000.0, "0.5", "1.10.0"],
+        },
         env=Env(True, ("ANTHROPIC_*", "SSH_AUTH_SOCK"), ("AWS_*",), {"CI": "1", "COUNT": "2"}),
         heartbeat=Heartbeat(600, "What is left", "test -e TODO"),
         setup=Setup(
@@ -212,6 +217,9 @@ def test_other_spellings(folder: Path, text: str, options: dict[str, Any]) -> No
         ("hooks: {Stop: [x]}", "3:16: hooks.Stop: must be a mapping"),
         ("hooks: [x]", "3:8: hooks: must be a mapping of events"),
         ("settings: {permissions: {}}", "3:12: settings.permissions: cannot stand here"),
+        ("settings: {far: .inf}", "3:17: settings.far: must be a number that there is"),
+        ("settings: {a: [-.INF]}", "3:16: settings.a: must be a number that there is"),
+        ("settings: {none: .nan}", "3:18: settings.none: must be a number that there is"),
         ("settings: {disableAllHooks: true}", "3:12: settings.disableAllHooks: cannot stand here"),
         ("env: {pass: [A-B]}", "3:14: env.pass 'A-B': must be the name of a variable"),
         ("env: {set: {SWARM_DIR: x}}", "3:13: env.set 'SWARM_DIR': is a variable that swarm keeps"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.domain.errors import UsageProblem
+from swarm.domain.errors import RulesNotHeld, UsageProblem
 from swarm.domain.role_fields import PermissionMode
 from swarm.drivers.agents.base import Program
 
@@ -39,18 +40,35 @@ class Claude(Program):
 
     def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
         """Say what of a role the program would refuse, or silently ignore."""
-        from swarm.drivers.agents.claude import rules, settings
+        from swarm.drivers.agents.claude import rules
 
         for text, why in rules.problems(options):
             yield UsageProblem(f"cannot hold the deny rule {text[:60]!a}: it {why}")
             return
-        for problem in settings.problems(settings.make(options, hooks=self.hooks(Path(), Path(), options), servers={})):
-            yield UsageProblem(f"Claude Code would not accept this role's {problem}")
+        yield from self.settings_problems(options, environ)
         if options.permission_mode is PermissionMode.BYPASS and os.geteuid() == 0 and not environ.get("IS_SANDBOX"):
             yield UsageProblem(
                 "Claude Code refuses permission_mode bypassPermissions for root",
                 hint="start swarm as another user, or set IS_SANDBOX=1 inside a sandbox",
             )
+
+    def settings_problems(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+        """Say what of a role would have the program drop its settings file, with the deny rules and hooks in it.
+
+        The installed program is asked where the role has further settings: they are the program's own, not swarm's.
+        """
+        from swarm.drivers.agents.claude import accepted, settings
+
+        made = settings.make(options, hooks=self.hooks(Path(), Path(), options), servers={})
+        wrong = [*settings.problems(made)]
+        found = shutil.which(self.executable(environ), path=environ.get("PATH"))
+        if not wrong and found and options.settings:
+            told = accepted.complaints(found, made, environ)
+            if told is None:
+                yield from _cannot_be_asked(found, options)
+            wrong = [f"settings.{one}" for one in told or ()]
+        for problem in wrong:
+            yield UsageProblem(f"Claude Code would not accept this role's {problem}")
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start a conversation under the id chosen beforehand, or take it up again."""
@@ -99,3 +117,16 @@ class Claude(Program):
     def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
         """Return what switches its measurements on; it sends prompts only when told to."""
         return {"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_LOG_USER_PROMPTS": "1" if wish.prompts else "0"}
+
+
+def _cannot_be_asked(executable: str, options: RoleOptions) -> Iterator[SwarmError]:
+    """Refuse settings that nobody vouches for; those that swarm knows are checked already."""
+    from swarm.drivers.agents.claude import settings
+
+    unknown = [f"settings.{key}" for key in options.settings if key not in settings.KNOWN]
+    if unknown:
+        yield RulesNotHeld(
+            f"cannot start with {', '.join(unknown)}: {executable} does not tell whether it accepts them, "
+            "and without a word would drop all rules for one wrong value",
+            hint="take them out of `settings` of the role, or install the newest Claude Code",
+        )

@@ -1,7 +1,8 @@
 """The settings file of one Claude Code agent: made from its role, checked, and given with ``--settings``.
 
 A value of the wrong kind makes the program drop the whole file, in print mode without a word, deny rules
-included.  So nothing is written that it would not accept.
+included.  So nothing is written that it would not accept: what swarm knows is checked here, the rest is the program's
+own to say (``accepted.py``).
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ _SWITCHES = (
     *("skipDangerousModePermissionPrompt", "spinnerTipsEnabled", "fastMode", "respectGitignore"),
 )
 _LISTS = ("enabledMcpjsonServers", "disabledMcpjsonServers")
+_NUMBERS = ("cleanupPeriodDays",)
+_TABLES = ("statusLine", "spinnerVerbs", "sandbox")
+#: Of these it is known here what they may be, the inside of tables apart.
+KNOWN = frozenset((*_TEXTS, *_SWITCHES, *_LISTS, *_NUMBERS, "permissions", "hooks", "env"))
 _RULES = ("allow", "deny", "ask", "additionalDirectories")
 _MCP_KEYS = ("enableAllProjectMcpServers", *_LISTS)
 
@@ -93,7 +98,8 @@ def _merged(*several: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 def problems(settings: Mapping[str, Any]) -> Iterator[str]:
     """Say what is wrong with some settings, in words; nothing when the program will take them."""
-    for keys, kind, word in ((_TEXTS, str, "a text"), (_SWITCHES, bool, "true or false")):
+    kinds = ((_TEXTS, str, "a text"), (_SWITCHES, bool, "true or false"), (_TABLES, dict, "a mapping"))
+    for keys, kind, word in (*kinds, (_NUMBERS, int, "a whole number")):
         for key in keys:
             if key in settings and type(settings[key]) is not kind:
                 yield f"settings.{key}: must be {word}"
