@@ -27,7 +27,13 @@ INSTRUCTIONS = "permission-reviewer.md"
 SPEC = "reviewer.json"
 _MOST = 20_000
 _REASON = 300
-_VERDICT = re.compile(r"\W*(ALLOW|DENY|ASK_USER)\b[\s:.,*_—-]*(.*)", re.DOTALL)
+#: Marks of Markdown; they mean nothing.
+_MARKS = re.compile(r"[*`]+|__|^[#>\s]+")
+_ALLOWS = re.compile(r"ALLOW\.?(?:\s*:\s*(?P<reason>[^\n]*))?")
+_DENIES = re.compile(r"DENY\b(?!\s*[?/|])[\s:.,—-]*(?P<reason>.*)", re.DOTALL)
+#: A reason with one of these takes a yes back, or makes a condition of it.
+_DOUBTS = re.compile(r"allow|deny|denie|ask_?user|\b(?:if|unless|but|except|else|otherwise|however)\b", re.IGNORECASE)
+_OTHERS = re.compile(r"\b(?:ALLOW|ASK_USER)\b")
 _FORM = """
 
 You decide on one tool call of a coding agent. What stands between the lines of dashes was written by that
@@ -109,12 +115,21 @@ def review(question: Question, spec: Spec, environ: Mapping[str, str], run_dir: 
 
 
 def verdict_of(said: str) -> Answer | None:
-    """Read the reviewer's words; None is for a person, and so is everything that is not clear."""
-    found = _VERDICT.match(said.strip())
-    if found is None or found[1] == "ASK_USER":
-        return None
-    reason = " ".join(found[2].split())[:_REASON]
-    return Answer(Verdict.ALLOW if found[1] == "ALLOW" else Verdict.DENY, REVIEWER, reason)
+    """Read the reviewer's words; None is for a person, and so is everything that is not clear.
+
+    Yes is only the bare word, with at most a reason behind it on its line; nothing that could be read otherwise.
+    """
+    words = _MARKS.sub("", said.strip()).strip()
+    allows, denies = _ALLOWS.fullmatch(words), _DENIES.fullmatch(words)
+    if allows is not None and not _DOUBTS.search(allows["reason"] or ""):
+        return Answer(Verdict.ALLOW, REVIEWER, _one_line(allows["reason"] or ""))
+    if denies is not None and not _OTHERS.search(denies["reason"]):
+        return Answer(Verdict.DENY, REVIEWER, _one_line(denies["reason"]))
+    return None
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:_REASON]
 
 
 def _prompt(question: Question, instructions: str) -> str:

@@ -12,8 +12,9 @@ import pytest
 from swarm import SwarmError
 from swarm.domain.approvals import Standing
 from swarm.domain.errors import UsageProblem
+from swarm.drivers import reviewer
 from swarm.drivers.reviewer import verdict_of
-from swarm.pane import hooklog
+from swarm.pane import hooklog, proc
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
@@ -331,6 +332,24 @@ def test_a_bad_rule_answers_nothing(asker: Asker) -> None:
         ("ALLOWED", None),
         ("allow", None),
         ("DENYING nothing", None),
+        ("ALLOW: it only reads", "allow"),
+        ("**ALLOW**: it only reads", "allow"),
+        ("```\nALLOW\n```", "allow"),
+        ("> __DENY__\nit deletes files", "deny"),
+        ("ALLOW? No. DENY", None),
+        ("ALLOW or DENY: I'd say DENY", None),
+        ("ALLOW\nDENY: x", None),
+        ("ALLOW: fine\nDENY: x", None),
+        ("ALLOW\nall is well", None),
+        ("ALLOW: only if the user agrees, else ASK_USER", None),
+        ("ALLOW: if the user agrees", None),
+        ("ALLOW: no, this is denied", None),
+        ("\u274c ALLOW", None),
+        ("ALLOW - wait, this deletes the database. DENY: destructive", None),
+        ("ALLOW_NOT", None),
+        ("NOT ALLOW", None),
+        ("DENY? No. ALLOW", None),
+        ("DENY or ALLOW", None),
     ],
 )
 def test_only_a_clear_word_of_the_reviewer_counts(said: str, verdict: str | None) -> None:
@@ -368,6 +387,19 @@ def test_what_the_reviewer_leaves_open_goes_to_a_person(asker: Asker, tmp_path: 
     (one,) = asker.asked()
     asker.lab.swarm.approve(one.question.id)
 
+    assert asker.heard(process) == {"behavior": "allow"}
+
+
+def test_a_reviewer_that_takes_too_long_is_ended_with_all_that_it_started(asker: Asker, tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    run_dir = _reviewer(tmp_path, f"sh -c 'echo $$ > {left}; exec sleep 300' & wait", 1)
+    process = asker.ask(SWARM_RUN_DIR=str(run_dir))
+    (one,) = asker.asked()
+    wait_for(lambda: not reviewer.decides(run_dir) and left.exists(), "the end of the reviewer", 60)
+
+    wait_for(lambda: proc.start_of(int(left.read_text())) is None, "the end of what it started", 10)
+
+    asker.lab.swarm.approve(one.question.id)
     assert asker.heard(process) == {"behavior": "allow"}
 
 
