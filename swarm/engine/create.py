@@ -189,7 +189,7 @@ def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]
     except BaseNotFound as problem:
         found.append(problem)
     if request.launch is not None:
-        found += _check_start(world, request, request.launch)
+        found += _check_start(world, request, request.launch, commit)
     found += budgets.too_many(world, world.sessions.get(request.session), request.agents, request.roles)
     if request.setup is not None:
         found += setup.refusals(world, request.setup)
@@ -239,7 +239,7 @@ def _verb(request: Request) -> str:
     return "create" if request.launch is None else "start"
 
 
-def _check_start(world: World, request: Request, wish: launch.Wish) -> Iterator[SwarmError]:
+def _check_start(world: World, request: Request, wish: launch.Wish, commit: str) -> Iterator[SwarmError]:
     existing = world.sessions.get(request.session)
     if existing is not None:
         yield SessionExists(
@@ -250,6 +250,7 @@ def _check_start(world: World, request: Request, wish: launch.Wish) -> Iterator[
     wishes = {(wish.of(role), role.name if role else ""): role for role in request.roles}
     looks = [launch.problems(world, one) for one in dict.fromkeys(one for one, _ in wishes)]
     looks += [launch.refusals(world, one, role) for (one, _), role in wishes.items()]
+    looks += [launch.project_refusals(world, one, role, commit) for (one, _), role in wishes.items() if commit]
     for look in looks:
         for problem in look:
             if str(problem) not in told:

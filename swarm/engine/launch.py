@@ -15,6 +15,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -468,6 +469,22 @@ def refusals(world: World, wish: Wish, role: Role | None) -> Iterator[SwarmError
     yield from program.check(options, environ_of(world, options.env))
     yield from telemetry.problems(world, options)
     yield from _print_refusals(program, wish, role)
+
+
+def project_refusals(world: World, wish: Wish, role: Role | None, commit: str) -> Iterator[SwarmError]:
+    """Say what of the project its program would ask about at the start.
+
+    Args:
+        commit: where the worktrees start.
+    """
+    options = role.options if role else RoleOptions()
+    try:
+        program = world.programs.get(wish.program, wish.command)
+    except SwarmError:
+        return  # ``problems`` tells it
+    asked = replace(options, print=program.prints and (options.print or wish.print_mode))
+    read = partial(world.trees.saved_file, commit)
+    yield from program.check_project(asked, environ_of(world, options.env), world.layout.root, read)
 
 
 def _print_refusals(program: AgentProgram, wish: Wish, role: Role | None) -> Iterator[SwarmError]:

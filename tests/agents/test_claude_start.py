@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.testing.api import say
+from swarm.testing.api import call, say
 
 if TYPE_CHECKING:
     from tests.support.agents import ClaudeLab
@@ -54,3 +54,38 @@ def test_the_projects_servers_and_an_unusual_task_open_no_dialog(claude: ClaudeL
     assert asked.main
     claude.shows("builder", "All done.")
     claude.until("builder", "idle")
+
+
+def test_what_the_project_allows_is_no_dialog_in_a_pane_but_a_refusal_before_anything_is_made(
+    claude: ClaudeLab,
+) -> None:
+    """The program looks for an entry for the main checkout there, and that is not swarm's to make."""
+    claude.write({".claude/settings.json": json.dumps({"permissions": {"allow": ["Bash(npm test)"]}})})
+    claude.git("add", "-Af")
+    claude.commit("allowed by the project")
+
+    done = claude.cli("start", "fx", "--roles", "developer", "--agent", "claude", "--task", "paint it green")
+
+    assert done.returncode == 5
+    assert "settings.json allows tools" in done.stderr
+    assert f"start `claude` once in {claude.root}" in done.stderr
+    assert not (claude.root / ".worktrees").exists()
+    assert not (claude.home / ".claude.json").exists()
+
+    claude.at_home(".claude.json", {"projects": {str(claude.root): {"hasTrustDialogAccepted": True}}})
+    claude.begin("claude", "developer", "paint it green")
+    claude.shows("developer", "All done.")
+    claude.until("developer", "idle")
+
+
+def test_in_print_mode_what_the_project_allows_is_left_out_and_nobody_is_asked(claude: ClaudeLab) -> None:
+    claude.write({".claude/settings.json": json.dumps({"permissions": {"allow": ["Bash(touch *)"]}})})
+    claude.git("add", "-Af")
+    claude.commit("allowed by the project")
+    claude.api.script("paint it green", call("Bash", command="touch green", description="x"), say("Tried."))
+
+    claude.swarm.start("fx", "developer", task="paint it green", program="claude", print_mode=True)
+
+    claude.until("developer", "done")
+    claude.shows("developer", "Tried.")
+    assert not (claude.one("developer").worktree / "green").exists()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from swarm.domain.errors import Environment
+from swarm.domain.errors import Environment, SwarmError
 from swarm.domain.panes import Launch
 from swarm.domain.role_fields import Hook, PermissionMode, Permissions, Reviewer, RoleOptions
 from swarm.drivers import reviewer
@@ -86,6 +86,35 @@ class TestFirstRun:
         first_run.introduce(file, tmp_path / "main", [one, two], {})
         first_run.withdraw(file, [one, two])
         assert read(file) == {"projects": {str(one): {"lastCost": 3}}}
+
+    @pytest.mark.parametrize(
+        ("name", "content", "said"),
+        [
+            (".claude/settings.json", {"permissions": {"allow": ["Bash(npm test)"]}}, "settings.json allows tools"),
+            (".claude/settings.local.json", {"permissions": {"allow": ["Read"]}}, "settings.local.json allows tools"),
+            (".claude/settings.json", {"permissions": {"additionalDirectories": ["/"]}}, "opens more folders"),
+            (".claude/settings.json", {"permissions": {"allow": [], "deny": ["Read"]}}, ""),
+            (".claude/settings.json", {"permissions": []}, ""),
+            (".claude/settings.json", [], ""),
+            ("other/.claude/settings.json", {"permissions": {"allow": ["Read"]}}, ""),
+        ],
+    )
+    def test_what_a_project_allows_needs_an_entry_that_is_the_users_to_make(
+        self, tmp_path: Path, name: str, content: Any, said: str
+    ) -> None:
+        main = tmp_path / "main"
+        project = {name: json.dumps(content).encode()}
+        environ = {"HOME": str(tmp_path)}
+
+        def refused(**options: Any) -> list[SwarmError]:
+            return list(Claude().check_project(RoleOptions(**options), environ, main, project.get))
+
+        assert [said in one.message for one in refused()] == [True] * bool(said)
+        assert all(f"start `claude` once in {main}" in one.hint for one in refused())
+        assert refused(print=True) == []
+        assert len(refused(root_dir="other")) == name.startswith("other")
+        (tmp_path / ".claude.json").write_text(json.dumps({"projects": {str(main): {"hasTrustDialogAccepted": True}}}))
+        assert refused() == refused(root_dir="other") == []
 
     @pytest.mark.parametrize("text", ["{", "[]", '"x"'])
     def test_a_damaged_file_is_refused_and_left_alone(self, tmp_path: Path, text: str) -> None:

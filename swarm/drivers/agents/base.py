@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from swarm.domain.errors import SwarmError
@@ -21,6 +21,17 @@ class Program:
 
     def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
         """Say what of a role the program would refuse: nothing."""
+        return iter(())
+
+    def check_project(
+        self, options: RoleOptions, environ: Mapping[str, str], main: Path, read: Callable[[str], bytes | None]
+    ) -> Iterator[SwarmError]:
+        """Say what of a project the program would ask about at each start, whatever it was told: nothing.
+
+        Args:
+            main: the main checkout.
+            read: returns a file as the worktrees will have it, by its path from their top; None for what is not there.
+        """
         return iter(())
 
     def home(self, options: RoleOptions, environ: Mapping[str, str]) -> str:

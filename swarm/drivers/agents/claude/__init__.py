@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.domain.errors import RulesNotHeld, UsageProblem
+from swarm.domain.errors import Environment, RulesNotHeld, UsageProblem
 from swarm.domain.role_fields import PermissionMode
 from swarm.drivers.agents.base import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from swarm.domain.errors import SwarmError
     from swarm.domain.panes import Launch, LaunchSpec
@@ -87,6 +87,21 @@ class Claude(Program):
         from swarm.drivers.agents.claude.launch import config_file, config_folder
 
         return str(config_file(config_folder(options.claude_config_dir, environ, self._swarm_dir), environ))
+
+    def check_project(
+        self, options: RoleOptions, environ: Mapping[str, str], main: Path, read: Callable[[str], bytes | None]
+    ) -> Iterator[SwarmError]:
+        """Refuse a start that would wait for a person: what the project allows counts only where the user trusts it."""
+        from swarm.drivers.agents.claude import first_run
+
+        if options.print:  # it asks nobody, and leaves out what the project allows
+            return
+        asks = first_run.asks_for_trust(Path(self.home(options, environ)), main, options.root_dir, read)
+        if asks:
+            yield Environment(
+                f"Claude Code would wait for you to say whether it may trust this project: {asks}",
+                hint=f"start `claude` once in {main} and say yes, or use --print",
+            )
 
     def introduce(self, home: str, main: Path, trees: Sequence[Path], environ: Mapping[str, str]) -> None:
         """Answer beforehand what it asks at its first start in a folder."""

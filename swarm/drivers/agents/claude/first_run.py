@@ -14,12 +14,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
-from swarm.domain.errors import Environment, Locked
+from swarm.domain.errors import Environment, Locked, SwarmError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+#: Settings that come with a project.
+_PROJECT_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
 TRUST = "hasTrustDialogAccepted"
 _LIMIT = 64 << 20
 #: The program's own measures: a lock is looked for this long, and is stale when nobody has touched it for that long.
@@ -66,6 +68,41 @@ def withdraw(file: Path, trees: Sequence[Path]) -> None:
 
     if fsio.exists(file):
         _change(file, change)
+
+
+def asks_for_trust(file: Path, main: Path, folder: str, read: Callable[[str], bytes | None]) -> str:
+    """Return what of a project the program asks about in spite of the entries for its worktrees; nothing for none.
+
+    What a project allows by its settings counts only with an entry for the main checkout. That is the user's to make.
+
+    Args:
+        file: the configuration file.
+        folder: where in its worktree the agent works; the program reads the settings there alone.
+        read: returns a file of the project.
+    """
+    try:
+        projects = _read(file).get("projects")
+    except (SwarmError, OSError):
+        return ""  # told when the entries are made
+    if isinstance(projects, dict) and _trusted(projects, main):
+        return ""
+    for name in _PROJECT_SETTINGS:
+        path = name if folder == "." else f"{folder}/{name}"
+        allowed = _allowed(read(path))
+        if allowed:
+            return f"{path} {allowed}"
+    return ""
+
+
+def _allowed(settings: bytes | None) -> str:
+    """Say what settings of a project allow without asking; what cannot be read allows nothing."""
+    try:
+        found = json.loads(settings or b"{}")
+    except (ValueError, RecursionError):
+        return ""
+    rules = found.get("permissions") if isinstance(found, dict) else None
+    kinds = (("allow", "allows tools"), ("additionalDirectories", "opens more folders"))
+    return next((word for key, word in kinds if isinstance(rules, dict) and rules.get(key)), "")
 
 
 def can_log_in(folder: Path, environ: Mapping[str, str]) -> bool:
