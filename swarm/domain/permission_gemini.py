@@ -57,6 +57,10 @@ _ALLOWED_TOOLS = {
 }
 #: Anything within one argument: the program puts a null character before and after each.
 _ANY = "[^\\x00]*"
+#: White space between words as it stands in JSON, lines that go on included. A literal parenthesis before a group
+#: that is repeated looks to the program like one that it refuses; then letters may count as blanks, and more is denied.
+_BLANK = r"( |\\[tnr]|\\\\\\n)+"
+_BLANK_WITHOUT_GROUP = r"[ \\][ \\tnr]*"
 #: Anything in a command that cannot make it do more than its first words say.
 _HARMLESS = r'([^\x00\\$`<>;&|()]|\\")*'
 #: Anything within one text, and within one part of a path.
@@ -166,16 +170,18 @@ def _denial(rule: Rule, folder: str) -> _Said:
 
 
 def _commands(pattern: str) -> Iterator[str]:
-    """Give the forms of a command: by its path, behind a variable or another program, quoted, as a shell's text."""
+    """Give the forms of a command: by its path, behind a variable, a redirection or another program, for a shell."""
     form = spaced(pattern)
-    stem = _wild(form.removesuffix(" *"), _ANY)
-    whole = f'{stem}[ "\\\\]' if form.endswith(" *") else f'{stem}"'
+    blank = _BLANK if "(" not in form else _BLANK_WITHOUT_GROUP
+    stem = blank.join(_wild(word, _ANY) for word in form.removesuffix(" *").split(" ") if word)
+    whole = f'{stem}[ "\\\\<>&|;]' if form.endswith(" *") else f'{stem}"'
     yield f'"command":"{whole}'
     yield f'"command":"[^ ]*/{whole}'
-    yield f'"command":"[^ ]*={_ANY} {whole}'
-    yield f'"command":"({"|".join(WRAPPERS)}) {_ANY}{whole}'
-    yield f'"command":"[a-z/]*sh -{_ANY}{stem}'
-    yield f'"command":"eval {_ANY}{stem}'
+    yield f'"command":"[^ ]*={_ANY}{blank}{whole}'
+    yield f'"command":"[0-9&]*[<>]{_ANY}{blank}{whole}'
+    yield f'"command":"({"|".join(WRAPPERS)}){blank}{_ANY}{whole}'
+    yield f'"command":"[a-z/]*sh{blank}-{_ANY}{stem}'
+    yield f'"command":"eval{blank}{_ANY}{stem}'
 
 
 def _files(pattern: str, folder: str) -> Iterator[str]:

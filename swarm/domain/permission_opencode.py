@@ -43,7 +43,9 @@ _TOOLS = {
 }
 _BUILT_IN = frozenset(name for names in _TOOLS.values() for name in names)
 #: Shells, which run a text.
-_SHELLS = ("*sh -*", "eval *")
+_SHELLS = ("*sh -*", "*sh  *-*", "*sh\t*-*", "eval *", "eval\t*")
+#: How white space begins that is more than one blank; a backslash continues a line.
+_BLANKS = ("  ", " \t", "\t", " \\\n", "\\\n")
 #: It asks for no permission for these.
 _NEVER_ASKED = ("cd", "popd", "pushd")
 #: A command with one of these can do more than its first words say; one that a rule allows is asked about again.
@@ -133,7 +135,7 @@ def _denial(rule: Rule) -> tuple[list[tuple[str, str]], Gap | None]:
 
 
 def _commands(pattern: str) -> Iterator[str]:
-    """Give the forms of a command: by its path, behind a variable or another program, quoted, as a shell's text."""
+    """Give the forms of a command: by its path, behind a variable, a redirection or another program, for a shell."""
     form = spaced(pattern)
     stem = form.removesuffix(" *")
     first, _, rest = form.partition(" ")
@@ -143,8 +145,22 @@ def _commands(pattern: str) -> Iterator[str]:
     yield f"*/{form}"
     yield f"*=* {form}"
     yield f"?{first}? {rest}" if rest else f"?{first}?"
+    yield from (f"*{sign}* {form}" for sign in "<>")
+    yield from (f"*{blank}{form}" for blank in ("\t", "\\\n*"))
     yield from (f"{wrapper} *{form}" for wrapper in WRAPPERS)
     yield from (f"{shell}{stem}*" for shell in _SHELLS)
+    yield from (f"{stem}{sign}*" for sign in "<>" if form != stem)
+    yield from _unusually_spaced(form)
+
+
+def _unusually_spaced(form: str) -> Iterator[str]:
+    """Give the forms of a command that has something else than one blank in one place, and anything in the others."""
+    words = [word for word in form.removesuffix(" *").split(" ") if word]
+    for place in range(1, len(words)):
+        before, behind = "?*".join(words[:place]), "?*".join(words[place:])
+        yield from (f"*{before}{blanks}*{behind}*" for blanks in _BLANKS)
+    if form.endswith(" *"):
+        yield from (f"*{'?*'.join(words)}{blanks}*" for blanks in _BLANKS if blanks[0] != " ")
 
 
 def _files(pattern: str) -> Iterator[str]:

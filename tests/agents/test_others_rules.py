@@ -107,6 +107,31 @@ def test_gemini_refuses_what_is_denied_also_when_nothing_is_asked(agents: AgentL
     assert (tree / "open" / "in.txt").exists()
 
 
+#: Ways to write a command that a person reads as the same.
+SPACED = [
+    *("touch  secret-b", "touch\tsecret-c", "touch \\\n  secret-d", "touch\\\n secret-e", "touch \t secret-l"),
+    *(">made touch secret-f", "2>made touch  secret-g", "< /dev/null touch secret-z", "A=b >made touch secret-x"),
+    *("A=b  touch\tsecret-h", "env  touch  secret-i", "env\ttouch secret-j", "/usr/bin/touch  secret-k"),
+    *("sh  -c 'touch secret-m'", "(touch  secret-n)", "{ touch\tsecret-o; }", "! touch secret-p", "  touch secret-u"),
+    *("if true; then touch  secret-q; fi", "for i in 1; do touch\tsecret-r; done", "true;touch  secret-v"),
+    *("touch secret-s>made", "echo x | xargs\ttouch secret-t", "touch    secret-w", "time  touch secret-y"),
+]
+
+
+@pytest.mark.parametrize("program", ["opencode", "gemini"])
+def test_a_command_is_refused_however_its_words_stand_apart(agents: AgentLab, program: str) -> None:
+    tree = prepare(agents, "bypassPermissions", program)
+    how = run if program == "opencode" else shell
+    agents.api.script("under rules", *map(how, SPACED), how("touch  plain"), how("touch a 'secret'"), say("All tried."))
+
+    agents.swarm.start("fx", "builder", task="work under rules", program=program, print_mode=True)
+
+    agents.until("builder", "done")
+    agents.shows("builder", "All tried.")
+    assert sorted(path.name for path in tree.glob("secret*")) == ["secret"]
+    assert (tree / "plain").exists()
+
+
 #: The user's own policies: what they deny, no rule of a role allows.
 MINE = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "touch mine"\ndecision = "deny"\npriority = 1\n'
 

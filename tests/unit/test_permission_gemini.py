@@ -46,6 +46,32 @@ def test_commands(command: str) -> None:
         assert denied(rule, "run_shell_command", command=command, description="x")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("git  push", "git\tpush x", "git \\\n  push", "git\\\npush", "git push\torigin", "git push>log"),
+        *(
+            ">log git push",
+            "2>log  git push x",
+            "< x git push",
+            "A=b\tgit push",
+            "env\tgit  push",
+            "bash  -c 'git  push'",
+        ),
+        *("/usr/bin/git  push", "A=b >log git push", "eval\tgit push"),
+    ],
+)
+def test_commands_whose_words_stand_apart_otherwise(command: str) -> None:
+    for rule in ("Bash(git push *)", "Bash(git push:*)", "Bash(git  push*)"):
+        assert denied(rule, "run_shell_command", command=command)
+    assert denied('Bash(a "(" b *)', "run_shell_command", command='a  "("\tb c')
+
+
+@pytest.mark.parametrize("command", ["gitn push", "git npush", "git -x push", "git \\npush", ">log echo git-push"])
+def test_letters_are_no_white_space(command: str) -> None:
+    assert not denied("Bash(git push *)", "run_shell_command", command=command)
+
+
 @pytest.mark.parametrize("command", ["git pushd", "git status", "echo hi"])
 def test_other_commands(command: str) -> None:
     assert not denied("Bash(git push *)", "run_shell_command", command=command, description="env git push x")

@@ -10,6 +10,7 @@ from swarm.domain import role_effects
 from swarm.domain.permission_opencode import translate
 from swarm.domain.permissions import Rules
 from swarm.domain.role_fields import Permissions, RoleOptions
+from swarm.drivers.agents.opencode import Opencode
 
 
 def fits(pattern: str, text: str) -> bool:
@@ -40,6 +41,20 @@ def judge(tool: str, text: str, allow: tuple[str, ...] = (), deny: tuple[str, ..
         ("Bash(rm *)", "bash", "A=b rm x"),
         ("Bash(rm *)", "bash", "bash -c 'rm x'"),
         ("Bash(rm *)", "bash", "timeout 5 env rm x"),
+        ("Bash(rm *)", "bash", "rm\tx"),
+        ("Bash(rm *)", "bash", "rm \\\n  x"),
+        ("Bash(rm *)", "bash", "rm>log x"),
+        ("Bash(rm *)", "bash", ">log rm x"),
+        ("Bash(rm *)", "bash", "sudo\trm x"),
+        ("Bash(rm *)", "bash", "bash  -c 'rm x'"),
+        ("Bash(git push *)", "bash", "git  push"),
+        ("Bash(git push *)", "bash", "git\tpush x"),
+        ("Bash(git push *)", "bash", "A=b git \t push x"),
+        ("Bash(git push *)", "bash", "/bin/git \\\n push x"),
+        ("Bash(git push *)", "bash", "git\\\npush --force"),
+        ("Bash(git push *)", "bash", "git push\tx"),
+        ("Bash(git push --force *)", "bash", "git  push   --force"),
+        ("Bash(git push --force *)", "bash", "git push\t--force x"),
         ("Bash", "bash", "anything"),
         ("Edit", "edit", "a/b"),
         ("Write(docs/**)", "edit", "docs/a/b"),
@@ -63,6 +78,11 @@ def test_denied_also_where_another_rule_allows(rule: str, tool: str, text: str) 
     same = rule if rule.startswith(("Bash", "Read", "Web", "Agent", "mcp")) else "Edit"
     assert judge(tool, text, (same, "Bash", "Edit", "Read"), (rule,)) == "deny"
     assert judge(tool, text) == "none"
+
+
+@pytest.mark.parametrize("text", ["gitk push", "git -x push", "git commit -m 'push it'", "echo x >log", "git pushd"])
+def test_what_only_looks_alike_is_not_denied(text: str) -> None:
+    assert judge("bash", text, ("Bash",), ("Bash(git push *)",)) == "allow"
 
 
 @pytest.mark.parametrize(
@@ -111,3 +131,11 @@ def test_what_is_not_held_is_said() -> None:
         "permissions.deny is not enforced by opencode for KillShell: it has no such tool",
         "permissions.deny is not enforced by opencode for Bash(cd *): it asks for no permission there",
     ]
+
+
+def test_more_than_its_environment_can_carry_is_refused() -> None:
+    few = tuple(f"Bash(git push --option {number} *)" for number in range(10))
+    many = tuple(f"Bash(git push --option {number} *)" for number in range(60))
+    assert list(Opencode().check(RoleOptions(permissions=Permissions(deny=few)), {})) == []
+    (refused,) = Opencode().check(RoleOptions(permissions=Permissions(deny=many)), {})
+    assert "too many" in refused.message

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swarm.domain.errors import UsageProblem
 from swarm.domain.panes import LaunchSpec
 from swarm.domain.permission_opencode import translate
 from swarm.domain.permissions import Rules
@@ -21,11 +22,13 @@ from swarm.drivers.agents.notes import note
 from swarm.drivers.agents.screens import load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from swarm.domain import screens
+    from swarm.domain.errors import SwarmError
     from swarm.domain.panes import Launch
     from swarm.domain.permission_opencode import Translation
+    from swarm.domain.role_fields import RoleOptions
 
 _CONFIG = "OPENCODE_CONFIG_CONTENT"
 #: Added to all other configuration, as the last.
@@ -34,6 +37,8 @@ _ITS_AGENTS = ("build", "plan", "general", "explore")
 #: The one prompt of print mode.  ``run`` would put quotes around an argument with blanks and fails over a number.
 _PROMPT = "prompt.md"
 _FROM_FILE = ("/bin/sh", "-c", f'exec "$0" "$@" <"$SWARM_RUN_DIR/{_PROMPT}"')
+#: One variable holds 128 KiB on Linux; some are left for what the user gives in the same way.
+_MOST = 100_000
 #: What is asked about in each mode; without such a word the program asks about nothing at all.
 _ASK = {"edit": "ask", "bash": "ask", "webfetch": "ask"}
 _MODES: dict[PermissionMode, dict[str, str]] = {
@@ -55,6 +60,15 @@ class Opencode(Program):
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return the program's name."""
         return self.name
+
+    def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+        """Refuse more deny rules than one variable of its environment can carry to it."""
+        said = translate(Rules.parse(options.permissions.allow, options.permissions.deny))
+        if len(json.dumps(said.denials)) * len(_ITS_AGENTS) > _MOST:
+            yield UsageProblem(
+                "cannot hold the deny rules of a role with opencode: they are too many to be given to it",
+                hint="say several in one, such as Bash(git *) for single commands of git",
+            )
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its first prompt, or take up the newest conversation of its worktree."""
