@@ -17,6 +17,7 @@ from swarm.domain.errors import UsageProblem
 if TYPE_CHECKING:
     from swarm.domain.approvals import Answer as Verdict
     from swarm.domain.approvals import Approval
+    from swarm.domain.errors import SwarmError
 
 _EVERY = 0.5
 _STYLES = {"open": "warn", "allowed": "good", "denied": "bad"}
@@ -67,8 +68,12 @@ def approvals(
     swarm = run.open()
     if standing and (watch or all):
         raise UsageProblem("--standing goes with neither --watch nor --all")
-    found = swarm.approvals(everything=all, standing=standing)
+    problems: list[SwarmError] = []
+    found = swarm.approvals(everything=all, standing=standing, problems=problems)
+    warnings = [problem.message for problem in problems]
     if watch:
+        for warning in warnings:
+            run.output.label("warning", warning, "warn")
         return _watch(
             run, lambda: swarm.approvals(everything=True), known=() if all else swarm.approvals(everything=True)
         )
@@ -82,7 +87,11 @@ def approvals(
     hint = () if all or not found else (_how_to_answer(found[0]),)
     if standing and found:
         hint = (f"take back with: swarm revoke {found[0].question.id}",)
-    return Answer({"approvals": [approval_data(one) for one in found]}, show, next=hint)
+    data = {
+        "approvals": [approval_data(one) for one in found],
+        "problems": [problem.as_dict() for problem in problems],
+    }
+    return Answer(data, show, warnings, next=hint)
 
 
 def _how_to_answer(one: Approval) -> str:
@@ -156,6 +165,7 @@ def approval_data(one: Approval) -> dict[str, Any]:
         "state": str(one.standing),
         "tool": question.tool,
         "input": question.given,
+        "cwd": question.cwd,
         "summary": question.summary,
         "asked_at": iso(question.asked_ms),
         "answered_at": iso(answer.at_ms) if answer else None,

@@ -7,7 +7,7 @@ answers by silence: a question whose asker is gone is over, and the tool was not
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +78,8 @@ class Question:
         tool, given: the tool, and what it would be given.
         pid, pid_start, boot: the process that waits for the answer.
         generation: which run of its name the agent is; what was allowed to another holds no more.
+        cwd: where the program works; empty in records of an earlier swarm.
+        said: its summary, where what the tool was given is not kept any more.
     """
 
     id: str
@@ -90,11 +92,13 @@ class Question:
     pid_start: int = 0
     boot: str = ""
     generation: str = ""
+    cwd: str = ""
+    said: str = ""
 
     @property
     def summary(self) -> str:
         """The tool with what it is about, on one line."""
-        return summary_of(self.tool, self.given)
+        return self.said or summary_of(self.tool, self.given)
 
     @property
     def questions(self) -> tuple[str, ...]:
@@ -128,7 +132,7 @@ class Approval:
 
 def standing_answer(past: Iterable[Approval], question: Question, place: Place | None = None) -> Answer | None:
     """Return what was once answered for always to such a question of this agent; a denial wins."""
-    mine = (one for one in past if one.holds and _asker(one.question) == _asker(question))
+    mine = (one for one in past if one.holds and asker(one.question) == asker(question))
     fitting = [one for one in mine if _fits(one, question, place)]
     answers = [one.answer for one in fitting if one.answer is not None]
     found = next((a for a in answers if a.verdict is Verdict.DENY), answers[0] if answers else None)
@@ -137,19 +141,29 @@ def standing_answer(past: Iterable[Approval], question: Question, place: Place |
     return Answer(found.verdict, f"{RULE}:{found.by}", found.reason)
 
 
-def _asker(question: Question) -> tuple[str, str, str]:
+def asker(question: Question) -> tuple[str, str, str]:
+    """Return who asks: a later agent of the same name is another one."""
     return question.session, question.agent, question.generation
+
+
+def covers(rule: str, verdict: Verdict, question: Question, place: Place | None) -> bool:
+    """Whether a rule, allowed or denied for always, answers a question."""
+    denies = verdict is Verdict.DENY
+    rules = permissions.Rules.parse(deny=[rule]) if denies else permissions.Rules.parse(allow=[rule])
+    decision = permissions.decide(rules, question.tool, question.given, place)
+    return decision.behavior is (permissions.Behavior.DENY if denies else permissions.Behavior.ALLOW)
 
 
 def _fits(one: Approval, question: Question, place: Place | None) -> bool:
     answer = one.answer
     if answer is None or not answer.rule:
-        return (one.question.tool, _of_weight(one.question)) == (question.tool, _of_weight(question))
-    if answer.verdict is Verdict.DENY:
-        decision = permissions.decide(permissions.Rules.parse(deny=[answer.rule]), question.tool, question.given, place)
-        return decision.behavior is permissions.Behavior.DENY
-    decision = permissions.decide(permissions.Rules.parse(allow=[answer.rule]), question.tool, question.given, place)
-    return decision.behavior is permissions.Behavior.ALLOW
+        return _same(one.question) == _same(question)
+    return covers(answer.rule, answer.verdict, question, place)
+
+
+def _same(question: Question) -> tuple[str, str, dict[str, Any]]:
+    """Return what makes a question the same again: where it is done counts as much as what is done."""
+    return question.tool, question.cwd, _of_weight(question)
 
 
 def _of_weight(question: Question) -> dict[str, Any]:
@@ -200,7 +214,8 @@ def question_from_record(record: Any) -> Question:
     Raises:
         ValueError: it is none.
     """
-    return Question(**_fields(record, Question, {"given": dict, "asked_ms": int, "pid": int, "pid_start": int}))
+    known = {"cwd": "", "said": "", **record} if isinstance(record, dict) else record
+    return Question(**_fields(known, Question, {"given": dict, "asked_ms": int, "pid": int, "pid_start": int}))
 
 
 def answer_to_record(answer: Answer) -> dict[str, Any]:
@@ -218,6 +233,30 @@ def answer_from_record(record: Any) -> Answer:
     found = _fields(known, Answer, {"always": bool, "at_ms": int, "answers": list})
     answers = tuple(str(one) for one in found["answers"])
     return Answer(**{**found, "verdict": Verdict(found["verdict"]), "answers": answers})
+
+
+def past_to_record(one: Approval) -> dict[str, Any]:
+    """Return the JSON of a question that is over, without what the tool was given."""
+    question = replace(one.question, given={}, said=one.question.summary)
+    return {
+        "schema": SCHEMA,
+        "question": question_to_record(question),
+        "answer": answer_to_record(one.answer) if one.answer else None,
+        "revoked": answer_to_record(one.revoked) if one.revoked else None,
+    }
+
+
+def past_from_record(record: Any) -> Approval:
+    """Read a question that is over.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        raise ValueError("it is of another kind or a newer version")
+    answers = (record.get(key) for key in ("answer", "revoked"))
+    answer, revoked = (None if one is None else answer_from_record(one) for one in answers)
+    return Approval(question_from_record(record.get("question")), answer, waits=False, revoked=revoked)
 
 
 def _fields(record: Any, kind: type, kinds: dict[str, type]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from swarm.domain.approvals import USER, Answer, Approval, Question, Verdict, standing_answer
+from swarm.domain.approvals import USER, Answer, Approval, Question, Verdict, covers, standing_answer
 from swarm.domain.errors import AlreadyAnswered, SwarmError, UsageProblem
 from swarm.domain.words import count
 from swarm.pane import proc
@@ -25,36 +25,47 @@ if TYPE_CHECKING:
 _LOOK_EVERY = 0.1
 
 
-def look(store: Approvals) -> tuple[Approval, ...]:
-    """Return every question as it stands, oldest first."""
+def look(store: Approvals, problems: list[SwarmError] | None = None) -> tuple[Approval, ...]:
+    """Return every question as it stands, oldest first.
+
+    Args:
+        problems: is told of the records that cannot be read; they hide no others.
+    """
     boot = proc.boot_id()
+    found = store.all()
+    if problems is not None:
+        problems += found.problems
     return tuple(
-        replace(
-            _standing(question, answer, boot),
-            revoked=store.revoked(question.id) if answer is not None and answer.always else None,
-        )
-        for question, answer in store.all()
+        one if one.answer is not None else replace(one, waits=_waits(one.question, boot)) for one in found.records
     )
 
 
-def _standing(question: Question, answer: Answer | None, boot: str) -> Approval:
-    waits = answer is None and question.boot == boot and proc.is_alive(question.pid, question.pid_start)
-    return Approval(question, answer, waits)
+def _waits(question: Question, boot: str) -> bool:
+    return question.boot == boot and proc.is_alive(question.pid, question.pid_start)
 
 
-def answer(store: Approvals, question_id: str, given: Answer) -> Approval:
+def answer(store: Approvals, question_id: str, given: Answer, place: Callable[[Question], Place]) -> Approval:
     """Answer a question that waits.
+
+    Args:
+        place: says where a question was asked, for a rule to be compared with it.
 
     Raises:
         ApprovalNotFound, Ambiguous, AlreadyAnswered: also when nobody waits for it any more.
-        UsageProblem: it asks for words and got none, or the other way round.
+        UsageProblem: it asks for words and got none, or the other way round; a rule is not about it.
     """
     question, before = store.get(question_id)
     if before is not None:
         raise AlreadyAnswered(f"cannot answer {question.id}: {_how(before)}")
-    if not _standing(question, None, proc.boot_id()).waits:
+    if not _waits(question, proc.boot_id()):
         raise AlreadyAnswered(f"cannot answer {question.id}: {question.agent} does not wait for it any more")
     _check_words(question, given)
+    if given.rule and not covers(given.rule, given.verdict, question, place(question)):
+        verb = "deny" if given.verdict is Verdict.DENY else "approve"
+        raise UsageProblem(
+            f"cannot use the rule {given.rule[:60]!a} for {question.id}: it does not cover {question.summary[:60]!a}",
+            hint=f"what is about the same again: swarm {verb} {question.id} --always",
+        )
     stamped = replace(given, at_ms=_now_ms())
     store.answer(question.id, stamped)
     return Approval(question, stamped, waits=False)
@@ -111,13 +122,15 @@ def decide(
         goes_on: whether the program still waits.
         timeout: seconds.
     """
-    asked = replace(question, asked_ms=_now_ms(), **_me())
-    known = standing_answer(look(store), asked, place) if not asked.questions else None
+    asked = replace(question, asked_ms=_now_ms(), cwd=place.cwd if place else question.cwd, **_me())
+    standing = store.standing(asked)
+    person = bool(asked.questions or standing.problems)  # an answer that cannot be read may have been a denial
+    known = standing_answer(standing.records, asked, place) if not person else None
     if known is not None:
         return _settle(store, store.ask(asked), known)
     put = store.ask(asked)  # before the reviewer: who looks meanwhile sees that it is being decided
     try:
-        given = review(put) if review is not None and not asked.questions else None  # those are for people
+        given = review(put) if review is not None and not person else None
         if given is not None:
             return _settle(store, put, given)
         return _wait(store, put, goes_on, time.monotonic() + timeout)

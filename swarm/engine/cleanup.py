@@ -30,6 +30,7 @@ from swarm.engine import hiding, post_boxes, refusal, running, salvage, setup_no
 from swarm.engine.examine import Target, examine_all
 from swarm.engine.teardown import Teardowns
 from swarm.engine.world import new_operation_id, no_session
+from swarm.store.approvals import Approvals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -497,6 +498,8 @@ def _forget_agent(world: World, record: dict[str, Any], item: dict[str, Any]) ->
         folder = world.layout.salvage_folder(session.name, gone.name, record["operation"])
         aside = world.layout.trash_folder(record["operation"])
         post_boxes.retire(world, session, gone, folder, aside, discard=record["discard"])
+        with suppress(SwarmError, OSError):  # what it once asked stops no cleanup
+            Approvals(world.layout.approvals).forget(session.name, gone.name)
     if left:
         world.sessions.write(replace(session, agents=left))
     else:

@@ -1,34 +1,52 @@
 """Questions and their answers, a file each, in ``.swarm/approvals/``.
 
 ``<id>.question.json`` is written by the one who waits; ``<id>.answer.json`` is put in place by a link,
-which succeeds once: the first answer counts.  ``<id>.revoked.json`` says who took it back that the answer
-holds for always.
+which succeeds once: the first answer counts.  One that holds for always has a second name, ``<id>.always.json``,
+so that it is found without reading all others; ``<id>.revoked.json`` says who took that back.  What was asked by
+agents that are gone is a line each in ``history.jsonl``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm import fsio
 from swarm.domain import approvals as domain
-from swarm.domain.errors import AlreadyAnswered, Ambiguous, ApprovalNotFound, RecordProblem
+from swarm.domain.approvals import Approval
+from swarm.domain.errors import AlreadyAnswered, Ambiguous, ApprovalNotFound, RecordProblem, SwarmError
+from swarm.domain.words import count
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.domain.approvals import Answer, Question
 
-_QUESTION, _ANSWER, _REVOKED = ".question.json", ".answer.json", ".revoked.json"
-_LIMIT = 1 << 20
+_QUESTION, _ANSWER, _REVOKED, _ALWAYS = ".question.json", ".answer.json", ".revoked.json", ".always.json"
+_HISTORY = "history.jsonl"
+#: It is there when every answer for always has its second name; an earlier swarm gave none.
+_NAMED = ".always-named"
+_LIMIT, _HISTORY_LIMIT = 1 << 20, 256 << 20
 _LETTERS = "bcdfghjkmnpqrstvwxz"  # an id is typed by hand, and must not read as a word
 _LENGTH = 6
 
 
+class Found(NamedTuple):
+    """Records as far as they could be read.
+
+    Attributes:
+        problems: of those that could not; they hide no others.
+    """
+
+    records: tuple[Approval, ...]
+    problems: tuple[SwarmError, ...] = ()
+
+
 class Approvals:
-    """The questions of one repository. Reading never creates anything."""
+    """The questions of one repository. Looking at them never creates anything."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -55,6 +73,8 @@ class Approvals:
             AlreadyAnswered: somebody was first; theirs counts.
         """
         self._write_once(question_id, _ANSWER, answer, f"cannot answer {question_id}: it is answered already")
+        if answer.always:
+            self._name_always(question_id)
 
     def revoke(self, question_id: str, by: Answer) -> None:
         """Write down that an answer holds no longer for what is asked from now on.
@@ -63,6 +83,11 @@ class Approvals:
             AlreadyAnswered: it was taken back before.
         """
         self._write_once(question_id, _REVOKED, by, f"cannot revoke {question_id}: it is revoked already")
+
+    def _name_always(self, question_id: str) -> None:
+        with contextlib.suppress(FileExistsError):
+            os.link(self._folder / (question_id + _ANSWER), self._folder / (question_id + _ALWAYS))
+        fsio.sync_folder(self._folder)
 
     def _write_once(self, question_id: str, suffix: str, answer: Answer, taken: str) -> None:
         temporary = self._folder / f".{question_id}.{secrets.token_hex(4)}.tmp"
@@ -106,23 +131,109 @@ class Approvals:
         record = _read(path)
         return None if record is None else _parsed(path, domain.answer_from_record, record)
 
-    def all(self) -> tuple[tuple[Question, Answer | None], ...]:
-        """Return every question with its answer, oldest first."""
-        found = [(question, self.answer_of(name)) for name in self.ids() if (question := self._question(name))]
-        return tuple(sorted(found, key=lambda pair: (pair[0].asked_ms, pair[0].id)))
+    def all(self) -> Found:
+        """Return every question with its answer, oldest first, those that wait or waited and those that are over."""
+        found, problems = self._past()
+        for name in self.ids():
+            try:
+                if one := self._one(name):
+                    found[name] = one
+            except (SwarmError, OSError) as error:
+                problems.append(_problem(self._folder / name, error))
+        in_order = sorted(found.values(), key=lambda one: (one.question.asked_ms, one.question.id))
+        return Found(tuple(in_order), tuple(problems))
+
+    def _one(self, name: str) -> Approval | None:
+        question = self._question(name)
+        if question is None:
+            return None
+        answer = self.answer_of(name)
+        revoked = self.revoked(name) if answer is not None and answer.always else None
+        return Approval(question, answer, waits=False, revoked=revoked)
+
+    def _past(self) -> tuple[dict[str, Approval], list[SwarmError]]:
+        """Return what was asked by agents that are gone."""
+        path = self._folder / _HISTORY
+        found: dict[str, Approval] = {}
+        wrong = 0
+        try:
+            lines = fsio.read_small(path, _HISTORY_LIMIT).splitlines()
+        except FileNotFoundError:
+            return {}, []
+        except (SwarmError, OSError) as error:
+            return {}, [_problem(path, error)]
+        for line in lines:
+            try:
+                one = domain.past_from_record(json.loads(line))
+                found[one.question.id] = one
+            except (ValueError, RecursionError):
+                wrong += 1
+        return found, [RecordProblem(f"cannot read {count(wrong, 'line')} of {path}")] if wrong else []
+
+    def standing(self, question: Question) -> Found:
+        """Return what was answered for always to the agent that asks, reading nothing of others.
+
+        Whose an answer is that cannot be read is seen from its question; where that is lost, too, it may be of any.
+        """
+        found: list[Approval] = []
+        problems: list[SwarmError] = []
+        names = self._names()
+        if _NAMED not in names:
+            names = self._name_all(names)
+        for name in sorted(one.removesuffix(_ALWAYS) for one in names if one.endswith(_ALWAYS)):
+            if name + _REVOKED in names:
+                continue
+            try:
+                asked = self._question(name)
+                if asked is not None and domain.asker(asked) == domain.asker(question):
+                    found.append(Approval(asked, self._answer_in(name + _ALWAYS), waits=False))
+            except (SwarmError, OSError) as error:
+                problems.append(_problem(self._folder / name, error))
+        return Found(tuple(found), tuple(problems))
+
+    def _name_all(self, names: frozenset[str]) -> frozenset[str]:
+        """Give answers of an earlier swarm their second names; one that cannot be read may be for always, too."""
+        for name in (one.removesuffix(_ANSWER) for one in names if one.endswith(_ANSWER) and one[0] != "."):
+            try:
+                answer = self.answer_of(name)
+            except (SwarmError, OSError):
+                self._name_always(name)
+            else:
+                if answer is not None and answer.always:
+                    self._name_always(name)
+        if names:
+            fsio.write_atomic(self._folder / _NAMED, b"")
+        return self._names()
+
+    def forget(self, session: str, agent: str) -> None:
+        """Keep a line each of what an agent asked that is gone, and none of its files."""
+        for name in self.ids():
+            with contextlib.suppress(SwarmError):  # what cannot be read stays, and is told of
+                one = self._one(name)
+                if one is not None and (one.question.session, one.question.agent) == (session, agent):
+                    line = json.dumps(domain.past_to_record(one), ensure_ascii=True).encode("ascii")
+                    fsio.append_line(self._folder / _HISTORY, line)
+                    for suffix in (_ALWAYS, _REVOKED, _ANSWER, _QUESTION):
+                        fsio.unlink_if_there(self._folder / (name + suffix))
 
     def ids(self) -> tuple[str, ...]:
         """Return the ids of all questions."""
+        return tuple(sorted(n.removesuffix(_QUESTION) for n in self._names() if n.endswith(_QUESTION) and n[0] != "."))
+
+    def _names(self) -> frozenset[str]:
         try:
-            names = os.listdir(self._folder)
+            return frozenset(os.listdir(self._folder))
         except (FileNotFoundError, NotADirectoryError):
-            return ()
-        return tuple(sorted(n.removesuffix(_QUESTION) for n in names if n.endswith(_QUESTION) and n[0] != "."))
+            return frozenset()
 
     def _question(self, name: str) -> Question | None:
         path = self._folder / (name + _QUESTION)
         record = _read(path)
         return None if record is None else _parsed(path, domain.question_from_record, record)
+
+
+def _problem(path: Path, error: SwarmError | OSError) -> SwarmError:
+    return error if isinstance(error, SwarmError) else fsio.translate(error, f"cannot read {path}")
 
 
 def _bytes(record: dict[str, Any]) -> bytes:
@@ -134,7 +245,7 @@ def _read(path: Path) -> Any:
         return json.loads(fsio.read_small(path, _LIMIT))
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordProblem(f"cannot read {path}: {error}") from error
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from swarm.domain.approvals import Answer, Approval, Question
+    from swarm.domain.errors import SwarmError
     from swarm.domain.model import Agent
     from swarm.domain.pathrules import Place
     from swarm.store.approvals import Approvals as Store
@@ -22,17 +23,20 @@ if TYPE_CHECKING:
 class Approvals(Sets):
     """Verbs about permission questions."""
 
-    def approvals(self, *, everything: bool = False, standing: bool = False) -> tuple[Approval, ...]:
+    def approvals(
+        self, *, everything: bool = False, standing: bool = False, problems: list[SwarmError] | None = None
+    ) -> tuple[Approval, ...]:
         """Return what agents ask and wait for, oldest first. Never writes, never waits.
 
         Args:
             everything: also what was answered, by whom, and what nobody waits for any more.
             standing: instead those whose answer was given for always and counts: not revoked, the agent is there.
+            problems: is told of the records that cannot be read; they hide no others.
         """
         from swarm.engine import approvals
 
         with fsio.os_errors("cannot read the approvals"):
-            found = approvals.look(self._approval_store())
+            found = approvals.look(self._approval_store(), problems)
         if standing:
             return tuple(one for one in found if one.holds and self._is_there(one.question))
         return tuple(one for one in found if everything or one.waits)
@@ -107,6 +111,11 @@ class Approvals(Sets):
             return False
         return bool(session.generation_of(agent) == question.generation)
 
+    def _place_asked(self, question: Question) -> Place:
+        """Return where a question was asked."""
+        _, agent = self._find(question.agent, question.session)
+        return self._place_of(agent, question.cwd)
+
     def _place_of(self, agent: Agent, cwd: str) -> Place:
         """Return where paths in a question and in rules count from."""
         from swarm.domain.pathrules import Place
@@ -164,7 +173,7 @@ class Approvals(Sets):
         by = self._person(f"cannot answer {question[:40]}")
         with fsio.os_errors(f"cannot answer {question[:40]}"):
             given = Answer(verdict, by, reason, always=always or bool(rule), rule=rule, answers=answers)
-            return approvals.answer(self._approval_store(), question, given)
+            return approvals.answer(self._approval_store(), question, given, self._place_asked)
 
     def _approval_store(self) -> Store:
         from swarm.store.approvals import Approvals as Store

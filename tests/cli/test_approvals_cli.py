@@ -20,7 +20,7 @@ HOSTILE = "touch x\n\x1b[2Jrm -rf /"
 
 
 @pytest.fixture
-def asking(cli: Cli) -> Iterator[subprocess.Popen[str]]:
+def asking(cli: Cli, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
     """Give a process that asks for an agent and waits."""
     cli.ok("worktree", "create", "fx", "--roles", "developer")
     process = subprocess.Popen(
@@ -32,7 +32,9 @@ def asking(cli: Cli) -> Iterator[subprocess.Popen[str]]:
         text=True,
     )
     assert process.stdin is not None
-    process.stdin.write(json.dumps({"tool_name": "Bash", "tool_input": {"command": HOSTILE}}))
+    process.stdin.write(
+        json.dumps({"tool_name": "Bash", "tool_input": {"command": getattr(request, "param", HOSTILE)}})
+    )
     process.stdin.close()
     wait_for(lambda: cli("approvals", "--json").data()["approvals"], "the question", 60)
     yield process
@@ -69,8 +71,12 @@ def test_an_answered_question_is_refused(cli: Cli, asking: subprocess.Popen[str]
     assert said.json()["errors"][0]["code"] == "ALREADY_ANSWERED"
 
 
+@pytest.mark.parametrize("asking", ["touch x"], indirect=True)
 def test_what_was_allowed_for_always_is_shown_and_taken_back(cli: Cli, asking: subprocess.Popen[str]) -> None:
     name = cli.ok("approvals", "--json").data()["approvals"][0]["id"]
+
+    wrong = cli("approve", name, "--rule", "Bash(ls *)")
+    assert (wrong.code, "does not cover" in wrong.err) == (2, True)
 
     said = cli.ok("approve", name, "--rule", "Bash(touch *)")
 
@@ -82,6 +88,17 @@ def test_what_was_allowed_for_always_is_shown_and_taken_back(cli: Cli, asking: s
     assert "nothing was answered for always" in cli.ok("approvals", "--standing").err
     assert "revoked by user:" in cli.ok("approvals", "--all").out
     assert cli("approvals", "--standing", "--all").code == 2
+
+
+def test_a_record_that_cannot_be_read_is_a_warning(cli: Cli, asking: subprocess.Popen[str]) -> None:
+    (cli.lab.root / ".swarm/approvals/zzzzzz.question.json").write_text('{"schema": 99}')
+
+    said = cli.ok("approvals")
+    data = cli.ok("approvals", "--json").data()
+
+    assert "developer@fx" in said.out
+    assert "zzzzzz.question.json" in said.err
+    assert [one["code"] for one in data["problems"]] == ["RECORD"]
 
 
 def test_a_question_that_is_not_there(cli: Cli) -> None:

@@ -34,9 +34,12 @@ class Asker:
         self.lab = lab
         self.running: list[subprocess.Popen[str]] = []
 
-    def ask(self, tool: str = "Bash", given: Any = None, *args: str, **env: str) -> subprocess.Popen[str]:
+    def ask(
+        self, tool: str = "Bash", given: Any = None, *args: str, cwd: str = "", **env: str
+    ) -> subprocess.Popen[str]:
         """Put a question."""
-        words = json.dumps({"tool_name": tool, "tool_input": RUN if given is None else given})
+        asked = {"tool_name": tool, "tool_input": RUN if given is None else given}
+        words = json.dumps({**asked, "cwd": cwd} if cwd else asked)
         return self.say(words, *args, **env)
 
     def say(self, words: str, *args: str, **env: str) -> subprocess.Popen[str]:
@@ -212,6 +215,53 @@ def test_always_needs_no_second_question_but_only_for_the_same(asker: Asker) -> 
     assert sorted(kind.split(":")[0] for kind in kinds) == ["rule", "rule", "user"]
 
 
+def test_the_same_is_the_same_in_the_same_folder_only(asker: Asker) -> None:
+    process = asker.ask(cwd="/srv/a")
+    (one,) = asker.asked()
+    assert one.question.cwd == "/srv/a"
+    asker.lab.swarm.approve(one.question.id, always=True)
+    assert asker.heard(process) == {"behavior": "allow"}
+
+    assert asker.heard(asker.ask(cwd="/srv/a")) == {"behavior": "allow"}
+    asker.ask(cwd="/")
+    (elsewhere,) = asker.asked()
+    assert elsewhere.question.cwd == "/"
+
+
+def test_a_record_without_a_folder_is_read_and_answers_nothing_elsewhere(asker: Asker) -> None:
+    """As an earlier swarm wrote it: no folder, no second name of an answer for always."""
+    process = asker.ask()
+    (one,) = asker.asked()
+    asker.lab.swarm.deny(one.question.id, rule="Bash(rm *)", reason="never")
+    asker.heard(process)
+    folder = asker.lab.root / ".swarm" / "approvals"
+    record = json.loads((folder / f"{one.question.id}.question.json").read_text())
+    for key in ("cwd", "said"):
+        record.pop(key)
+    (folder / f"{one.question.id}.question.json").write_text(json.dumps(record))
+    (folder / f"{one.question.id}.always.json").unlink()
+    (folder / ".always-named").unlink(missing_ok=True)
+
+    assert asker.heard(asker.ask("Bash", {"command": "rm x"})) == {"behavior": "deny", "message": "never"}
+    (old,) = asker.lab.swarm.approvals(standing=True)
+    assert old.question.cwd == ""
+
+
+@pytest.mark.parametrize(
+    ("rule", "verb"),
+    [("Bash(ls *)", "approve"), ("Bash(ls *)", "deny"), ("Read", "approve"), ("Bash(touch *)", "approve")],
+)
+def test_a_rule_that_is_not_about_the_question_is_refused(asker: Asker, rule: str, verb: str) -> None:
+    asker.ask()
+    (one,) = asker.asked()
+
+    with pytest.raises(UsageProblem, match="does not cover") as caught:
+        getattr(asker.lab.swarm, verb)(one.question.id, rule=rule)
+
+    assert f"swarm {verb} {one.question.id} --always" in caught.value.hint
+    assert asker.lab.swarm.approvals() == (one,)
+
+
 @pytest.mark.parametrize("rule", ["", "Bash(npm *)"])
 def test_what_holds_for_always_is_listed_and_can_be_revoked(asker: Asker, rule: str) -> None:
     process = asker.ask("Bash", {"command": "npm test"})
@@ -275,8 +325,8 @@ def test_a_rule_answers_what_it_covers_and_nothing_hidden_behind_it(asker: Asker
 
 
 def test_a_denied_rule_wins(asker: Asker) -> None:
-    for rule, answer in (("Bash(git *)", asker.lab.swarm.approve), ("Bash(git push *)", asker.lab.swarm.deny)):
-        process = asker.ask("Bash", {"command": f"echo {rule}"})
+    for rule, answer in (("Bash(git push *)", asker.lab.swarm.deny), ("Bash(git *)", asker.lab.swarm.approve)):
+        process = asker.ask("Bash", {"command": rule[5:-1].replace("*", "x")})
         (one,) = asker.asked()
         answer(one.question.id, rule=rule)
         asker.heard(process)
@@ -314,6 +364,99 @@ def test_a_bad_rule_answers_nothing(asker: Asker) -> None:
 
     assert caught.value.code == "USAGE"
     assert asker.lab.swarm.approvals() == (one,)
+
+
+# --- the records --------------------------------------------------------------------------------------
+
+
+def test_one_bad_record_hides_no_other_and_is_told(asker: Asker) -> None:
+    process = asker.ask()
+    (one,) = asker.asked()
+    folder = asker.lab.root / ".swarm" / "approvals"
+    (folder / "zzzzzz.question.json").write_text('{"schema": 99}')
+    (folder / "yyyyyy.question.json").write_text('{"torn')
+    problems: list[SwarmError] = []
+
+    assert asker.lab.swarm.approvals(problems=problems) == (one,)
+
+    assert [problem.code for problem in problems] == ["RECORD", "RECORD"]
+    assert "zzzzzz.question.json" in str(problems)
+    asker.lab.swarm.approve(one.question.id)
+    assert asker.heard(process) == {"behavior": "allow"}
+
+
+@pytest.mark.parametrize("lost", ["answer", "all"])
+def test_where_an_answer_for_always_cannot_be_read_a_person_is_asked(asker: Asker, tmp_path: Path, lost: str) -> None:
+    """It may have been a denial: neither what else was answered nor the reviewer counts then."""
+    denied = ""
+    for command, verb in (("make x", asker.lab.swarm.deny), ("make", asker.lab.swarm.approve)):
+        process = asker.ask("Bash", {"command": command})
+        (one,) = asker.asked()
+        verb(one.question.id, rule=f"Bash({command} *)")
+        asker.heard(process)
+        denied = denied or one.question.id
+    folder = asker.lab.root / ".swarm" / "approvals"
+    (folder / f"{denied}.answer.json").write_text('{"schema": 99}')
+    if lost == "all":
+        (folder / f"{denied}.question.json").write_text("{")
+
+    asker.ask("Bash", {"command": "make"}, SWARM_RUN_DIR=str(_reviewer(tmp_path, "echo ALLOW")))
+
+    (left,) = asker.asked()
+    assert left.question.given == {"command": "make"}
+
+
+def test_an_answer_for_always_is_found_without_reading_what_others_asked(asker: Asker) -> None:
+    process = asker.ask()
+    (one,) = asker.asked()
+    asker.lab.swarm.approve(one.question.id, always=True)
+    asker.heard(process)
+    asker.heard(asker.ask())  # the folder is known now
+    folder = asker.lab.root / ".swarm" / "approvals"
+    for number in range(5):
+        (folder / f"zzzzz{number}.question.json").write_text("not read")
+        (folder / f"zzzzz{number}.answer.json").write_text("not read")
+
+    assert asker.heard(asker.ask()) == {"behavior": "allow"}
+
+
+def test_what_an_agent_asked_is_a_line_each_when_it_is_gone(asker: Asker) -> None:
+    swarm = asker.lab.swarm
+    secret = {"command": "touch x" + " y" * 300 + " TOKEN"}
+    for given, answer in ((secret, swarm.approve), (RUN, swarm.deny)):
+        process = asker.ask("Bash", given)
+        (one,) = asker.asked()
+        answer(one.question.id, reason="so it is")
+        asker.heard(process)
+    before = swarm.approvals(everything=True)
+
+    swarm.cleanup(["fx"])
+
+    folder = asker.lab.root / ".swarm" / "approvals"
+    assert [path.name for path in folder.iterdir() if path.suffix == ".json"] == []
+    assert "TOKEN" not in (folder / "history.jsonl").read_text()
+    after = swarm.approvals(everything=True)
+    assert [one.question.summary for one in after] == [one.question.summary for one in before]
+    assert [one.answer for one in after] == [one.answer for one in before]
+    assert [one.question.given for one in after] == [{}, {}]
+    assert swarm.approvals() == ()
+    with (folder / "history.jsonl").open("a") as file:
+        file.write('{"schema": 1, "torn\n')
+    problems: list[SwarmError] = []
+    assert len(swarm.approvals(everything=True, problems=problems)) == 2
+    assert "1 line" in problems[0].message
+
+
+def test_the_records_of_agents_that_stay_are_kept(asker: Asker) -> None:
+    asker.lab.swarm.create("other", "developer")
+    process = asker.ask()
+    (one,) = asker.asked()
+    asker.lab.swarm.approve(one.question.id, always=True)
+    asker.heard(process)
+
+    asker.lab.swarm.cleanup(["other"])
+
+    assert asker.heard(asker.ask()) == {"behavior": "allow"}
 
 
 # --- the reviewer -----------------------------------------------------------------------------------
