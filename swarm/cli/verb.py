@@ -232,10 +232,17 @@ def span(option: str, text: str | None) -> int:
     return time or 0
 
 
+#: More seconds than that are a slip of the finger, and so is what is no finite number.
+_LONGEST_WAIT = 1e10
+
+
 def seconds_of(option: str, text: str | None) -> float | None:
     """Read seconds, or a time with a unit."""
     if text is None:
         return None
     if text.isascii() and text.replace(".", "", 1).isdigit():
-        return float(text)
+        found = float(text)
+        if found > _LONGEST_WAIT:
+            raise UsageProblem(f"{option} {text[:40]}: this is too long")
+        return found
     return (milliseconds(option, text) or 0) / 1000

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from swarm.domain import permission_codex, permission_gemini, permission_opencode, permissions
+from swarm.domain import permission_claude, permission_codex, permission_gemini, permission_opencode, permissions
 from swarm.domain.role_fields import PermissionMode, RoleOptions
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ OBEYED: dict[str, frozenset[str]] = {
 }
 #: Programs that have rules of another kind, and how ours are said there.
 _TRANSLATED: dict[str, Callable[[permissions.Rules], Gaps]] = {
+    "claude": lambda rules: permission_claude.translate(rules).gaps,
     "codex": permission_codex.gaps,
     "gemini": lambda rules: permission_gemini.translate(rules).gaps,
     "opencode": lambda rules: permission_opencode.translate(rules).gaps,

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _GRACE = 2.0
 _MOST_OUTPUT = 64 << 20
+#: So much is kept of the beginning of what a command printed, and so much of its end.
+_KEPT = 1 << 20
 _FIRST_LOOK, _LONGEST_PAUSE = 0.002, 0.05
 _MOST_ROUNDS = 5
 _TAIL_LINES, _TAIL_BYTES = 20, 8192
@@ -57,7 +59,7 @@ def run(
     words = words_of(line)
     found = program(words, environ)
     began = time.monotonic()
-    out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    out = os.open(log, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fsio.write_all(out, f"$ {line}\n".encode("utf-8", "surrogateescape"))
         start = os.fstat(out).st_size
@@ -70,6 +72,7 @@ def run(
         outcome = _wait(process, environ[STAMP], began + limit, stopped, lambda: os.fstat(out).st_size - start)
         if outcome == _TOO_LONG:
             outcome = f"did not end within {limit:g} s"
+        _shorten(out, start)
         return Ended(line, outcome, time.monotonic() - began, _tail(log, start) if outcome else ())
     finally:
         os.close(out)
@@ -158,6 +161,17 @@ def end_all(look: Callable[[], list[Process]]) -> list[Process]:
         processes.end(found, grace)
         grace = 0.0
     return look()
+
+
+def _shorten(out: int, start: int) -> None:
+    """Leave out the middle of what a command printed; what it left behind may go on printing, and adds to the end."""
+    end = os.fstat(out).st_size
+    left = end - start - 2 * _KEPT
+    if left <= 0:
+        return
+    last = os.pread(out, _KEPT, end - _KEPT)
+    os.ftruncate(out, start + _KEPT)
+    fsio.write_all(out, f"\n[swarm left out {left} bytes here]\n".encode() + last)
 
 
 def _tail(log: Path, start: int) -> tuple[str, ...]:

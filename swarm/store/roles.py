@@ -303,7 +303,11 @@ def _read_yaml(found: _Found) -> Role:
     if "instructions_file" in values:
         if "instructions" in values:
             raise _key_of(table, "instructions_file").problem("instructions_file: stands beside instructions")
-        values["instructions"] = _read_text(found, found.path.parent / values["instructions_file"])
+        path = found.path.parent / values["instructions_file"]
+        if not os.path.lexists(path):
+            hint = "its path counts from the folder of this role file"
+            raise _key_of(table, "instructions_file").problem(f"instructions_file: there is no {path}", hint=hint)
+        values["instructions"] = _read_text(found, path)
     if not any(values.get(key, "").strip() for key in ("instructions", "system_prompt")):
         raise table.problem("instructions: are missing", hint="add `instructions: |` and what the agent should do")
     return _role(found, values, values.get("instructions", ""))

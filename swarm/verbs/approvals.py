@@ -88,8 +88,11 @@ class Approvals(Sets):
             cwd: where the program works at this moment.
             timeout: seconds until it is left to the program.
         """
+        from swarm.domain.errors import UsageProblem
         from swarm.engine import approvals
 
+        if not timeout >= 0:  # no number is none of both
+            raise UsageProblem(f"cannot wait {timeout} seconds for an answer")
         session, agent = self._find(question.agent, question.session)
         with fsio.os_errors("cannot ask for permission"):
             return approvals.decide(

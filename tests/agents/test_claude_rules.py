@@ -201,3 +201,26 @@ def test_one_wrong_value_makes_the_program_drop_the_rules(claude: ClaudeLab) -> 
     )
     assert "Done." in done.stdout, done
     assert (claude.root / "secret-one").exists()
+
+
+def test_rules_that_the_program_would_skip_open_no_dialog_and_are_held(claude: ClaudeLab) -> None:
+    """It takes no colon before a star in a rule about files."""
+    claude.write({"a:b": "QUINCE\n"})
+    claude.git("add", "-A")
+    claude.commit("a file")
+    claude.role("builder", "You build.", permissions={"allow": ["foo-bar", "Write(open/**)"], "deny": ["Read(a:*)"]})
+    tree = claude.root / ".worktrees" / "builder-fx"
+    claude.api.script(
+        "under rules",
+        call("Read", file_path=str(tree / "a:b")),
+        call("Write", file_path=str(tree / "open" / "in.txt"), content="x"),
+        say("All tried."),
+    )
+
+    claude.begin("claude", "builder", "work under rules")
+
+    claude.shows("builder", "All tried.")
+    assert (tree / "open" / "in.txt").exists()
+    said = claude.api.requests("under rules")[-1].said
+    assert any("swarm: denied by the rule Read(a:*)" in text for text in said)
+    assert not any("QUINCE" in text for text in said)

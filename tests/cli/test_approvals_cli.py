@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from swarm.domain.approvals import Question
+from swarm.domain.errors import UsageProblem
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
@@ -108,3 +110,16 @@ def test_a_question_that_is_not_there(cli: Cli) -> None:
 
     assert said.code == 3
     assert "swarm approvals" in said.err
+
+
+@pytest.mark.parametrize("wait", ["nan", "inf", "-1", "9" * 400])
+def test_a_wait_without_an_end_is_refused(cli: Cli, wait: str) -> None:
+    cli.ok("worktree", "create", "fx", "--roles", "developer")
+
+    said = cli("permission-request", "--agent", "developer@fx", f"--wait={wait}")
+
+    assert said.code == 2
+    assert "--wait" in said.err
+    question = Question("", "fx", "developer", "Bash", {"command": "x"})
+    with pytest.raises(UsageProblem, match="cannot wait nan"):
+        cli.lab.swarm.ask_permission(question, timeout=float("nan"))

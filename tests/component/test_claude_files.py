@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from swarm.domain import role_effects
 from swarm.domain.errors import Environment, SwarmError
 from swarm.domain.panes import Launch
 from swarm.domain.role_fields import Hook, PermissionMode, Permissions, Reviewer, RoleOptions
@@ -190,6 +191,28 @@ class TestSettings:
         assert (made["enabledMcpjsonServers"], made["disabledMcpjsonServers"]) == (["db"], ["web"])
         assert list(settings.problems(made)) == []
 
+    def test_rules_that_the_program_skips_with_a_dialog_are_not_given_to_it(self) -> None:
+        """Those about files it knows as Edit and Read only."""
+        skipped = ("foo-bar", "Bash(x\\)", "Bash(:*)", "Read(a:*)", "Grep(a:*)")
+        files = ("Write(/x)", "MultiEdit(x)", "NotebookEdit(x)", "Glob(y)", "Grep(y)", "LS(y)", "Write")
+        options = RoleOptions(
+            permissions=Permissions(
+                allow=(*skipped, *files, "Bash(git *:*)", "mcp__a__b", "Bash(x\\\\)"), deny=(*skipped[:4], "Write(x)")
+            )
+        )
+        made = settings.make(options, hooks={}, servers={})
+        assert made["permissions"]["allow"] == [
+            *("Edit(/x)", "Edit(x)", "Read(y)", "Write", "Bash(git * *)", "mcp__a__b", "Bash(x\\\\)"),
+        ]
+        assert made["permissions"]["deny"] == ["Write(x)"]
+        said = [f"{one.key} {one.text}" for one in role_effects.notes(options, ("claude",))]
+        assert (
+            f"permissions.allow is not enforced by claude for {', '.join(skipped)}: it takes no rule of that form"
+            in said
+        )
+        assert any("for Write(/x), MultiEdit(x), NotebookEdit(x) only as Edit" in one for one in said)
+        assert any("for Glob(y), Grep(y), LS(y) only as Read" in one for one in said)
+
     @pytest.mark.parametrize(
         ("wrong", "where"),
         [
@@ -220,6 +243,7 @@ class TestSettings:
             ),
             ("{read}", "", ""),
             ("{read}\n- $2 > permissions.allow: Invalid permission rule x was skipped: it", "", ""),
+            ("{read}\nadvice (in $2): Write(/x) is not matched", "", ""),
             ("- /home/me/.claude/settings.json > model: Expected string\n{read}", "", ""),
             ("nothing at all", "RULES_NOT_HELD", "settings.attribution"),
             ("- $2 > attribution: Expected false", "RULES_NOT_HELD", "settings.attribution"),

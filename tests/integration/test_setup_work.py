@@ -343,6 +343,22 @@ def test_one_that_prints_without_end_is_ended(run: Callable[..., Ended], monkeyp
     assert run("yes").outcome == "printed more than 1 MiB"
 
 
+def test_of_a_long_output_the_beginning_and_the_end_are_kept(run: Callable[..., Ended], tmp_path: Path) -> None:
+    many = "sh -c 'echo begun; head -c 9000000 /dev/zero; echo; echo over'"
+    assert run("echo before").outcome == ""
+    assert run(many).outcome == ""
+    assert run("sh -c 'echo after; exit 1'").tail == ("after",)
+
+    kept = (tmp_path / "log").read_bytes()
+
+    assert len(kept) < (2 << 20) + 1000
+    assert b"before\n$ sh -c 'echo begun" in kept
+    assert b"begun\n" in kept
+    assert b"over\n$ sh -c 'echo after" in kept
+    left = int(kept.partition(b"[swarm left out ")[2].split(b" ")[0])
+    assert left == 9_000_000 + len("begun\n\nover\n") - (2 << 20)
+
+
 # --- ports ------------------------------------------------------------------------------------------
 
 

@@ -57,7 +57,8 @@ def _complaints(executable: str, text: str, environ: tuple[tuple[str, str], ...]
 
 def _read(said: str) -> tuple[str, ...] | None:
     """Read lines such as ``- /…/swarm-asks.json > statusLine: Expected object, but received number``."""
-    found = [line.partition(_FILE)[2].lstrip(" \u203a>:") for line in said.splitlines() if _FILE in line]
+    ends = [line.partition(_FILE)[2] for line in said.splitlines() if _FILE in line]
+    found = [end.lstrip(" \u203a>:") for end in ends if end.startswith(" ")]  # else it is advice about a rule
     if not any(_ASKED in one for one in found):
         return None
     return tuple(one for one in found if not any(word in one for word in _MILD))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from swarm.domain import permission_claude
+from swarm.domain.permission_rules import Rules
 from swarm.domain.role_fields import PermissionMode
 
 if TYPE_CHECKING:
@@ -51,10 +53,11 @@ def make(options: RoleOptions, *, hooks: Mapping[str, Sequence[Any]], servers: M
     """
     made: dict[str, Any] = {key: value for key, value in options.settings.items() if key != "hooks"}
     rules = made.get("permissions")
+    own = permission_claude.translate(Rules.parse(options.permissions.allow, options.permissions.deny))
     made["permissions"] = {
         **(rules if isinstance(rules, dict) else {}),
-        "allow": _joined(rules, "allow", options.permissions.allow),
-        "deny": _joined(rules, "deny", options.permissions.deny),
+        "allow": _joined(rules, "allow", own.allow),
+        "deny": _joined(rules, "deny", own.deny),
         "defaultMode": str(options.permission_mode),
     }
     given = options.settings.get("hooks")
