@@ -66,6 +66,8 @@ def test_attachments_go_when_no_message_refers_to_them_any_longer(at: Shell) -> 
     at.swarm.take()
     at.swarm.ack()
     at.swarm.cleanup(["fx"], force=True)
+    at.swarm.take()  # that the researcher never read its message
+    at.swarm.ack()
     assert there() == {"to the user", "to an agent", "no message"}
     planned = at.json("inbox", "prune", "--older-than", "0s", "--dry-run")["data"]
     done = at.json("inbox", "prune", "--older-than", "0s")["data"]
