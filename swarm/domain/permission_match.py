@@ -76,7 +76,9 @@ def command_of(tool: str, given: object) -> str | None:
 def _joined(command: object) -> str:
     """Return a command as a shell is given it, also one that is a list of words."""
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
-        return " ".join("'" + word.replace("'", "'\\''") + "'" for word in command)
+        from swarm.domain.shellprograms import quoted
+
+        return quoted(command)
     return command if isinstance(command, str) else ""
 
 

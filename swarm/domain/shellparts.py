@@ -8,7 +8,7 @@ be forbidden: without quotes, by the program's plain name, behind ``sudo`` and t
 from __future__ import annotations
 
 from swarm.domain import shellprograms, shellscan
-from swarm.domain.shellprograms import MOST_WORDS, has_space, program, wrapped
+from swarm.domain.shellprograms import MOST_WORDS, SHELLS, has_space, program, wrapped
 from swarm.domain.tuples import NamedTuple
 
 TYPE_CHECKING = False
@@ -93,7 +93,7 @@ class Part(NamedTuple):
         for words in wrapped(self.words):
             known = list(words)
             known = known[: next((n for n, word in enumerate(known) if "{}" in word), len(known))]
-            yield " ".join(known) if known else "{}"
+            yield "" if shellprograms.is_open(known) else " ".join(known) if known else "{}"
 
     def beginnings(self) -> Iterator[str]:
         """Give how the command, and those it runs, begin for sure, as far as more is only known when they run."""
@@ -303,7 +303,13 @@ def _inside(part: Part, command: Command, depth: int) -> Iterator[Script]:
         if (part.dynamic and not found.fixed) or (depth >= _DEEPEST and found.texts):
             yield _UNCLEAR
             return
-        if found.unclear or (command.piped and found.reads) or (is_fed and part.dynamic and program(words) in _SOURCES):
+        more = part.fed and program(words) in SHELLS and any("{}" in text for text in found.texts or ("{}",))
+        if (
+            more
+            or found.unclear
+            or (command.piped and found.reads)
+            or (is_fed and part.dynamic and program(words) in _SOURCES)
+        ):
             yield _UNCLEAR
         for text in (*found.texts, *(command.fed if found.reads else ())):
             if text not in seen:

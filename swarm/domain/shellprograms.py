@@ -175,6 +175,12 @@ def talks(words: Sequence[str]) -> bool:
     return bool(starts) and all(_first(words, start) in _SHOW_NOTHING for start in starts)
 
 
+def is_open(words: Sequence[str]) -> bool:
+    """Whether a command is one that runs another, which is not among its words for sure: more may follow."""
+    name = program(words)
+    return name in WRAPPERS and name not in _RUN_AFTER and not _first(words, 1)
+
+
 def _first(words: Sequence[str], start: int) -> str:
     """Return the program that is run behind some place; empty where that is not sure."""
     for number in range(start, len(words)):
@@ -231,8 +237,11 @@ def _to_alias(words: Sequence[str]) -> Handed:
 
 
 def _to_source(words: Sequence[str]) -> Handed:
-    from_outside = _is_input(next((word for word in words[1:] if word != "--"), ""))
-    return Handed(reads=from_outside, unclear=from_outside, fixed=True)
+    rest = [word for word in words[1:] if word != "--"]
+    file = "".join(rest[:1])
+    from_outside = _is_input(file)
+    unclear = from_outside or ("/" not in file and not set("$`{*?[").isdisjoint(file))  # it looks where programs are
+    return Handed((quoted(rest),), reads=from_outside, unclear=unclear, fixed=True)
 
 
 #: Who takes scripts in a way of its own.
@@ -280,6 +289,7 @@ def _to_shell(name: str, words: Sequence[str]) -> Handed:
     more = 1
     only = False
     for word in words[1:]:
+        only |= len(rest) >= more  # that was the script, or the text of one
         if only or word[:1] not in ("-", "+") or word == "+":
             rest.append(word)
         elif word in ("-", "--"):
@@ -295,9 +305,15 @@ def _to_shell(name: str, words: Sequence[str]) -> Handed:
             more += word.count("o") + word.count("O")
     first = rest[:more]
     if command:
-        return Handed((*texts, *first))
+        return Handed((*texts, *first), reads=stdin, unclear=stdin)
     reads = stdin or len(rest) < more or any(_is_input(one) for one in first)
-    return Handed(tuple(texts), reads=reads, unclear=reads)
+    scripts = (quoted(rest[at:]) for at in range(min(more, len(rest))))  # a file is run as if it were called
+    return Handed((*texts, *scripts), reads=reads, unclear=reads)
+
+
+def quoted(words: Sequence[str]) -> str:
+    """Return words as a shell is told them."""
+    return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
 
 
 def _is_input(path: str) -> bool:

@@ -213,6 +213,8 @@ class _Scanner(WordReader):
         elif sign in (">&", "<&") and DIGITS.issuperset(word.text.removesuffix("-")):
             pass  # another descriptor
         else:
+            if sign in (">&", "<&") and not set("$`").isdisjoint(word.text):
+                raise Unclear  # bash expands it twice, whatever its quotes
             self.clear &= not (word.dynamic or word.globs)
             (command.reads if sign in ("<", "<&") else command.writes).append(word.text)
             if sign == "<>":

@@ -63,6 +63,7 @@ def quiet(command: str, folder: Path, deny: tuple[str, ...] = DENY) -> str:
         *("ls 2>/dev/null", "make 2>&1 | tee log", "diff <(sort a) <(sort b)", "(cd x && make)", "{ make; ls; }"),
         *("! grep -q x f", 'test "$(git branch)" = main', "date '+%F'", "git worktree list", "git push-x"),
         *('git -C "$D" status', 'git -C "$D" log $X', 'git commit -m "$M"', "ls $X", "/usr/bin/git log $X"),
+        *("ls | xargs timeout 5 echo", "ls | xargs -n1 nice ls"),
     ],
 )  # fmt: skip
 def test_ordinary_commands(command: str, tmp_path: Path) -> None:

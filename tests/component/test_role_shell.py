@@ -30,6 +30,9 @@ PIECES = (
     "f",
     *("eval ", "sh -c ", "sh ", "env ", "xargs ", "command ", "exec ", "time ", "trap ", "builtin ", "echo ", "git x"),
     "rm x",
+    *("((", "((X))", "$((X))", "${X@P}", "${X:-", "}", "\\\nE\n", "<<E ", "\nE", "time -p ", "eval -- ", "sh -s "),
+    *("sh -ec ", "source /dev/stdin ", ". ", "<<<'rm x' ", "env -S", "env -S'rm x'", "a[1<<E]=", "X='a[$(rm x)]' "),
+    "rm\tx",
     *("'rm x'", '"rm x"', "a'b", "{rm,x}", "r?", "[ x ]", "[[ x ]]", "true", "&& rm x", "; rm x", "| rm", "git log"),
 )  # fmt: skip
 RULES = {

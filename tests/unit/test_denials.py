@@ -32,6 +32,12 @@ def said(deny: tuple[str, ...], tool: str, given: object, place: Place = HERE) -
         ("ls && rm x", ("Bash(rm *)",), D),
         ("env A=1 sh -c 'echo; xargs \"rm\" x'", ("Bash(rm *)",), D),
         ("ls", ("Bash(rm *)",), N),
+        # a script is run, by whatever shell
+        ("bash ./deploy.sh --all", ("Bash(./deploy.sh *)",), D),
+        ("bash -o pipefail deploy.sh x", ("Bash(deploy.sh *)",), D),
+        (". ./deploy.sh", ("Bash(./deploy.sh *)",), D),
+        ("bash build.sh \"it's\" '$x'", ("Bash(./deploy.sh *)",), N),
+        ("echo x >&'f$(rm x)'", ("Bash(rm *)",), D),
         # a program's own options, before what it is to do
         ("git -C . push", ("Bash(git push *)",), D),
         ("git --no-pager push x", ("Bash(git push *)",), D),
@@ -160,6 +166,7 @@ PUSH = ("Bash(git push *)",)
         *("bash -c -- 'git push'", "bash --rcfile x -c 'git push'", "fish --command='git push'", "zsh -ec 'git push'"),
         *("csh -c 'git push'", "tcsh -c 'git push'", "mksh -c 'git push'", "source /dev/stdin <<E\ngit push\nE"),
         *(". /dev/stdin <<< 'git push'", "source -- /dev/fd/0 <<< 'git push'", "bash <<E\ngit p\\\nush\nE"),
+        *("sh -s x -ec <<< 'git push'", "zsh -oextendedglob -s x -ec <<< 'git push'", "bash -s -c x <<< 'git push'"),
         *("su <<< 'git push'", "at now <<< 'git push'", "bash <<E\ngit p\\\\ush\nE"),
         # texts behind options, and any white space in them
         *("env -S'git push'", "env -iS 'git push'", "env --split-string='git push'", "script -qc'git push'"),
@@ -224,6 +231,14 @@ def test_a_command_is_denied_however_it_is_run(command: str) -> None:
             "./x --y sudo git -C . push",
         ),
         *("/lib64/ld.so /usr/bin/git push", "alias g=git", "sudo " + "-E " * 70 + "git push"),
+        # words that come in only then
+        *(
+            "xargs xargs <<< 'git push'",
+            "echo git push | xargs env",
+            "echo git push | xargs timeout 5",
+            "x | xargs sh -c",
+        ),
+        *("ls | xargs -I{} sh -c 'echo {}'", ". $X", ". {x,y}", ". r?"),
         # a number that is none runs what is in it
         *('echo "${x@P}"', "echo $((x))", "read x; echo $((x + 1))", "echo ${a[x]}", "echo ${x:y}", "echo ${!x}"),
         *(
