@@ -153,7 +153,7 @@ class MemoryBus:
     def send(self, message: Message, *, durable: bool = True) -> Receipt:
         m = message._replace(id=message.id or new_id(), time_ms=message.time_ms or self._machine.now)
         size = len(encode(m))
-        if message.id.partition(".")[0] in OWN_IDS and m.sender != POSTMASTER:
+        if "." in message.id and message.id.partition(".")[0] in OWN_IDS and m.sender != POSTMASTER:
             raise MessageProblem("an id of swarm's own")
         name = box_of(m.to)
         box = self._box(name)

@@ -211,10 +211,11 @@ def test_the_ids_of_swarms_own_notices_are_kept_for_it(rig: Rig, bus: Tasks, wor
         with pytest.raises(MessageProblem) as caught:
             say(bus, "first", to=to, id=f"{word}.0123")
         assert caught.value.exit_code == 2
+    say(bus, "the word alone", id=word)
     say(bus, "like it", id=f"{word}-0123")
     say(bus, "notice", sender=POSTMASTER, id=f"{word}.0123")
 
-    assert drain(rig, bus) == ["like it", "notice"]
+    assert drain(rig, bus) == ["the word alone", "like it", "notice"]
 
 
 def test_of_a_notice_the_id_alone_says_what_it_is_about(rig: Rig, bus: Tasks) -> None:

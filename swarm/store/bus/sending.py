@@ -29,7 +29,7 @@ def _send(box: Box, machine: Machine, message: Message, *, durable: bool) -> Rec
     now = machine.now_ms()
     message_id = given or new_id(now)
     record = encode(message, message_id, now)
-    if given and message.sender != POSTMASTER and given.partition(".")[0] in OWN_IDS:
+    if given and message.sender != POSTMASTER and _is_kept(given):
         raise _kept_for_swarm(given)
     lane = PRIORITIES.index(message.priority)
     try:
@@ -87,6 +87,11 @@ def _taken(box: Box, place: Place, sender: str) -> SwarmError:
 
     whose = "another message of yours" if place.sender == sender else f"a message from {place.sender}"
     return IdTaken(f"the id {place.id} is taken: {whose} in {box.address} has it")
+
+
+def _is_kept(message_id: str) -> bool:
+    kind, dot, _ = message_id.partition(".")
+    return bool(dot) and kind in OWN_IDS
 
 
 def _kept_for_swarm(message_id: str) -> SwarmError:
