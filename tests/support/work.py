@@ -721,12 +721,6 @@ def repository_made_in_a_tracked_folder(lab: Lab, tree: Path) -> None:
     lab.write({"src/app.py": "changed\n", "src/new.py": "new\n"}, tree)
 
 
-@kind(R.NESTED)
-def nested_worktree(lab: Lab, tree: Path) -> None:
-    lab.git("worktree", "add", "--quiet", "-b", "inner", "inner tree", cwd=tree)
-    lab.write({"README": "changed inside\n"}, tree / "inner tree")
-
-
 def _with_bare_fixture(lab: Lab) -> None:
     lab.git("init", "--quiet", "--bare", "fixtures/x.git")
     lab.write({"fixtures/x.git/objects/.keep": "", "fixtures/x.git/refs/.keep": ""})
