@@ -168,6 +168,19 @@ def test_a_last_record_of_any_length_tells_its_number(tmp_path: Path) -> None:
         assert Log(log.folder).append(b"{}").number == number + 1
 
 
+def test_a_writer_that_knows_the_rest_believes_no_damaged_number_either(tmp_path: Path) -> None:
+    log = fresh_log(tmp_path / "log", 1)
+    first = log.append(b'{"x":1}').number
+    other = Log(log.folder)
+    assert [other.append(b"{}").number for _ in range(2)] == [first + 1, first + 2]
+    assert log.append(b'{"x":4}').number == first + 3, "it counted what was added"
+    damaged = other.append(b'{"x":5}').number
+    path = Path(log.folder) / "active.log"
+    path.write_bytes(path.read_bytes().replace(b'"n":%d,' % damaged, b'"n":%d,' % (damaged + 2)))
+
+    assert log.append(b'{"x":6}').number == first + 5
+
+
 def test_readers_notes_cut_at_any_byte_tell_the_state_of_the_notes_before(
     bus: FileBus, box: Path, machine: FakeMachine
 ) -> None:
