@@ -13,7 +13,10 @@ from swarm.domain.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 _LONGEST_PATH = 4096
 _MOST_STARS = 20
@@ -164,17 +167,21 @@ def _fits(pattern: str, path: str) -> bool:
 
 def _is_name(part: str, name: str) -> bool:
     """Whether a file's name is of the form, with ``*`` for anything and ``?`` for one character."""
-    at, star, again = 0, -1, 0
-    here = 0
+    return with_stars(part, name, lambda one, char: one in ("?", char))
+
+
+def with_stars(form: Sequence[T], name: str, is_one: Callable[[T, str], bool]) -> bool:
+    """Whether a name is of a form, in which ``*`` is anything and *is_one* says what is each other part."""
+    at, star, again, here = 0, -1, 0, 0
     while here < len(name):
-        if at < len(part) and part[at] == "*":
+        if at < len(form) and form[at] == "*":
             star, again = at, here
             at += 1
-        elif at < len(part) and part[at] in ("?", name[here]):
+        elif at < len(form) and is_one(form[at], name[here]):
             at, here = at + 1, here + 1
         elif star >= 0:  # let the last star take one character more
             again += 1
             at, here = star + 1, again
         else:
             return False
-    return not part[at:].strip("*")
+    return all(one == "*" for one in form[at:])

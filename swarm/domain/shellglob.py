@@ -6,6 +6,8 @@ patterns that are about too much, are given up: who asks must take it that any f
 
 from __future__ import annotations
 
+from swarm.domain.pathrules import with_stars
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -84,19 +86,7 @@ def fits(tokens: list[Token], name: str) -> bool:
     """Whether a file's name is of the form; a dot at its beginning must be there in the pattern."""
     if name.startswith(".") and tokens[:1] != ["."]:
         return False
-    at, star, again, here = 0, -1, 0, 0
-    while here < len(name):
-        if at < len(tokens) and tokens[at] == _STAR:
-            star, again = at, here
-            at += 1
-        elif at < len(tokens) and _is_one(tokens[at], name[here]):
-            at, here = at + 1, here + 1
-        elif star >= 0:  # let the last star take one character more
-            again += 1
-            at, here = star + 1, again
-        else:
-            return False
-    return all(token == _STAR for token in tokens[at:])
+    return with_stars(tokens, name, _is_one)
 
 
 def _is_one(token: Token, char: str) -> bool:

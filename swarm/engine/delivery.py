@@ -19,7 +19,6 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from swarm.domain import nudges, typed
-from swarm.domain.addressing import USER
 from swarm.domain.errors import (
     AgentNotRunning,
     ClaimLost,
@@ -35,6 +34,7 @@ from swarm.engine import running, turns
 from swarm.engine.inboxes import bus_of, inbox_folder, post_own
 from swarm.pane import files, proc
 from swarm.pane.inbox import Inbox, dropped, up_ms
+from swarm.store.bus.notices import send_notice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -297,22 +297,10 @@ def tell_sender(bus: FileBus, messages: Sequence[Message], address: str, why: st
         generation=message.sender_generation,
     )
     try:
-        with suppress(InboxNotFound):  # the sender is gone
-            _send(bus, notice)
+        send_notice(bus, notice)
     except SwarmError:
         return False
     return True
-
-
-def _send(bus: FileBus, message: Message) -> None:
-    """Send a message; a user who never had one has no inbox yet."""
-    try:
-        bus.send(message)
-    except InboxNotFound:
-        if message.to != USER:
-            raise
-        bus.declare(USER)
-        bus.send(message)
 
 
 def _notice(messages: Sequence[Message], address: str, why: str) -> str:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from swarm.domain.addressing import USER
 from swarm.domain.errors import InboxNotFound, SwarmError
 from swarm.domain.message import POSTMASTER, Message, box_of
 from swarm.domain.tuples import NamedTuple
 from swarm.pane import awaited, files
+from swarm.store.bus.notices import send_notice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,13 +137,8 @@ def _tell_of(bus: FileBus, one: awaited.Awaited) -> bool:
     if not silent:
         return False
     notice = _notice(one, silent)
-    try:
-        return not bus.send(notice).duplicate
-    except InboxNotFound:
-        if notice.to != USER:
-            return False  # it was cleaned up
-        bus.declare(USER)  # nobody ever wrote to the user
-        return not bus.send(notice).duplicate
+    receipt = send_notice(bus, notice)
+    return receipt is not None and not receipt.duplicate
 
 
 def _silent(bus: FileBus, one: awaited.Awaited) -> list[str]:

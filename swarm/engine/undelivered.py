@@ -6,10 +6,11 @@ from contextlib import closing, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from swarm.domain.errors import InboxNotFound, MessageNotFound, SwarmError
+from swarm.domain.errors import MessageNotFound, SwarmError
 from swarm.domain.message import DROP, POSTMASTER, Message
 from swarm.domain.words import count
-from swarm.engine.inboxes import bus_of, post_own
+from swarm.engine.inboxes import bus_of
+from swarm.store.bus.notices import send_notice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,11 +38,7 @@ def tell(world: World, session: Session, agent: Agent, *, discard: bool) -> None
                 unread.setdefault((message.sender, message.sender_generation), []).append(message)
         for (sender, generation), messages in unread.items():
             notice = _notice(session, agent, sender, messages, discard=discard)
-            with suppress(InboxNotFound):  # the sender is gone, too
-                if sender == "user":
-                    post_own(bus, notice)
-                else:
-                    bus.send(notice._replace(generation=generation))
+            send_notice(bus, notice._replace(generation=generation))
 
 
 def _notice(session: Session, agent: Agent, sender: str, messages: list[Message], *, discard: bool) -> Message:

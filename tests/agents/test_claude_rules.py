@@ -56,6 +56,20 @@ def check_refused(claude: ClaudeLab, tree: Path, *more: str) -> None:
     assert [text.partition("swarm: ")[2] for text in said if "swarm: " in text] == [*WORDS, *more]
 
 
+def printed(claude: ClaudeLab, folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
+    """Run the program in print mode by hand, without swarm."""
+    return subprocess.run(
+        argv,
+        cwd=folder,
+        env={**claude.env, "DISABLE_AUTOUPDATER": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
 @pytest.mark.parametrize("mode", ["default", "bypassPermissions"])
 def test_hidden_commands_and_linked_files_are_refused_in_the_pane(claude: ClaudeLab, mode: str) -> None:
     """What nobody can tell is asked, also where the program asks nothing."""
@@ -87,16 +101,7 @@ def test_in_print_mode_too_whatever_the_users_own_settings_say(claude: ClaudeLab
             (tree / name).unlink(missing_ok=True)
         *calls, last = forbidden_calls(tree)
         claude.api.script(f"in mode {mode}", *calls, call("Bash", command="$X y"), last)
-        done = subprocess.run(
-            [*argv, mode, "--", f"work in mode {mode} under rules"],
-            cwd=tree,
-            env={**claude.env, "DISABLE_AUTOUPDATER": "1"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        done = printed(claude, tree, *argv, mode, "--", f"work in mode {mode} under rules")
         assert done.returncode == 0, (mode, done.stderr)
         assert "All tried." in done.stdout
         check_refused(claude, tree, "the command cannot be understood, and there are rules about commands")
@@ -189,16 +194,7 @@ def test_one_wrong_value_makes_the_program_drop_the_rules(claude: ClaudeLab) -> 
     wrong = {"attribution": "x", "permissions": {"allow": ["Bash(touch *)"], "deny": ["Bash(touch secret*)"]}}
     claude.api.script("no rules", call("Bash", command="touch secret-one", description="x"), say("Done."))
     argv = [str(cache() / "bin" / "claude"), "--print", "--permission-mode", "acceptEdits", "--settings"]
-    done = subprocess.run(
-        [*argv, json.dumps(wrong), "--", "work with no rules"],
-        cwd=claude.root,
-        env={**claude.env, "DISABLE_AUTOUPDATER": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = printed(claude, claude.root, *argv, json.dumps(wrong), "--", "work with no rules")
     assert "Done." in done.stdout, done
     assert (claude.root / "secret-one").exists()
 

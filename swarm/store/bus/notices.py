@@ -12,7 +12,7 @@ _USER = box_of(USER)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from swarm.domain.bus import Bus
+    from swarm.domain.bus import Bus, Receipt
     from swarm.store.bus.box import Box
     from swarm.store.bus.state import Grave
 
@@ -30,7 +30,7 @@ def tell_senders(box: Box, bus: Bus) -> None:
         for message_id, grave, run in owed:
             notice = _notice(box.address, message_id, grave, run)
             if notice is not None:
-                _send(notice, bus)
+                send_notice(bus, notice)
             with box.mutex, box.book as state:
                 if message_id in state.owed:
                     box.book.add({"op": "told", "id": message_id})
@@ -75,11 +75,12 @@ def _notice(address: str, message_id: str, grave: Grave, run: str) -> Message | 
     )
 
 
-def _send(notice: Message, bus: Bus) -> None:
+def send_notice(bus: Bus, notice: Message) -> Receipt | None:
+    """Send a notice of swarm's own; None when it was for an agent that is gone."""
     try:
-        bus.send(notice)
+        return bus.send(notice)
     except InboxNotFound:
-        if notice.to != _USER:
-            return  # an agent that is gone
+        if box_of(notice.to) != _USER:
+            return None
         bus.declare(_USER)  # nobody ever wrote to the user
-        bus.send(notice)
+        return bus.send(notice)
