@@ -17,9 +17,10 @@ _TAIL = len(',"crc":"00000000"}')
 #: How much of the end of a file tells the number of its last line, and whether it is the last for ever.
 END_IN = 64
 #: So much of the end of a file is read first for its last line; most are shorter.
-_LAST_IN = 1 << 10
+_LAST_IN = 1 << 9
 #: Nothing is added behind this line: the file was rolled, or its box removed.
 CLOSED = b'{"log":1,"end":true}'
+_CLOSED_BEGIN = CLOSED[:-1] + b',"n":'
 #: How the first line of a part begins; at which offset of the whole log follows.
 HEAD = b'{"log":1,"base":'
 
@@ -47,24 +48,29 @@ def verify(line: bytes) -> int:
 
 
 def last_number(pread: Callable[[int, int, int], bytes], fd: int, size: int) -> int:
-    """Return the number of the last line of a file of this size, -1 when that is torn or does not verify.
+    """Return the number of the last line of a file of this size, -1 when that is torn or does not verify."""
+    return last_line(pread, fd, size)[0]
 
-    What is added next goes on from it, so one changed bit in it must not count.
+
+def last_line(pread: Callable[[int, int, int], bytes], fd: int, size: int) -> tuple[int, bytes]:
+    """Return the number of the last line of a file, -1 when that is torn or does not verify, and how the file ends.
+
+    What is added next goes on from the number, so one changed bit in it must not count.
     """
     back = _LAST_IN
     while True:
-        tail = pread(fd, back, max(0, size - back))
-        if tail[-1:] != b"\n" or number_of(tail[-END_IN:-1]) < 0:
-            return -1
+        tail = pread(fd, back, size - back if size > back else 0)
         begin = tail.rfind(b"\n", 0, -1) + 1
+        if tail[-1:] != b"\n" or number_of(tail[-END_IN:-1]) < 0:
+            return -1, tail
         if begin or back >= size:
-            return verify(tail[begin:-1])
+            return verify(tail[begin:-1]), tail
         back <<= 4
 
 
 def is_closed(end: bytes) -> bool:
     """Whether the end of a file says that nothing is added to it any more."""
-    return CLOSED[:-1] + b',"n":' in end
+    return _CLOSED_BEGIN in end
 
 
 #: A log to which nothing was ever added.

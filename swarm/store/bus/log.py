@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from swarm.store.bus.files import Patience
 
 ROLL_AT = 8 << 20
-#: So much that others added is read as a whole.
-_NEAR = 1 << 13
 #: Whoever holds the lock is done within so many tries, if it is let run; sleeping takes ten times as long as a write.
 _TRIES = 200
 _AT_ONCE = LOCK_EX | LOCK_NB
@@ -207,8 +205,7 @@ class Log(Parts):
 
     def _learn(self, size: int) -> bool:
         """Find out the number of the last record, after cutting off a torn end; False when the part is closed."""
-        end = self._what_others_added(size)
-        number = lines.number_of(end[:-1]) if end else lines.last_number(os.pread, self._fd, size)
+        number, end = lines.last_line(os.pread, self._fd, size)
         if number < 0:
             whole = number = 0
             for line in whole_lines(self._fd, 0, 0):
@@ -217,9 +214,9 @@ class Log(Parts):
             if whole < size:
                 os.ftruncate(self._fd, whole)
             size = whole
-        end = end or os.pread(self._fd, lines.END_IN, max(0, size - lines.END_IN))
+            end = os.pread(self._fd, lines.END_IN, max(0, size - lines.END_IN))
         self._size, self._number = size, number
-        return not lines.is_closed(end)
+        return not lines.is_closed(end[-lines.END_IN :])
 
     def _roll(self) -> None:
         """Give the active part, closed and locked by us, its final name, unless it has it."""
@@ -231,18 +228,6 @@ class Log(Parts):
     def is_empty(self) -> bool:
         """Whether no record was ever added."""
         return self.end() <= self._head and not self._base
-
-    def _what_others_added(self, size: int) -> bytes:
-        """Return the end of what was added since this process looked, if its number is right: counted, not believed.
-
-        Cheaper than a checksum, and many writers do this at each message.
-        """
-        if not 0 < self._size < size <= self._size + _NEAR:
-            return b""
-        data = os.pread(self._fd, size - self._size, self._size)
-        end = data[-lines.END_IN :]
-        right = end[-1:] == b"\n" and lines.number_of(end[:-1]) == self._number + data.count(b"\n")
-        return end if right else b""
 
     def last_number(self) -> int:
         """Return the number of the last whole record, 0 when there is none."""
