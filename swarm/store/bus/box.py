@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 #: From then on it pays to remember the ids.
 _FEW = 4
 _OTHERS = ("reader", "drop", "bad")
-#: How many messages may be added, and bytes, before the quota is looked at again; none when it is near.
-_GRANT, _NEAR = 256, 1024
-_GRANT_BYTES, _NEAR_BYTES = 4 << 20, 32 << 20
+#: So much of a quota may be added to a lane, as one part of so many, before it is counted again.  When less is left
+#: than all lanes together may have been allowed it is counted each time.
+_GRANT = 40
 
 
 class Limits(NamedTuple):
@@ -167,23 +167,25 @@ class Box:
     def _allow(self, lane: int, size: int) -> None:
         """Count what waits, and allow what may be added to a lane before it is counted again.
 
-        Each of the lanes gets at most a quarter of the room, so that all together keep within it; but as much as the
-        record that is to be added now.
+        That is little enough for each of the lanes that all together keep within the quota, and when that is near no
+        more than the record that is to be added now.
         """
-        room = self._limits.messages - sum(log.last_number() for log in self.lanes)
-        octets = self._limits.octets - sum(log.end() for log in self.lanes)
-        if room < _NEAR or octets < _NEAR_BYTES:  # else there is room whatever the readers have settled
+        most, most_octets = self._limits
+        grant, octet_grant = max(1, most // _GRANT), max(size, most_octets // _GRANT)
+        spare, spare_octets = len(self.lanes) * grant, len(self.lanes) * octet_grant
+        room = most - sum(log.last_number() for log in self.lanes)
+        octets = most_octets - sum(log.end() for log in self.lanes)
+        if room < spare or octets < spare_octets:  # else there is room whatever the readers have settled
             room, octets = self._room()
         if room < 1 or octets < size:
-            what = f"{self._limits.messages} messages" if room < 1 else f"{self._limits.octets} bytes"
+            what = f"{most} messages" if room < 1 else f"{most_octets} bytes"
             from swarm.domain.errors import QuotaReached
 
             raise QuotaReached(f"{self.address} is full: {what} wait in it", room=max(room, 0), bytes=max(octets, 0))
+        if room < spare or octets < spare_octets:
+            grant, octet_grant = 1, size
         log = self.lanes[lane]
-        self._allowed[lane] = (
-            log.last_number() + (min(room // 4, _GRANT) if room >= _NEAR else 1),
-            log.end() + (max(size, min(octets // 4, _GRANT_BYTES)) if octets >= _NEAR_BYTES else octets),
-        )
+        self._allowed[lane] = (log.last_number() + grant, log.end() + octet_grant)
 
     def _room(self) -> tuple[int, int]:
         """Return how many messages may be added, and how many bytes."""

@@ -31,20 +31,13 @@ def seal(record: bytes, number: int) -> bytes:
     return b'%b,"crc":"%08x"}\n' % (head, crc32(head))
 
 
-def number_of(line: bytes) -> int:
-    """Return the number at the end of a line (without the newline), -1 when there is none; verifies nothing else."""
-    if line[-2:] != b'"}' or line[-_TAIL:-10] != b',"crc":"':
-        return -1
-    digits = line[line.rfind(b',"n":', 0, -_TAIL) + 5 : -_TAIL]
-    return int(digits) if digits.isdigit() and len(digits) < 20 else -1
-
-
 def verify(line: bytes) -> int:
     """Return the number of a line (without the newline), -1 when it does not verify."""
-    number = number_of(line)
-    if number < 0 or b"%08x" % crc32(line[:-_TAIL]) != line[-10:-2]:
+    head = line[:-_TAIL]
+    if line[-_TAIL:] != b',"crc":"%08x"}' % crc32(head):
         return -1
-    return number
+    digits = head[head.rfind(b',"n":') + 5 :]
+    return int(digits) if digits.isdigit() and len(digits) < 20 else -1
 
 
 def last_number(pread: Callable[[int, int, int], bytes], fd: int, size: int) -> int:
@@ -60,9 +53,9 @@ def last_line(pread: Callable[[int, int, int], bytes], fd: int, size: int) -> tu
     back = _LAST_IN
     while True:
         tail = pread(fd, back, size - back if size > back else 0)
-        begin = tail.rfind(b"\n", 0, -1) + 1
-        if tail[-1:] != b"\n" or number_of(tail[-END_IN:-1]) < 0:
+        if tail[-3:] != b'"}\n':
             return -1, tail
+        begin = tail.rfind(b"\n", 0, -1) + 1
         if begin or back >= size:
             return verify(tail[begin:-1]), tail
         back <<= 4
