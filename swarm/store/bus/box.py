@@ -167,8 +167,8 @@ class Box:
     def _allow(self, lane: int, size: int) -> None:
         """Count what waits, and allow what may be added to a lane before it is counted again.
 
-        That is little enough for each of the lanes that all together keep within the quota, and when that is near no
-        more than the record that is to be added now.
+        That is a small part of the quota, and when it is near no more than the record that is to be added now. What
+        was allowed to a lane long ago and not used is not known to those who fill another one.
         """
         most, most_octets = self._limits
         grant, octet_grant = max(1, most // _GRANT), max(size, most_octets // _GRANT)
