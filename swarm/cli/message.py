@@ -73,7 +73,8 @@ def message(
         for path in saved:
             output.out(f"saved {plain(path)}", "good")
 
-    return Answer({"messages": [_trace_data(*one) for one in found], "saved": saved}, show)
+    data = {"messages": [_trace_data(*one) for one in found], "saved": saved}
+    return Answer(data, show, [plain(one) for one in post.unreadable()])
 
 
 def _trace_data(trace: Trace, reply: Reply | None) -> dict[str, Any]:
@@ -116,10 +117,11 @@ def thread(run: Run, message_id: MessageId) -> Answer:
     """Show the messages that belong together with one of them, oldest first."""
     from swarm.engine.post_kept import missing_from
 
-    found = open_post(run).thread(message_id)
+    post = open_post(run)
+    found = post.thread(message_id)
     missing = missing_from(found)
     data = {"messages": [stored_data(one) for one in found], "not_kept": list(missing)}
-    warnings = [f"{plain(one)} is no longer kept" for one in missing]
+    warnings = [*(f"{plain(one)} is no longer kept" for one in missing), *map(plain, post.unreadable())]
     return Answer(data, lambda output: _show_thread(output, found), warnings)
 
 

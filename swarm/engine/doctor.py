@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from swarm import fsio
@@ -13,6 +14,7 @@ from swarm.domain.status import State
 from swarm.domain.words import count
 from swarm.engine import agents, launch, trash, whose
 from swarm.engine.cleanup import leftover_branches
+from swarm.engine.inboxes import bus_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,7 +85,10 @@ def _state_folder(world: World) -> Iterator[Check]:
         for name in names
         if name.endswith(".json") and os.lstat(os.path.join(where, name)).st_mode & 0o077
     ]
-    if opened:
+    if not os.access(state, os.W_OK):
+        text = f"{state} cannot be written to: one can look, and nothing else"
+        yield Check("state", "bad", text, f"ls -ld {shlex.quote(str(state))}; findmnt -T {shlex.quote(str(state))}")
+    elif opened:
         yield Check("state", "warn", f"others can read {opened[0]}", "chmod -R go= .swarm")
     else:
         yield Check("state", "ok", f"{state} is private", "")
@@ -168,7 +173,11 @@ def _panes(world: World) -> Iterator[Check]:
 
 
 def _messages(world: World) -> Iterator[Check]:
-    """Find what was set aside because it was damaged, or could not be a message."""
+    """Find what was set aside because it was damaged, or could not be a message, and boxes that cannot be read."""
+    with closing(bus_of(world)) as bus:
+        unreadable = bus.unreadable()
+    for problem in unreadable:
+        yield Check("messages", "bad", problem.message, problem.hint)
     found = {}
     for folder in sorted((world.layout.state / "messages").glob("*/*/bad")):
         names = [name for name in os.listdir(folder) if not name.endswith(".why")]
@@ -178,7 +187,7 @@ def _messages(world: World) -> Iterator[Check]:
         box = f"{folder.parent.parent.name} {folder.parent.name}"
         words = f"{box}: {count(number, 'message')} set aside as damaged or refused"
         yield Check("messages", "warn", words, f"ls {shlex.quote(str(folder))}")
-    if not found:
+    if not found and not unreadable:
         yield Check("messages", "ok", "none is damaged", "")
 
 

@@ -673,6 +673,10 @@ class Post:
             return self.bus.addresses()
         return (box_of(self._mine(name, "remove messages of")),)
 
+    def unreadable(self) -> tuple[str, ...]:
+        """Return why boxes cannot be looked into; what is in them is missing from ``message`` and ``thread``."""
+        return tuple(error.message for error in self.bus.unreadable())
+
     def thread(self, message_id: str) -> tuple[Stored, ...]:
         """Return the messages that belong together with one of them, oldest first, one for each recipient."""
         from swarm.engine.post_threads import thread

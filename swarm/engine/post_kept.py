@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +21,10 @@ def not_found(bus: FileBus, message_id: str) -> MessageNotFound:
     from swarm.domain.errors import MessageNotFound
 
     shown = f"{message_id[:60]!a}"
+    if path := bus.damaged(message_id):
+        return MessageNotFound(
+            f"message {shown} was damaged on the disk", hint=f"what is left of it: cat {quote(path)}"
+        )
     if bus.was_removed(message_id):
         return MessageNotFound(f"message {shown} is no longer kept", hint=_HOW_LONG)
     if bus.removed():
@@ -49,13 +55,22 @@ def prune_attachments(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run
 
 
 def prune(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> tuple[Pruned, ...]:
-    """Remove what is settled and old; a box that is gone meanwhile has nothing to remove."""
-    from swarm.domain.errors import InboxNotFound
+    """Remove what is settled and old; a box that is gone meanwhile has nothing to remove.
+
+    Raises:
+        SwarmError: of the first box in which it could not be done; in the others it is.
+    """
+    from swarm.domain.errors import InboxNotFound, SwarmError
 
     done = []
+    problem = None
     for box in boxes:
         try:
             done.append(bus.prune(box, keep, dry_run=dry_run))
         except InboxNotFound:
             continue
+        except SwarmError as error:
+            problem = problem or error
+    if problem is not None:
+        raise problem
     return tuple(done)

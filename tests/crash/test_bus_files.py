@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.domain.errors import AttachmentProblem, Environment, Locked, NoSpace, QuotaReached
-from swarm.domain.message import DROP, Message, encode, to_record
+from swarm.domain.message import DEAD_LETTER, DROP, Message, encode, to_record
 from swarm.pane.inbox import dropped
 from swarm.store.bus import FileBus, Limits, blobs, book, files, lines, wake
 from swarm.store.bus.log import Log
@@ -215,6 +215,39 @@ def test_a_damaged_record_is_set_aside_with_the_reason_and_the_rest_goes_on(
     assert b"XXXX" in (box / "bad" / names[0]).read_bytes()
     assert "does not verify" in (box / "bad" / names[1]).read_text()
     assert bus.depth(DEV)[:3] == (0, 0, 0)
+
+
+def test_the_sender_of_a_damaged_message_is_told_once_and_where_it_is_can_be_asked(
+    bus: FileBus, box: Path, machine: FakeMachine
+) -> None:
+    bus.declare("researcher@s")
+    path = box / "normal" / "active.log"
+    for n in "ab":
+        bus.send(Message(DEV, "researcher@s", n * 20, id=f"m{n}"))
+        path.write_bytes(path.read_bytes().replace(n.encode() * 20, b"X" * 20))
+        assert drain(bus, machine) == []
+    notices = [one.message for one in bus.peek("researcher@s")]
+
+    assert [(one.type, one.in_reply_to) for one in notices] == [(DEAD_LETTER, "ma"), (DEAD_LETTER, "mb")]
+    assert all("damaged" in one.body for one in notices)
+    for one in ("ma", "mb"):
+        left = Path(bus.damaged(one))
+        assert left.parent == box / "bad"
+        assert b"X" * 20 in left.read_bytes()
+    assert bus.damaged("mc") == ""
+
+
+@pytest.mark.parametrize("head", ['"from":"researcher@s"', '"id":"ma"'])
+def test_when_its_sender_cannot_be_told_of_a_damaged_message_the_user_is(
+    bus: FileBus, box: Path, machine: FakeMachine, head: str
+) -> None:
+    path = box / "normal" / "active.log"
+    bus.send(Message(DEV, "researcher@s", "hello", id="ma"))
+    path.write_bytes(path.read_bytes().replace(head.encode(), head.replace(":", "\0").encode()))
+    assert drain(bus, machine) == []
+
+    (notice,) = (one.message for one in bus.peek("user"))
+    assert notice.body.startswith("A message to inbox.dev-s was damaged on the disk")
 
 
 def test_a_page_that_never_reached_the_disk_costs_only_what_was_in_it(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 #: From then on it pays to remember the ids.
 _FEW = 4
 _OTHERS = ("reader", "drop", "bad")
+_RECORD = ".record"
 #: So much of a quota may be added to a lane, as one part of so many, before it is counted again.  When less is left
 #: than all lanes together may have been allowed it is counted each time.
 _GRANT = 40
@@ -250,9 +251,19 @@ class Box:
 
     # --- setting aside --------------------------------------------------------------------------
 
+    def damaged(self) -> dict[str, bytes]:
+        """Return what is left of each damaged record, by the path where it is kept."""
+        folder = f"{self.folder}/bad"
+        found = {}
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            if name.endswith(_RECORD):
+                with open(f"{folder}/{name}", "rb") as file:
+                    found[f"{folder}/{name}"] = file.read()
+        return found
+
     def set_aside(self, lane: int, line: Line) -> None:
         """Keep a damaged record with the reason; doing it twice makes one."""
-        name = f"{PRIORITIES[lane]}-{line.at}.record"
+        name = f"{PRIORITIES[lane]}-{line.at}{_RECORD}"
         why = f"at {line.at} of lane {PRIORITIES[lane]}: it does not verify\n"
         self.keep_bad(name, why, line.data)
 

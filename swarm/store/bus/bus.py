@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Task,
         Trace,
     )
+    from swarm.domain.errors import SwarmError
     from swarm.domain.message import Message
     from swarm.store.bus.files import Patience
     from swarm.store.bus.state import Held
@@ -196,6 +197,8 @@ class FileBus:
                     taken = taking.take(box, self._machine, limit, taker, types)
                     if taken.owed:
                         notices.tell_senders(box, self)
+                    if taken.damaged:
+                        notices.tell_damaged(box, self)
                     self._tidy(box)
                 left = deadline - time.monotonic()
                 if taken.claim is not None or left <= 0:
@@ -360,13 +363,62 @@ class FileBus:
 
         return any(self._look(lambda box: bool(view.removed(box)) and view.is_noted(box, message_id)))
 
+    def damaged(self, message_id: str) -> str:
+        """Return where is kept what is left of a message that was damaged on the disk; empty when nothing is known."""
+        from swarm.store.bus.choose import head_of
+
+        wanted = message_id.encode("utf-8", "replace")
+
+        def place(box: Box) -> str:
+            heads = ((path, head_of(data)) for path, data in box.damaged().items())
+            return next((path for path, head in heads if head and head[0] == wanted), "")
+
+        return next(filter(None, self._look(place)), "")
+
     def _look(self, look: Callable[[Box], T], address: str = "") -> Iterator[T]:
-        """Give what a look into a box finds, or into all of them, one after the other."""
-        for one in (box_of(address),) if address else self.addresses():
-            box = self._box(one)
-            with os_errors(f"cannot read {one}"), box.mutex:
-                found = look(box)
+        """Give what a look into a box finds, or into all of them, one after the other.
+
+        One that cannot be read keeps nobody from what is in the others; its error comes when nothing is in them.
+        """
+        if address:
+            yield self._look_into(box_of(address), look)
+            return
+        from swarm.domain.errors import SwarmError
+
+        problem = None
+        is_found = False
+        for one in self.addresses():
+            try:
+                found = self._look_into(one, look)
+            except SwarmError as error:
+                problem = problem or error
+                continue
+            is_found = is_found or bool(found)
             yield found
+        if problem is not None and not is_found:
+            raise problem
+
+    def _look_into(self, address: str, look: Callable[[Box], T]) -> T:
+        box = self._box(address)
+        with os_errors(f"cannot read {address}"), box.mutex:
+            return look(box)
+
+    def unreadable(self) -> tuple[SwarmError, ...]:
+        """Return why boxes cannot be looked into, one error for each; empty when all can."""
+        from swarm.domain.errors import SwarmError
+
+        def every_file(box: Box) -> None:
+            box.book.look()
+            for log in box.lanes:
+                log.whole_end()
+
+        found = []
+        for one in self.addresses():
+            try:
+                self._look_into(one, every_file)
+            except SwarmError as error:
+                found.append(error)
+        return tuple(found)
 
     # --- looking --------------------------------------------------------------------------------
 

@@ -40,8 +40,13 @@ class Picked(NamedTuple):
 
 def place_of(lane: int, line: Line) -> Place | None:
     """Return the place of a record; None when it is no message."""
-    data = line.data
-    if line.number < 0 or not data.startswith(_BEGIN):
+    head = head_of(line.data) if line.number >= 0 else None
+    return head and Place(lane, line.at, line.end - line.at, head[0].decode(), head[1].decode())
+
+
+def head_of(data: bytes) -> tuple[bytes, bytes] | None:
+    """Return the id and the sender that a record begins with; None when it does not begin like a message."""
+    if not data.startswith(_BEGIN):
         return None
     middle = data.find(_NEXT, len(_BEGIN))
     end = data.find(b'"', middle + len(_NEXT))
@@ -50,7 +55,7 @@ def place_of(lane: int, line: Line) -> Place | None:
     name, sender = data[len(_BEGIN) : middle], data[middle + len(_NEXT) : end]
     if not name or not sender or b'"' in name or b"\\" in name or b"\\" in sender:
         return None
-    return Place(lane, line.at, line.end - line.at, name.decode(), sender.decode())
+    return name, sender
 
 
 def type_of(line: Line) -> bytes:

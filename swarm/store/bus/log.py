@@ -206,7 +206,8 @@ class Log(Parts):
     def _lock_active(self) -> int:
         """Lock the active part and return its size."""
         while True:
-            if self._fd < 0:
+            if self._fd < 0 or self._looks:
+                self.close()
                 self._open()
             fd = self._fd
             try:

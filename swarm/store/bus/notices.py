@@ -1,4 +1,4 @@
-"""Telling senders that a message of theirs became a dead letter."""
+"""Telling senders that a message of theirs became a dead letter, or was damaged on the disk."""
 
 from __future__ import annotations
 
@@ -36,6 +36,49 @@ def tell_senders(box: Box, bus: Bus) -> None:
                     box.book.add({"op": "told", "id": message_id})
     except (OSError, SwarmError):
         return
+
+
+def tell_damaged(box: Box, bus: Bus) -> None:
+    """Send a notice for each record that was set aside, to its sender if that can be read, or else to the user.
+
+    The id says which, so that doing it twice makes one. Never fails, like ``tell_senders``.
+    """
+    try:
+        for path, data in box.damaged().items():
+            message_id, sender = _readable(data)
+            notice = _damage(box, path, message_id, sender)
+            if send_notice(bus, notice) is None:
+                send_notice(bus, notice._replace(to=USER))
+    except (OSError, SwarmError):
+        return
+
+
+def _readable(data: bytes) -> tuple[str, str]:
+    """Return id and sender of a damaged record, as far as they can be read; to anything else the user sees."""
+    from swarm.store.bus.choose import head_of
+
+    message_id, sender = (one.decode(errors="replace") for one in head_of(data) or (b"", b""))
+    try:
+        box_of(sender)
+    except MessageProblem:
+        sender = USER
+    return message_id if is_word(ID, message_id) else "", USER if sender == POSTMASTER else sender
+
+
+def _damage(box: Box, path: str, message_id: str, sender: str) -> Message:
+    from hashlib import sha256
+
+    once = f"{box.book.identity!r} {path}"
+    which = f"Message {message_id}" if message_id else "A message"
+    return Message(
+        to=sender,
+        sender=POSTMASTER,
+        type=DEAD_LETTER,
+        id=f"dead.{sha256(once.encode()).hexdigest()[:16]}",
+        subject="damaged on the disk",
+        body=f"{which} to {box.address} was damaged on the disk and not delivered. What is left of it: {path}",
+        in_reply_to=message_id,
+    )
 
 
 def _run_of_sender(box: Box, grave: Grave) -> str:

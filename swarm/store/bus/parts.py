@@ -24,7 +24,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from swarm.store.bus.files import Patience
 
-_BOTH = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_BOTH = _READ | os.O_RDWR | os.O_APPEND
+#: Whoever must not write may look all the same.
+_MAY_LOOK = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 HEAD = lines.HEAD
 REMOVED = "removed.head"
@@ -43,6 +46,7 @@ class Parts:
         self.path = folder + "/active.log"
         self.opened = 0  # how often a part was opened to write to it: when it was rolled, or is another box's
         self._fd = -1  # of the active part
+        self._looks = False  # it was opened only to be read
         self._ino = (0, 0)
         self._base = self._head = 0
         self._size = self._number = -1  # of the active part when this process last wrote to it
@@ -66,7 +70,7 @@ class Parts:
         """Return the offset where the log ends now; it may count a torn end in."""
         if self._fd < 0 or (monotonic() >= self._sure_until and not self._is_active()):
             self.close()
-            self._open()
+            self._open(look=True)
         size = os.lseek(self._fd, 0, os.SEEK_END)
         if size != self._seen:
             # It grew; its last line tells if it did so for the last time.
@@ -99,13 +103,19 @@ class Parts:
             size += tail + 1 - back
         return self._base + size
 
-    def _open(self) -> None:
+    def _open(self, *, look: bool = False) -> None:
+        """Open the active part; to *look* only to be read, where one must not write."""
         fd = -1
+        mode = _BOTH
         while fd < 0:
             try:
-                fd = os.open(self.path, _BOTH)
+                fd = os.open(self.path, mode)
             except FileNotFoundError:
                 self.create()
+            except OSError as error:
+                if not look or mode == _READ or error.errno not in _MAY_LOOK:
+                    raise
+                mode = _READ
         try:
             info = os.fstat(fd)
             if not stat.S_ISREG(info.st_mode):
@@ -119,6 +129,7 @@ class Parts:
             os.close(fd)
             raise
         self._fd = fd
+        self._looks = mode == _READ
         self.opened += 1
         self._ino = (info.st_dev, info.st_ino)
         self._head = len(head) + 1

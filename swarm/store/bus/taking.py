@@ -29,6 +29,7 @@ class Taken(NamedTuple):
     Attributes:
         due: how many seconds later it makes sense to try again.
         owed: senders must be told of dead letters.
+        damaged: some records were set aside; senders must be told of that, too.
         blocked: another claim is in flight; nothing that is sent meanwhile changes that.
     """
 
@@ -36,6 +37,7 @@ class Taken(NamedTuple):
     due: float
     owed: bool
     blocked: bool = False
+    damaged: bool = False
 
 
 class Taker(NamedTuple):
@@ -78,7 +80,7 @@ def take(box: Box, machine: Machine, limit: int, taker: Taker, types: tuple[str,
             claim = Claim(claim_id, box.address, messages, attempts, taker.lease, held.places, taker.who, entry["t"])
         owed = bool(state.owed)
     due = chooser.due_ms - machine.up_ms() if chooser.due_ms else _LOOK_EVERY * 1000
-    return Taken(claim, _seconds(due), owed=owed)
+    return Taken(claim, _seconds(due), owed=owed, damaged=bool(chooser.damaged))
 
 
 def expire(box: Box, machine: Machine) -> bool:

@@ -1,0 +1,122 @@
+"""A state folder that cannot be written to, or of which a part cannot be read: one can look all the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from swarm.domain.errors import Environment, NoPermission
+from swarm.engine.post import Post
+from swarm.testing.lab import Lab
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    made = Lab(tmp_path.resolve())
+    made.swarm.create("fx", "researcher,developer", instructions=False)
+    return made
+
+
+def post_of(lab: Lab) -> Post:
+    return Post(lab.root / ".swarm", environ=lab.env)
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Let nobody write below a folder, root neither."""
+    if os.geteuid() != 0:
+        everything = [folder, *folder.rglob("*")]
+        modes = {one: one.stat().st_mode for one in everything}
+        for one in everything:
+            one.chmod(modes[one] & ~0o222)
+        yield
+        for one, mode in modes.items():
+            one.chmod(mode)
+        return
+    for words in (["mount", "--bind", str(folder), str(folder)], ["mount", "-o", "remount,ro,bind", str(folder)]):
+        if subprocess.run(words, capture_output=True, check=False).returncode:
+            pytest.skip("cannot make a folder read-only here")
+    try:
+        yield
+    finally:
+        subprocess.run(["mount", "-o", "remount,rw,bind", str(folder)], check=True)
+        subprocess.run(["umount", "-l", str(folder)], check=True)  # what has files open there goes on with them
+
+
+def test_messages_can_be_looked_at_where_nothing_can_be_written(lab: Lab) -> None:
+    post = post_of(lab)
+    first = post.send("researcher", "one", id="m1")[0].id
+    post.send("researcher", "two", id="m2", reply_to=first)
+    with read_only(lab.root / ".swarm"):
+        looks = post_of(lab)
+        assert [one.message.body for one in looks.inbox("researcher")] == ["one", "two"]
+        assert [one.message.body for one in looks.history("researcher")] == ["one", "two"]
+        assert looks.dead("researcher") == ()
+        assert looks.depth("researcher").waiting == 2
+        assert [one.stored.state for one in looks.message("m2")] == ["queued"]
+        assert [one.message.id for one in looks.thread("m1")] == ["m1", "m2"]
+        assert looks.unread(["researcher@fx", "developer@fx"]) == {"researcher@fx": 2, "developer@fx": 0}
+        assert looks.unreadable() == ()
+
+
+def test_what_would_write_says_that_it_cannot_and_goes_on_when_it_can_again(lab: Lab) -> None:
+    post_of(lab).send("researcher", "one")
+    post = post_of(lab)
+    with read_only(lab.root / ".swarm"):
+        assert len(post.inbox("researcher")) == 1  # the files are open now, only to be read
+        with pytest.raises(NoPermission):
+            post.send("researcher", "two")
+        with pytest.raises(NoPermission):
+            post.take("user")
+        (state,) = (check for check in lab.swarm.doctor() if check.name == "state")
+        assert (state.state, "cannot be written to" in state.text) == ("bad", True)
+    post.send("researcher", "three")
+
+    assert [one.message.body for one in post.inbox("researcher")] == ["one", "three"]
+
+
+@pytest.fixture
+def broken(lab: Lab) -> Path:
+    """Return a file of an inbox in whose place there is a folder."""
+    post = post_of(lab)
+    post.send("developer", "one", id="m1")
+    post.send("user", "two", id="m2", reply_to="m1")
+    file = lab.root / ".swarm" / "messages" / "inbox" / "developer-fx" / "normal" / "active.log"
+    file.unlink()
+    file.mkdir()
+    return file
+
+
+def test_an_inbox_that_cannot_be_read_keeps_nobody_from_the_others(lab: Lab, broken: Path) -> None:
+    post = post_of(lab)
+    assert [one.message.body for one in post.thread("m2")] == ["two"]
+    assert [one.stored.message.id for one in post.message("m2")] == ["m2"]
+    assert post.send((), "three", id="m3", reply_to="m2")[0].to == "user"
+    (problem,) = post.unreadable()
+    assert "inbox.developer-fx" in problem
+    (check,) = (check for check in lab.swarm.doctor() if check.name == "messages")
+    assert (check.state, check.text) == ("bad", problem)
+
+
+def test_what_may_be_in_an_inbox_that_cannot_be_read_is_not_said_to_be_nowhere(lab: Lab, broken: Path) -> None:
+    with pytest.raises(Environment) as caught:
+        post_of(lab).message("m1")
+    assert "inbox.developer-fx" in caught.value.message
+
+
+def test_an_inbox_that_cannot_be_read_is_named_after_the_others_were_pruned(lab: Lab, broken: Path) -> None:
+    post = post_of(lab)
+    post.take("user")
+    post.ack(name="user")
+    with pytest.raises(Environment) as caught:
+        post.prune(older_than_ms=0)
+    assert "inbox.developer-fx" in caught.value.message
+    assert post.removed("user") == 1
