@@ -83,11 +83,15 @@ def add_to(root: typer.Typer) -> None:
 def show(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
     """List what is not done yet, most urgent first; changes nothing."""
     post = open_post(run)
-    found = post.inbox(agent, _number(TAKE["most"], most))
-    depth = post.depth(agent)
+    limit = _number(TAKE["most"], most)
+    depth = post.depth(agent)  # first: what comes after it is shown, and not counted
+    found = post.inbox(agent, limit)
     data = {"inbox": post.address(agent), "depth": depth._asdict(), "messages": [stored_data(one) for one in found]}
     more = depth.waiting + depth.claimed - len(found)
-    warnings = (f"{count(more, 'more message')} not shown; give a higher {TAKE['most']}",) if more > 0 else ()
+    how = (
+        f"give a higher {TAKE['most']}" if len(found) >= limit else "damaged on the disk; whoever takes sets them aside"
+    )
+    warnings = (f"{count(more, 'more message')} not shown; {how}",) if more > 0 else ()
     return Answer(data, lambda output: _show_list(output, found, post.address(agent), "no messages"), warnings)
 
 

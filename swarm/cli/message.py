@@ -74,7 +74,7 @@ def message(
             output.out(f"saved {plain(path)}", "good")
 
     data = {"messages": [_trace_data(*one) for one in found], "saved": saved}
-    return Answer(data, show, [plain(one) for one in post.unreadable()])
+    return Answer(data, show, [plain(one) for one in post.unreadable(message_id)])
 
 
 def _trace_data(trace: Trace, reply: Reply | None) -> dict[str, Any]:

@@ -673,9 +673,11 @@ class Post:
             return self.bus.addresses()
         return (box_of(self._mine(name, "remove messages of")),)
 
-    def unreadable(self) -> tuple[str, ...]:
-        """Return why boxes cannot be looked into; what is in them is missing from ``message`` and ``thread``."""
-        return tuple(error.message for error in self.bus.unreadable())
+    def unreadable(self, message_id: str = "") -> tuple[str, ...]:
+        """Return what is missing from ``message`` and ``thread``: boxes that cannot be looked into, a damaged copy."""
+        damaged = self.bus.damaged(message_id) if message_id else ""
+        words = f"a copy of {message_id} was damaged on the disk; what is left of it: {damaged}"
+        return (*(error.message for error in self.bus.unreadable()), *((words,) if damaged else ()))
 
     def thread(self, message_id: str) -> tuple[Stored, ...]:
         """Return the messages that belong together with one of them, oldest first, one for each recipient."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import Environment, NoPermission
+from swarm.domain.errors import Environment, MessageNotFound, NoPermission
 from swarm.engine.post import Post
 from swarm.testing.lab import Lab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -120,3 +121,31 @@ def test_an_inbox_that_cannot_be_read_is_named_after_the_others_were_pruned(lab:
         post.prune(older_than_ms=0)
     assert "inbox.developer-fx" in caught.value.message
     assert post.removed("user") == 1
+
+
+def test_a_damaged_copy_of_a_message_is_named_where_the_others_are_shown(lab: Lab) -> None:
+    post = post_of(lab)
+    post.send("researcher,developer", "hello", id="m1")
+    file = lab.root / ".swarm" / "messages" / "inbox" / "developer-fx" / "normal" / "active.log"
+    file.write_bytes(file.read_bytes().replace(b"hello", b"hellX"))
+    assert post.take("developer") is None
+
+    assert [one.stored.address for one in post.message("m1")] == ["inbox.researcher-fx"]
+    (words,) = post.unreadable("m1")
+    assert "bad" in words
+    assert "hellX" in Path(words.rpartition(": ")[2]).read_text(encoding="utf-8")
+
+
+def test_damaged_messages_that_wait_are_not_said_to_be_too_many_to_show(lab: Lab) -> None:
+    post_of(lab).send("developer", "hello", id="m1")
+    file = lab.root / ".swarm" / "messages" / "inbox" / "developer-fx" / "normal" / "active.log"
+    file.write_bytes(file.read_bytes().replace(b"hello", b"hellX"))
+    words = [sys.executable, "-m", "swarm", "inbox", "developer"]
+    done = subprocess.run(words, cwd=lab.root, env=lab.env, capture_output=True, text=True, check=True)
+
+    assert "1 more message not shown; damaged on the disk" in done.stderr
+    assert post_of(lab).take("developer") is None
+    notice = post_of(lab).inbox("user")[0].message
+    assert notice.in_reply_to == "m1"
+    with pytest.raises(MessageNotFound, match="'m1' was damaged on the disk"):
+        post_of(lab).message("m1")
