@@ -25,23 +25,20 @@ if TYPE_CHECKING:
     from swarm.store.bus.files import Patience
 
 ROLL_AT = 8 << 20
-#: Whoever holds the lock is done within so many tries, if both are let run.
-_TRIES = 4
-#: Then others are at it, too: those who keep asking only hold them up, and those who sleep let one write many.
-_NAPS, _NAP = 20, 0.0005
-#: Who has slept so often asks so many times without a pause, or one that writes all the time would never let it in.
-_PRESSED = 200
+#: Whoever holds the lock is done within so many tries, if it is let run; sleeping takes ten times as long as a write.
+_TRIES = 200
+#: Who adds one record after the other without a sync between them asks a few times, and then sleeps so often for so
+#: long: those who keep asking only hold up the one who writes, and while they sleep it writes many.
+_FEW, _NAPS, _NAP = 4, 20, 0.0005
 _AT_ONCE = LOCK_EX | LOCK_NB
 _give_way = getattr(os, "sched_yield", int)
 
 
-def _lock_soon(fd: int) -> bool:
-    """Lock an open file, unless somebody holds it for longer than a write takes."""
-    return (
-        _lock_within(fd, _TRIES, _count)
-        or _lock_within(fd, _NAPS, lambda: sleep(_NAP))
-        or _lock_within(fd, _PRESSED, _give_way)
-    )
+def _lock_soon(fd: int, *, often: bool = False) -> bool:
+    """Lock an open file, unless somebody holds it for longer than a write takes; *often*: one wants it all the time."""
+    if often and (_lock_within(fd, _FEW, _count) or _lock_within(fd, _NAPS, lambda: sleep(_NAP))):
+        return True
+    return _lock_within(fd, _TRIES, _give_way)
 
 
 def _count() -> None:
@@ -80,6 +77,7 @@ class Log(Parts):
         super().__init__(folder, patience)
         self._roll_at = roll_at
         self._opening = Opening(0, 0)
+        self._unsynced = 0  # records in a row that nobody wanted to be synced
 
     def append(self, record: bytes, most_number: int = 1 << 62, most_end: int = 1 << 62) -> Written:
         """Add one JSON object; whole, or not at all. A sync of ``handle`` makes it durable.
@@ -110,6 +108,7 @@ class Log(Parts):
                 self._add(fd, line, size)
                 self._size = after
                 self._number = number
+                self._unsynced += 1
                 break
             finally:
                 flock(fd, LOCK_UN)
@@ -152,6 +151,7 @@ class Log(Parts):
 
     def handle(self) -> Handle:
         """Return what syncs the part last written to, without holding up others."""
+        self._unsynced = 0
         if self._opening.number != self.opened:
             self._opening = Opening(self.opened, self.whole_end() - self._base)  # it added nothing yet
         elif self._opening.failed:
@@ -213,7 +213,7 @@ class Log(Parts):
             try:
                 flock(fd, _AT_ONCE)
             except BlockingIOError:
-                if not _lock_soon(fd):
+                if not _lock_soon(fd, often=self._unsynced > 1):
                     lock(fd, self.path, self._patience)
             try:
                 if monotonic() < self._sure_until or self._is_active():
