@@ -1,8 +1,8 @@
 """``swarm send TO TEXT`` in hardly more time than Python takes to start; an agent does it all day.
 
-It does what ``engine/post.py`` and ``store/bus/`` do for a message like most: to one recipient whose inbox is there,
-with nothing special about it.  Whatever is different in any way it leaves to them, having changed nothing.  What a
-message, a record of the log and an identity are it does not know better: it uses the same functions.
+It does what ``engine/post_sending.py`` and ``store/bus/`` do for a message like most: to one recipient whose inbox is
+there, with nothing special about it.  Whatever is different in any way it leaves to them, having changed nothing.
+What a message, a record of the log and an identity are it does not know better: it uses the same functions.
 
 The program ``bin/swarm`` loads this and what it imports, one by one; ``os`` alone would take half of the time that
 there is.

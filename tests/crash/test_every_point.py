@@ -36,25 +36,25 @@ ACTIONS = (
 )
 #: For each scenario: every how-manieth point is tried in a normal run, with kill-tree and with the rest.
 STRIDES = {
-    "create": (1, 30),
+    "create": (1, 45),
     "create-packed": (8, 45),
     "create-git": (6, 60),
     "create-fails": (12, 60),
-    "create-more": (6, 25),
+    "create-more": (9, 40),
     "create-hidden": (8, 50),
     "create-setup": (24, 200),
     "cleanup-setup": (80, 400),
-    "cleanup": (16, 120),
-    "cleanup-packed": (20, 110),
+    "cleanup": (24, 170),
+    "cleanup-packed": (30, 170),
     "cleanup-messages": (30, 240),
-    "cleanup-force": (12, 130),
-    "cleanup-all": (36, 180),
-    "remove": (12, 60),
-    "merge": (4, 20),
-    "restore": (14, 110),
+    "cleanup-force": (20, 190),
+    "cleanup-all": (54, 260),
+    "remove": (18, 90),
+    "merge": (6, 30),
+    "restore": (22, 170),
     "lock": (2, 4),
     "update-role": (2, 4),
-    "salvage-drop": (8, 40),
+    "salvage-drop": (12, 60),
 }
 CHUNKS = 8
 ONLY = int(os.environ.get("SWARM_CRASH_AT", "0"))
@@ -132,11 +132,11 @@ def test_the_same_command_is_the_next_command(
 @pytest.mark.parametrize(
     ("name", "first", "second"),
     [
-        ("create", 36, 12),
-        ("create-hidden", 50, 15),
-        ("cleanup-force", 100, 30),
-        ("cleanup-packed", 70, 20),
-        ("restore", 130, 30),
+        ("create", 50, 12),
+        ("create-hidden", 70, 15),
+        ("cleanup-force", 140, 30),
+        ("cleanup-packed", 100, 20),
+        ("restore", 180, 30),
     ],
 )
 def test_a_recovery_may_be_stopped_too(

@@ -16,7 +16,7 @@ import pytest
 from swarm.domain.agent_events import AGENT_WAITING, BUDGET_NEAR, BUDGET_REACHED, WORKER_COMPLETE
 from swarm.domain.errors import AgentNotFound, ClaimLost, QuotaReached, UsageProblem
 from swarm.domain.model import Parent
-from swarm.engine import endings, events, parents, post
+from swarm.engine import endings, events, parents, post_base
 from swarm.engine.inboxes import post_own
 from swarm.pane.whoami import Who
 from swarm.testing.terminal import wait_for
@@ -122,7 +122,7 @@ def test_two_who_wait_get_different_ones(lab: Lab) -> None:
 def agent_in(lab: Lab, monkeypatch: pytest.MonkeyPatch, agent: str, session: str) -> Parent:
     """Let this process be an agent's."""
     who = Who(f"{lab.root}/.swarm/sessions/{session}/run/{agent}", {})
-    for module in (post, parents):
+    for module in (post_base, parents):
         monkeypatch.setattr(module, "whoami", lambda *_: who)
     return Parent(agent, session, who.generation)
 

@@ -21,7 +21,7 @@ from swarm.cli import boot, quick, swift
 from swarm.domain import plain
 from swarm.domain.addressing import EVERYBODY, PARENT, ROLE, USER
 from swarm.domain.message import PRIORITIES, Message
-from swarm.engine import post
+from swarm.engine import post_base
 from swarm.engine.post import Post
 from swarm.pane import records
 from swarm.pane.whoami import Who
@@ -45,7 +45,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
         made.swarm.send(one, "the first")
     monkeypatch.chdir(made.root)
     monkeypatch.setattr(swift, "whoami", lambda _: None)
-    monkeypatch.setattr(post, "whoami", lambda *_: None)
+    monkeypatch.setattr(post_base, "whoami", lambda *_: None)
     return made
 
 
@@ -61,7 +61,7 @@ def agent(lab: Lab, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Let both ways see that an agent sends."""
     who = Who(f"{lab.root}/.swarm/sessions/fx/run/{name}", {})
     monkeypatch.setattr(swift, "whoami", lambda _: who)
-    monkeypatch.setattr(post, "whoami", lambda *_: who)
+    monkeypatch.setattr(post_base, "whoami", lambda *_: who)
 
 
 def log_of(lab: Lab, address: str, lane: str = "normal") -> Path:
@@ -122,7 +122,7 @@ def test_a_parent_that_is_an_agent_is_left_to_the_engine(lab: Lab, monkeypatch: 
     generation = lab.swarm.session("fx").generation
     parent = {"agent": "developer", "session": "fx", "generation": generation}
     record.write_text(json.dumps(json.loads(record.read_text()) | {"parent": parent}))
-    monkeypatch.setattr(post, "whoami", lambda *_: who)
+    monkeypatch.setattr(post_base, "whoami", lambda *_: who)
     before = file_digests(lab.root / ".swarm")
     for word in ("parent", "Parent"):
         assert swift.send(word, "hello") is None

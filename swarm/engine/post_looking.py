@@ -1,0 +1,146 @@
+"""Looking at messages, which changes nothing, and removing those that are done and old."""
+
+from __future__ import annotations
+
+from swarm.domain.errors import InboxNotFound
+from swarm.domain.message import box_of
+from swarm.engine.post_base import PostBase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+    from typing import Any
+
+    from swarm.domain.bus import Depth, Pruned, PrunedAttachments, Stored, Trace
+    from swarm.engine.overdue import Reply
+
+
+class Looking(PostBase):
+    """What is, or was, in the inboxes."""
+
+    def inbox(self, name: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
+        """Return what is not settled in an inbox, most urgent first; changes nothing."""
+        return self._look(self.bus.peek, name, limit)
+
+    def history(self, name: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
+        """Return the last messages of an inbox, whatever became of them."""
+        return self._look(self.bus.history, name, limit)
+
+    def dead(self, name: str | None = None) -> tuple[Stored, ...]:
+        """Return the dead letters of an inbox, each with the reason."""
+        return self._look(self.bus.dead, name)
+
+    def depth(self, name: str | None = None) -> Depth:
+        """Count what is in an inbox."""
+        from swarm.domain.bus import Depth
+
+        try:
+            return self.bus.depth(self.address(name))
+        except InboxNotFound:
+            return Depth(0, 0, 0, 0)
+
+    def _look(self, look: Any, name: str | None, *how: int) -> tuple[Stored, ...]:
+        try:
+            found: tuple[Stored, ...] = look(self.address(name), *how)
+        except InboxNotFound:
+            return ()
+        return found
+
+    def message(self, message_id: str) -> tuple[Trace, ...]:
+        """Return all that is known of a message, once for each of its recipients.
+
+        Raises:
+            MessageNotFound
+        """
+        found = self.bus.find(message_id)
+        if not found:
+            raise self._not_found(message_id)
+        return found
+
+    def save_files(self, message_id: str, folder: str | Path) -> tuple[Path, ...]:
+        """Copy what is attached to a message into a folder; return the copies. Nothing there is replaced.
+
+        Raises:
+            MessageNotFound
+            AttachmentProblem: nothing is attached, or it cannot be copied.
+        """
+        from pathlib import Path
+
+        from swarm.engine.post_files import save
+
+        return save(self.bus, self.message(message_id)[0].stored.message, Path(folder))
+
+    def reply(self, trace: Trace) -> Reply | None:
+        """Return what became of the answer that a message asks for; None when it asks for none."""
+        from swarm.engine.overdue import reply_to
+
+        return reply_to(self.bus, trace.stored.message)
+
+    def removed(self, name: str | None = None) -> int:
+        """Return how many messages of an inbox are not kept any longer."""
+        try:
+            return self.bus.removed(self.address(name))
+        except InboxNotFound:
+            return 0
+
+    def prune(
+        self, name: str | None = None, *, older_than_ms: int | None = None, dry_run: bool = False
+    ) -> tuple[Pruned, ...]:
+        """Remove messages that are settled and old, of one inbox; without a name an agent's own, or everybody's.
+
+        Args:
+            older_than_ms: how old; default: what the settings say.
+
+        Raises:
+            NotForAgents: an agent may only change its own inbox.
+        """
+        from swarm.engine import post_kept
+
+        keep = post_kept.rule(self.settings, older_than_ms)
+        return post_kept.prune(self.bus, self._prunable(name), keep, dry_run=dry_run)
+
+    def prune_attachments(
+        self, name: str | None = None, *, older_than_ms: int | None = None, dry_run: bool = False
+    ) -> PrunedAttachments:
+        """Remove the attachments that no message of anybody refers to any longer; to be called after ``prune``.
+
+        Args:
+            name, older_than_ms, dry_run: as for ``prune``; they say what would have been removed by it.
+        """
+        from swarm.engine import post_kept
+
+        keep = post_kept.rule(self.settings, older_than_ms)
+        return post_kept.prune_attachments(self.bus, self._prunable(name), keep, dry_run=dry_run)
+
+    def _prunable(self, name: str | None) -> tuple[str, ...]:
+        if name is None and self.me().who is None:
+            return self.bus.addresses()
+        return (box_of(self._mine(name, "remove messages of")),)
+
+    def unreadable(self, message_id: str = "") -> tuple[str, ...]:
+        """Return what is missing from ``message`` and ``thread``: boxes that cannot be looked into, a damaged copy."""
+        damaged = self.bus.damaged(message_id) if message_id else ""
+        words = f"a copy of {message_id} was damaged on the disk; what is left of it: {damaged}"
+        return (*(error.message for error in self.bus.unreadable()), *((words,) if damaged else ()))
+
+    def thread(self, message_id: str) -> tuple[Stored, ...]:
+        """Return the messages that belong together with one of them, oldest first, one for each recipient."""
+        from swarm.engine.post_threads import thread
+
+        return thread(self.bus, message_id)
+
+    def unread(self, addresses: Iterable[str]) -> dict[str, int]:
+        """Return how many messages wait in each of some boxes; a box to which nothing was ever sent costs a look."""
+        from swarm.pane.inbox import Inbox, dropped
+
+        found = {}
+        for address in addresses:
+            folder = self.folder(address)
+            found[address] = 0
+            if not Inbox(folder).is_fresh():
+                try:
+                    found[address] = self.bus.depth(address).waiting + len(dropped(folder))
+                except InboxNotFound:
+                    continue
+        return found
