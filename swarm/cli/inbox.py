@@ -88,6 +88,9 @@ def show(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
     found = post.inbox(agent, limit)
     data = {"inbox": post.address(agent), "depth": depth._asdict(), "messages": [stored_data(one) for one in found]}
     more = depth.waiting + depth.claimed - len(found)
+    if more > 0 and len(found) < limit:  # or somebody was done with them meanwhile
+        depth = post.depth(agent)
+        more = min(more, depth.waiting + depth.claimed - len(found))
     how = (
         f"give a higher {TAKE['most']}" if len(found) >= limit else "damaged on the disk; whoever takes sets them aside"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,12 +16,11 @@ from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, place, plain, short_id
 from swarm.cli.verb import Run, split_agent, verb
 from swarm.cli.watch import again
-from swarm.domain.errors import UsageProblem
+from swarm.domain.errors import SwarmError, UsageProblem
 from swarm.domain.status import OVER_BUDGET, State
 
 if TYPE_CHECKING:
     from swarm.api import Swarm
-    from swarm.domain.errors import SwarmError
     from swarm.domain.model import AgentStatus, Parent, SessionStatus
     from swarm.domain.prepared import Notes
 
@@ -132,7 +132,7 @@ def list_(run: Run) -> Answer:
     AHEAD is the number of commits since the start.
     """
     swarm = run.open()
-    return _answer(swarm.status(), None, swarm.unreadable())
+    return _answer(swarm, swarm.status(), None, swarm.unreadable())
 
 
 def status(
@@ -150,21 +150,23 @@ def status(
     swarm = run.open()
     if watch:
         return _watch(run, swarm, session)
-    return _answer(swarm.status(session), session, () if session else swarm.unreadable())
+    return _answer(swarm, swarm.status(session), session, () if session else swarm.unreadable())
 
 
-def _answer(found: Sequence[SessionStatus], session: str | None, problems: Sequence[SwarmError] = ()) -> Answer:
+def _answer(
+    swarm: Swarm, found: Sequence[SessionStatus], session: str | None, problems: Sequence[SwarmError] = ()
+) -> Answer:
     return Answer(
         {"sessions": [session_data(one) for one in found]},
         lambda output: _show(output, found, session),
         warnings=[f"not shown: {problem.message}; {problem.hint}" for problem in problems],
-        next=_next(found),
+        next=_next(found, asks=_asks(swarm, found)),
         errors=[problem.as_dict() for problem in problems],
         exit_code=1 if problems else 0,
     )
 
 
-def _next(found: Sequence[SessionStatus]) -> tuple[str, ...]:
+def _next(found: Sequence[SessionStatus], *, asks: bool) -> tuple[str, ...]:
     """Say what to type: first where somebody waits for the user, then where something ended."""
 
     def named(*states: State) -> list[str]:
@@ -175,17 +177,21 @@ def _next(found: Sequence[SessionStatus]) -> tuple[str, ...]:
     stopped = [s.session.name for a, s in ended if not a.status.detail.startswith(OVER_BUDGET)]
     return (
         *(f"waits for you: swarm attach {one}" for one in named(State.WAITING)[:3]),
-        *(["answer from here: swarm approvals"] if _asks(found) else []),
+        *(["answer from here: swarm approvals"] if asks else []),
         *(f"what happened: swarm why {one}" for one in named(State.FAILED)[:1]),
         *(f"over its budget, which must be raised before a resume: swarm usage {one}" for one in over[:1]),
         *(f"bring back: swarm resume {one}" for one in stopped[:1]),
     )
 
 
-def _asks(found: Sequence[SessionStatus]) -> bool:
-    """Whether somebody waits for a permission that can be given from anywhere."""
-    waiting = [a for s in found for a in s.agents if a.status.state is State.WAITING]
-    return any(a.agent.program == "claude" and "permission" in a.status.detail for a in waiting)
+def _asks(swarm: Swarm, found: Sequence[SessionStatus]) -> bool:
+    """Whether somebody waits for an answer that can be given from anywhere."""
+    waiting = {(s.session.name, a.agent.name) for s in found for a in s.agents if a.status.state is State.WAITING}
+    if not waiting:
+        return False
+    with suppress(SwarmError):  # who has trouble with them is told by `swarm approvals`
+        return any((one.question.session, one.question.agent) in waiting for one in swarm.approvals(problems=[]))
+    return False
 
 
 def _show(output: Output, found: Sequence[SessionStatus], session: str | None, most: int | None = None) -> None:
@@ -209,7 +215,11 @@ def _show(output: Output, found: Sequence[SessionStatus], session: str | None, m
         Column("PROGRAM", 4),
         Column("PANE", 5, keep="all"),
         Column("BRANCH", 7),
-        *((Column("UNREAD", 1, keep="all", right=True),) if any(a.unread for s in found for a in s.agents) else ()),
+        *(
+            (Column("UNREAD", 1, keep="all", right=True),)
+            if any(a.unread != 0 for s in found for a in s.agents)
+            else ()
+        ),
     )
     agents = [(one, group.session.name) for group in found for one in group.agents]
     shown = agents if most is None or len(agents) <= most else sorted(agents, key=_calls)[:most]
@@ -237,7 +247,7 @@ def _row(one: AgentStatus, session: str) -> tuple[str | Cell, ...]:
         one.agent.program or "-",
         one.pane or "-",
         one.agent.branch,
-        str(one.unread or "-"),
+        "?" if one.unread is None else str(one.unread or "-"),
     )
 
 
@@ -250,7 +260,7 @@ def _watch(run: Run, swarm: Swarm, session: str | None) -> Answer:
         found = swarm.status(session)
         swarm.label_panes(found)
         if run.output.json:
-            run.output.answer(run.command, _answer(found, session))
+            run.output.answer(run.command, _answer(swarm, found, session))
             return
         run.output.clear_screen()
         _show(run.output, found, session, most=max(1, get_terminal_size().lines - _ROWS_AROUND))

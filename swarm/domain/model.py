@@ -369,7 +369,7 @@ class AgentStatus:
     ahead: int | None = None
     dirty: bool | None = None
     missing: bool = False
-    unread: int = 0
+    unread: int | None = 0
     session: str = ""
 
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from swarm.domain import codec
 from swarm.domain import layout as places
-from swarm.domain.errors import SwarmError, WorktreeNotFound, raise_all
+from swarm.domain.errors import Interrupted, SwarmError, WorktreeNotFound, raise_all
 from swarm.domain.model import AgentStatus, SessionStatus
 from swarm.domain.status import State
 from swarm.engine import launch, listing, post_boxes, running, steps, transaction
@@ -26,6 +26,20 @@ if TYPE_CHECKING:
 # --- what they are doing ------------------------------------------------------------------------
 
 
+def _unread(world: World, addresses: Sequence[str]) -> dict[str, int | None]:
+    """Return how many messages wait for each agent; None: its inbox cannot be read."""
+    post = Post(world.layout.state, environ=world.environ)
+    found: dict[str, int | None] = {}
+    for address in addresses:
+        try:
+            found |= post.unread([address])
+        except Interrupted:
+            raise
+        except SwarmError:  # doctor says why
+            found[address] = None
+    return found
+
+
 def status(world: World, sessions: Sequence[Session], *, look: bool) -> tuple[SessionStatus, ...]:
     """Return the state of every agent, from one look at tmux, one at git, and their own notes.
 
@@ -36,9 +50,7 @@ def status(world: World, sessions: Sequence[Session], *, look: bool) -> tuple[Se
     # States first: an agent that is idle has committed by then, and is not shown without its last commit.
     states = {(s.name, a.name): view.status(s, a) for s in sessions for a in s.agents}
     trees = {info.path: info for info in listing.recorded(world, sessions, look=look)} if sessions else {}
-    unread = Post(world.layout.state, environ=world.environ).unread(
-        f"{a.name}@{s.name}" for s in sessions for a in s.agents
-    )
+    unread = _unread(world, [f"{a.name}@{s.name}" for s in sessions for a in s.agents])
     found = []
     for session in sessions:
         agents = []

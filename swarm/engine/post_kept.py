@@ -23,7 +23,7 @@ def not_found(bus: FileBus, message_id: str) -> MessageNotFound:
     shown = f"{message_id[:60]!a}"
     if path := bus.damaged(message_id):
         return MessageNotFound(
-            f"message {shown} was damaged on the disk", hint=f"what is left of it: cat {quote(path)}"
+            f"message {shown} was damaged on the disk", hint=f"what is left of it: cat -v {quote(path)}"
         )
     if bus.was_removed(message_id):
         return MessageNotFound(f"message {shown} is no longer kept", hint=_HOW_LONG)
@@ -60,7 +60,7 @@ def prune(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> t
     Raises:
         SwarmError: of the first box in which it could not be done; in the others it is.
     """
-    from swarm.domain.errors import InboxNotFound, SwarmError
+    from swarm.domain.errors import InboxNotFound, Interrupted, SwarmError
 
     done = []
     problem = None
@@ -69,6 +69,8 @@ def prune(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> t
             done.append(bus.prune(box, keep, dry_run=dry_run))
         except InboxNotFound:
             continue
+        except Interrupted:
+            raise
         except SwarmError as error:
             problem = problem or error
     if problem is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm.domain.errors import InboxNotFound
+from swarm.domain.errors import InboxNotFound, Interrupted, SwarmError
 from swarm.domain.message import box_of
 from swarm.engine.post_base import PostBase
 
@@ -53,7 +53,7 @@ class Looking(PostBase):
         Raises:
             MessageNotFound
         """
-        found = self.bus.find(message_id)
+        found = self.bus.find(message_id, lenient=True)
         if not found:
             raise self._not_found(message_id)
         return found
@@ -120,9 +120,15 @@ class Looking(PostBase):
 
     def unreadable(self, message_id: str = "") -> tuple[str, ...]:
         """Return what is missing from ``message`` and ``thread``: boxes that cannot be looked into, a damaged copy."""
-        damaged = self.bus.damaged(message_id) if message_id else ""
+        problems = tuple(error.message for error in self.bus.unreadable())
+        try:
+            damaged = self.bus.damaged(message_id) if message_id else ""
+        except Interrupted:
+            raise
+        except SwarmError:  # of a box that is named already
+            damaged = ""
         words = f"a copy of {message_id} was damaged on the disk; what is left of it: {damaged}"
-        return (*(error.message for error in self.bus.unreadable()), *((words,) if damaged else ()))
+        return (*problems, words) if damaged else problems
 
     def thread(self, message_id: str) -> tuple[Stored, ...]:
         """Return the messages that belong together with one of them, oldest first, one for each recipient."""

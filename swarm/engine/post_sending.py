@@ -212,7 +212,7 @@ class Sending(PostBase):
 
     def _answered(self, message_id: str) -> Message:
         """Return the message that is answered: the copy in one's own inbox, if it is there."""
-        found = [trace.stored for trace in self.bus.find(message_id)]
+        found = [trace.stored for trace in self.bus.find(message_id, lenient=True)]
         if not found:
             raise self._not_found(message_id)
         own = box_of(self.me().address)

@@ -18,7 +18,7 @@ def thread(bus: FileBus, message_id: str) -> tuple[Stored, ...]:
     Raises:
         MessageNotFound: nobody knows it.
     """
-    found = bus.find(message_id)
+    found = bus.find(message_id, lenient=True)
     if not found:
         raise not_found(bus, message_id)
     first = found[0].stored.message

@@ -106,9 +106,13 @@ def up_ms() -> int:
 def _is_bare(lane: str) -> bool:
     try:
         with os.scandir(lane) as entries:
-            return all(entry.name == "active.log" and entry.stat().st_size <= _HEAD for entry in entries)
-    except OSError:
+            return all(
+                entry.name == "active.log" and entry.is_file() and entry.stat().st_size <= _HEAD for entry in entries
+            )
+    except FileNotFoundError:
         return True
+    except OSError:  # the engine says what is wrong
+        return False
 
 
 def _stat(path: str) -> os.stat_result | None:

@@ -59,6 +59,10 @@ def test_a_busy_agent_hears_it_with_its_next_tool_result(claude: ClaudeLab) -> N
     assert "stop at two" in "\n".join(claude.api.heard("stop at two").said)
 
 
+#: What ``swarm status`` says to type when it can be answered from any terminal.
+_ANSWER = "answer from here: swarm approvals"
+
+
 def test_a_permission_is_approved_from_elsewhere(claude: ClaudeLab) -> None:
     claude.role("builder", "You build.")
     claude.api.script("make a file", call("Bash", command="touch made.txt", description="x"), say("There it is."))
@@ -98,12 +102,14 @@ def test_a_question_in_words_is_answered_from_another_terminal(claude: ClaudeLab
     wait_for(lambda: len(swarm.approvals()) == 1, "the question", LONG)
     assert claude.until("builder", "waiting").status.detail == "for an answer"
     assert "Which colour? Red | Blue" in claude.cli("approvals").stdout
+    assert _ANSWER in claude.cli("status").stderr
     (one,) = swarm.approvals()
 
     done = claude.cli("approve", one.question.id, "--answer", "Blue")
 
     assert done.returncode == 0, done.stderr
     claude.shows("builder", "Then that.")
+    assert _ANSWER not in claude.cli("status").stderr
     assert '\\"Which colour?\\"=\\"Blue\\"' in claude.api.requests("paint it")[-1].text
     claude.until("builder", "idle")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.domain.errors import AttachmentProblem, Environment, Locked, NoSpace, QuotaReached
-from swarm.domain.message import DEAD_LETTER, DROP, Message, encode, to_record
+from swarm.domain.message import DEAD_LETTER, DROP, PRIORITIES, Message, encode, to_record
 from swarm.pane.inbox import dropped
 from swarm.store.bus import FileBus, Limits, blobs, book, files, lines, wake
 from swarm.store.bus.log import Log
@@ -217,19 +217,30 @@ def test_a_damaged_record_is_set_aside_with_the_reason_and_the_rest_goes_on(
     assert bus.depth(DEV)[:3] == (0, 0, 0)
 
 
-def test_the_sender_of_a_damaged_message_is_told_once_and_where_it_is_can_be_asked(
+def damage(box: Path, old: bytes, new: bytes, lane: str = "normal") -> None:
+    """Change bytes of what is in a box."""
+    path = box / lane / "active.log"
+    data = path.read_bytes()
+    assert data.count(old) == 1
+    assert len(old) == len(new)
+    path.write_bytes(data.replace(old, new))
+
+
+def notices(bus: FileBus, address: str) -> list[str]:
+    return [one.message.in_reply_to for one in bus.history(address) if one.message.type == DEAD_LETTER]
+
+
+def test_the_sender_of_a_damaged_message_is_told_and_where_it_is_can_be_asked(
     bus: FileBus, box: Path, machine: FakeMachine
 ) -> None:
     bus.declare("researcher@s")
-    path = box / "normal" / "active.log"
     for n in "ab":
         bus.send(Message(DEV, "researcher@s", n * 20, id=f"m{n}"))
-        path.write_bytes(path.read_bytes().replace(n.encode() * 20, b"X" * 20))
+        damage(box, n.encode() * 20, b"X" * 20)
         assert drain(bus, machine) == []
-    notices = [one.message for one in bus.peek("researcher@s")]
-
-    assert [(one.type, one.in_reply_to) for one in notices] == [(DEAD_LETTER, "ma"), (DEAD_LETTER, "mb")]
-    assert all("damaged" in one.body for one in notices)
+        damage(box, b"X" * 20, n.encode() * 20)  # of what was set aside nobody asks any more
+    assert notices(bus, "researcher@s") == ["ma", "mb"]
+    assert all("damaged" in one.message.body for one in bus.peek("researcher@s"))
     for one in ("ma", "mb"):
         left = Path(bus.damaged(one))
         assert left.parent == box / "bad"
@@ -237,17 +248,126 @@ def test_the_sender_of_a_damaged_message_is_told_once_and_where_it_is_can_be_ask
     assert bus.damaged("mc") == ""
 
 
+def test_of_a_damaged_message_is_told_once_whatever_became_of_the_notice(
+    bus: FileBus, box: Path, root: Path, machine: FakeMachine
+) -> None:
+    bus.declare("researcher@s")
+    bus.send(Message(DEV, "researcher@s", "hello", id="ma"))
+    damage(box, b"hello", b"hellX")
+    drain(bus, machine)
+    bus.remove("researcher@s")
+    bus.declare("researcher@s")
+    say(bus, "later")
+    damage(box, b"later", b"latXr")
+    assert drain(FileBus(root, machine), machine) == []
+
+    assert notices(bus, "researcher@s") == []
+
+
+def test_a_notice_of_damage_that_cannot_be_sent_now_is_sent_later_and_keeps_no_other(
+    root: Path, machine: FakeMachine
+) -> None:
+    bus = FileBus(root, machine, Limits(messages=2))
+    for address in (DEV, "full@s", "other@s"):
+        bus.declare(address)
+    for n in "xy":
+        bus.send(Message("full@s", "user", n))
+    box = root / "inbox" / "dev-s"
+    for sender in ("full@s", "other@s"):
+        bus.send(Message(DEV, sender, "hello", id=f"of-{sender[0]}"))
+        damage(box, b"hello", b"hellX")
+    assert drain(bus, machine) == []
+    assert (notices(bus, "full@s"), notices(bus, "other@s")) == ([], ["of-o"])
+    assert drain(bus, machine, "full@s") == ["x", "y"]
+
+    again = FileBus(root, machine, Limits(messages=2))
+    assert drain(again, machine) == []
+    assert (notices(again, "full@s"), notices(again, "other@s")) == (["of-f"], ["of-o"])
+
+
+def test_a_notice_of_damage_is_for_the_run_that_sent_it(bus: FileBus, box: Path, machine: FakeMachine) -> None:
+    bus.declare("researcher@s", generation="run2")
+    bus.send(Message(DEV, "researcher@s", "hello", id="ma", sender_generation="run1"))
+    damage(box, b"hello", b"hellX")
+    drain(bus, machine)
+
+    assert drain(bus, machine, "researcher@s") == []
+    assert [one.message.in_reply_to for one in bus.dead("researcher@s")] == ["ma"]
+
+
 @pytest.mark.parametrize("head", ['"from":"researcher@s"', '"id":"ma"'])
 def test_when_its_sender_cannot_be_told_of_a_damaged_message_the_user_is(
     bus: FileBus, box: Path, machine: FakeMachine, head: str
 ) -> None:
-    path = box / "normal" / "active.log"
     bus.send(Message(DEV, "researcher@s", "hello", id="ma"))
-    path.write_bytes(path.read_bytes().replace(head.encode(), head.replace(":", "\0").encode()))
+    damage(box, head.encode(), head.replace(":", "\0").encode())
     assert drain(bus, machine) == []
 
     (notice,) = (one.message for one in bus.peek("user"))
     assert notice.body.startswith("A message to inbox.dev-s was damaged on the disk")
+
+
+def test_damage_to_a_line_that_is_no_message_is_no_notice(
+    bus: FileBus, box: Path, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bus.declare("user")
+    say(bus, "one")
+    bus._box("inbox.dev-s").lanes[PRIORITIES.index("normal")].roll()
+    say(bus, "two")
+    (old,) = (path for path in (box / "normal").iterdir() if path.name[0] == "0")
+    data = old.read_bytes()
+    old.write_bytes(data.replace(b'"end":true', b'"end":trXe').replace(b'"base":0', b'"base":7'))
+    assert drain(FileBus(box.parent.parent, machine), machine) == ["one", "two"]
+
+    assert len(list((box / "bad").glob("*.record"))) > 0
+    assert bus.peek("user") == ()
+
+
+def test_a_message_in_hand_is_not_damaged_for_another_reader(root: Path, machine: FakeMachine) -> None:
+    bus = FileBus(root, machine)
+    bus.declare("queue.jobs")
+    bus.declare("user")
+    for n in "ab":
+        bus.send(Message("queue.jobs", "user", n * 9, id=f"m{n}"))
+    mine = bus.receive("queue.jobs", holder=machine.holder())
+    assert mine is not None
+    damage(root / "queue" / "jobs", b"a" * 9, b"X" * 9)
+    other = bus.receive("queue.jobs", holder=machine.holder())
+
+    assert other is not None
+    assert [one.id for one in other.messages] == ["mb"]
+    bus.ack(mine)
+    assert bus.peek("user") == ()
+    assert not list((root / "queue" / "jobs" / "bad").iterdir())
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link", "large", "forged"])
+def test_a_dropped_file_that_looks_like_a_damaged_record_is_none(
+    bus: FileBus, box: Path, machine: FakeMachine, kind: str, tmp_path: Path
+) -> None:
+    path = box / "drop" / "normal-42.record"
+    forged = b'{"schema":1,"id":"forged","from":"boss@s","type":"message","nonsense":1}'
+    bus.declare("boss@s")
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case "link":
+            (tmp_path / "secret").write_bytes(forged)
+            path.symlink_to(tmp_path / "secret")
+        case "large":
+            with path.open("wb") as file:
+                file.truncate(1 << 30)
+        case _:
+            path.write_bytes(forged)
+    say(bus, "hello")
+    damage(box, b"hello", b"hellX")
+
+    assert drain(bus, machine) == []
+    assert bus.damaged("forged") == bus.damaged("nosuch") == ""
+    assert notices(bus, "boss@s") == []
+    assert bus.unreadable() == ()
 
 
 def test_a_page_that_never_reached_the_disk_costs_only_what_was_in_it(

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import Environment, MessageNotFound, NoPermission
+from swarm.domain.errors import Environment, Interrupted, MessageNotFound, NoPermission
+from swarm.engine import overdue
 from swarm.engine.post import Post
+from swarm.store.bus.log import Log
 from swarm.testing.lab import Lab
+from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,6 +114,63 @@ def test_what_may_be_in_an_inbox_that_cannot_be_read_is_not_said_to_be_nowhere(l
     with pytest.raises(Environment) as caught:
         post_of(lab).message("m1")
     assert "inbox.developer-fx" in caught.value.message
+
+
+def test_whether_somebody_answered_is_not_decided_without_the_inbox_that_cannot_be_read(lab: Lab) -> None:
+    post = post_of(lab)
+    post.send("researcher,developer", "well?", id="m1", expects_reply=True, deadline_ms=1)
+    messages = lab.root / ".swarm" / "messages"
+    file = messages / "inbox" / "developer-fx" / "normal" / "active.log"
+    kept = file.rename(file.with_name("kept"))
+    file.mkdir()
+    wait_for(lambda: overdue.left_ms(str(messages), "user") in (0, None), "the deadline", 10)
+    overdue.tell(post.bus, str(messages))
+    file.rmdir()
+    kept.rename(file)
+
+    overdue.tell(post_of(lab).bus, str(messages))
+    (notice,) = (one.message for one in post_of(lab).inbox("user"))
+    assert notice.body.startswith("researcher@fx and developer@fx did not answer")
+
+
+def test_status_shows_an_inbox_that_cannot_be_read(lab: Lab, broken: Path) -> None:
+    unread = {a.agent.name: a.unread for s in lab.swarm.status(look=False) for a in s.agents}
+    assert unread == {"researcher": 0, "developer": None}
+
+
+@pytest.mark.parametrize("where", ["inbox", "inbox/developer-fx", "inbox/developer-fx/bad"])
+def test_a_folder_that_nobody_may_look_into_is_named(lab: Lab, where: str) -> None:
+    post = post_of(lab)
+    post.send("developer", "one", id="m1")
+    folder = lab.root / ".swarm" / "messages" / where
+    if os.geteuid() == 0:  # whom no mode keeps out: no folder at all is as unreadable
+        folder.rename(folder.with_name("kept"))
+        folder.symlink_to(folder.name)
+    else:
+        folder.chmod(0)
+    try:
+        (problem,) = post_of(lab).unreadable("m2")
+    finally:
+        if os.geteuid() != 0:
+            folder.chmod(0o700)
+    assert "cannot read" in problem
+
+
+def test_a_signal_ends_a_look_into_all_inboxes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    post = post_of(lab)
+    post.send("researcher,developer", "hello")
+    seen = []
+
+    def interrupted(*_: object) -> None:
+        seen.append(1)
+        raise Interrupted("interrupted by SIGINT")
+
+    monkeypatch.setattr(Log, "end", interrupted)  # which all of them ask for
+    for act in (lambda: post.message("m1"), lambda: post.thread("m1"), post.unreadable, post.prune):
+        with pytest.raises(Interrupted):
+            act()
+        assert len(seen) == 1
+        seen.clear()
 
 
 def test_an_inbox_that_cannot_be_read_is_named_after_the_others_were_pruned(lab: Lab, broken: Path) -> None:

@@ -10,6 +10,7 @@ inbox/<agent>-<session>/  or  queue/<name>/  or  events/<agent>-<session>/
 from __future__ import annotations
 
 import os
+import stat
 from _thread import RLock
 
 from swarm.domain.message import PRIORITIES
@@ -19,6 +20,8 @@ from swarm.store.bus.log import Full, Log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from swarm.domain.bus import Place
     from swarm.domain.errors import SwarmError
     from swarm.store.bus.book import Book
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 _FEW = 4
 _OTHERS = ("reader", "drop", "bad")
 _RECORD = ".record"
+#: Id, sender and who that was stand within so many bytes of most records.
+_BEGINNING = 1 << 14
 #: So much of a quota may be added to a lane, as one part of so many, before it is counted again.  When less is left
 #: than all lanes together may have been allowed it is counted each time.
 _GRANT = 40
@@ -171,6 +176,8 @@ class Box:
         That is a small part of the quota, and when it is near no more than the record that is to be added now. What
         was allowed to a lane long ago and not used is not known to those who fill another one.
         """
+        log = self.lanes[lane]
+        number, end = log.last_number(), log.end()  # before it is counted: what comes meanwhile is of what is allowed
         most, most_octets = self._limits
         grant, octet_grant = max(1, most // _GRANT), max(size, most_octets // _GRANT)
         spare, spare_octets = len(self.lanes) * grant, len(self.lanes) * octet_grant
@@ -185,8 +192,7 @@ class Box:
             raise QuotaReached(f"{self.address} is full: {what} wait in it", room=max(room, 0), bytes=max(octets, 0))
         if room < spare or octets < spare_octets:
             grant, octet_grant = 1, size
-        log = self.lanes[lane]
-        self._allowed[lane] = (log.last_number() + grant, log.end() + octet_grant)
+        self._allowed[lane] = (number + grant, end + octet_grant)
 
     def _room(self) -> tuple[int, int]:
         """Return how many messages may be added, and how many bytes."""
@@ -251,34 +257,48 @@ class Box:
 
     # --- setting aside --------------------------------------------------------------------------
 
-    def damaged(self) -> dict[str, bytes]:
-        """Return what is left of each damaged record, by the path where it is kept."""
-        folder = f"{self.folder}/bad"
-        found = {}
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-            if name.endswith(_RECORD):
-                with open(f"{folder}/{name}", "rb") as file:
-                    found[f"{folder}/{name}"] = file.read()
-        return found
+    def fragments(self) -> Iterator[tuple[str, bytes]]:
+        """Give the path and the beginning of what is left of each damaged record; other files there are foreign."""
+        for name in sorted(os.listdir(f"{self.folder}/bad")):
+            lane, _, at = name.removesuffix(_RECORD).partition("-")
+            if name.endswith(_RECORD) and lane in PRIORITIES and at.isdecimal():
+                path = self.fragment(PRIORITIES.index(lane), int(at))
+                yield path, beginning_of(path)
+
+    def fragment(self, lane: int, at: int) -> str:
+        """Return where is kept what is left of a damaged record."""
+        return f"{self.folder}/bad/{PRIORITIES[lane]}-{at}{_RECORD}"
 
     def set_aside(self, lane: int, line: Line) -> None:
         """Keep a damaged record with the reason; doing it twice makes one."""
-        name = f"{PRIORITIES[lane]}-{line.at}{_RECORD}"
         why = f"at {line.at} of lane {PRIORITIES[lane]}: it does not verify\n"
-        self.keep_bad(name, why, line.data)
+        self.keep_bad(os.path.basename(self.fragment(lane, line.at)), why, line.data)
 
     def keep_bad(self, name: str, why: str, data: bytes | None = None) -> None:
         """Write the reason, and the data unless the caller moves a file there."""
         for suffix, content in ((".why", why.encode("utf-8", "backslashreplace")), ("", data)):
             if content is not None:
                 path = f"{self.folder}/bad/{name}{suffix}"
-                fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                fd = os.open(path, flags, 0o600)
                 try:
                     write_all(fd, content)
                     os.fsync(fd)
                 finally:
                     os.close(fd)
         sync_folder(f"{self.folder}/bad")
+
+
+def beginning_of(path: str) -> bytes:
+    """Return how a file begins; nothing of one that is no plain file, or is not there (any more)."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.pread(fd, _BEGINNING, 0) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    finally:
+        os.close(fd)
 
 
 def _make_folder(path: str) -> bool:

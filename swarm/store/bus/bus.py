@@ -121,10 +121,11 @@ class FileBus:
             fsio.sync_folder(Path(aside).parent)
 
     def addresses(self) -> tuple[str, ...]:
-        """Return every box there is."""
+        """Return every box there is, also those that cannot be read."""
         from swarm.store.bus import view
 
-        return tuple(view.addresses(self._root))
+        with os_errors(f"cannot read {self._root}"):
+            return tuple(view.addresses(self._root))
 
     def _box(self, address: str) -> Box:
         if self._pid != os.getpid():  # a fork: its descriptors share their locks with the parent's
@@ -197,7 +198,7 @@ class FileBus:
                     taken = taking.take(box, self._machine, limit, taker, types)
                     if taken.owed:
                         notices.tell_senders(box, self)
-                    if taken.damaged:
+                    if taken.untold:
                         notices.tell_damaged(box, self)
                     self._tidy(box)
                 left = deadline - time.monotonic()
@@ -355,13 +356,16 @@ class FileBus:
         """Return how many messages of a box, or of all, are not kept any longer."""
         from swarm.store.bus import view
 
-        return sum(self._look(view.removed, address))
+        return sum(self._look(view.removed, address, lenient=True))
 
     def was_removed(self, message_id: str) -> bool:
         """Whether it is known that there was such a message, and that it is not kept any longer."""
         from swarm.store.bus import view
 
-        return any(self._look(lambda box: bool(view.removed(box)) and view.is_noted(box, message_id)))
+        def look(box: Box) -> bool:
+            return bool(view.removed(box)) and view.is_noted(box, message_id)
+
+        return any(self._look(look, lenient=True))
 
     def damaged(self, message_id: str) -> str:
         """Return where is kept what is left of a message that was damaged on the disk; empty when nothing is known."""
@@ -369,56 +373,77 @@ class FileBus:
 
         wanted = message_id.encode("utf-8", "replace")
 
-        def place(box: Box) -> str:
-            heads = ((path, head_of(data)) for path, data in box.damaged().items())
+        def look(box: Box) -> str:
+            heads = ((path, head_of(data)) for path, data in box.fragments())
             return next((path for path, head in heads if head and head[0] == wanted), "")
 
-        return next(filter(None, self._look(place)), "")
+        return next(filter(None, self._look(look, lenient=True)), "")
 
-    def _look(self, look: Callable[[Box], T], address: str = "") -> Iterator[T]:
+    def unreadable(self) -> tuple[SwarmError, ...]:
+        """Return why boxes cannot be looked into, one error for each; empty when all can."""
+        from swarm.domain.errors import Interrupted, SwarmError
+
+        found: list[SwarmError] = []
+
+        def every_file(box: Box) -> bool:
+            box.book.look()
+            for log in box.lanes:
+                log.whole_end()
+            os.listdir(f"{box.folder}/bad")
+            return True
+
+        try:
+            for _ in self._look(every_file, problems=found):
+                pass
+        except Interrupted:
+            raise
+        except SwarmError as error:  # nobody can say which there are
+            return (error,)
+        return tuple(found)
+
+    def _look(
+        self,
+        look: Callable[[Box], T],
+        address: str = "",
+        *,
+        lenient: bool = False,
+        problems: list[SwarmError] | None = None,
+    ) -> Iterator[T]:
         """Give what a look into a box finds, or into all of them, one after the other.
 
-        One that cannot be read keeps nobody from what is in the others; its error comes when nothing is in them.
+        Args:
+            lenient: one that cannot be read keeps nobody from what is in the others; its error comes only when
+                nothing is in them.
+            problems: is told of those that cannot be read; they are passed over.
         """
+        from swarm.domain.errors import InboxNotFound, Interrupted, SwarmError
+
         if address:
             yield self._look_into(box_of(address), look)
             return
-        from swarm.domain.errors import SwarmError
-
-        problem = None
+        passed = [] if problems is None else problems
         is_found = False
         for one in self.addresses():
             try:
                 found = self._look_into(one, look)
+            except InboxNotFound:  # it was removed just now
+                continue
+            except Interrupted:
+                raise
             except SwarmError as error:
-                problem = problem or error
+                if not lenient and problems is None:
+                    raise
+                passed.append(error)
                 continue
             is_found = is_found or bool(found)
             yield found
-        if problem is not None and not is_found:
-            raise problem
+        if passed and problems is None and not is_found:
+            raise passed[0]
 
     def _look_into(self, address: str, look: Callable[[Box], T]) -> T:
         box = self._box(address)
         with os_errors(f"cannot read {address}"), box.mutex:
             return look(box)
-
-    def unreadable(self) -> tuple[SwarmError, ...]:
-        """Return why boxes cannot be looked into, one error for each; empty when all can."""
-        from swarm.domain.errors import SwarmError
-
-        def every_file(box: Box) -> None:
-            box.book.look()
-            for log in box.lanes:
-                log.whole_end()
-
-        found = []
-        for one in self.addresses():
-            try:
-                self._look_into(one, every_file)
-            except SwarmError as error:
-                found.append(error)
-        return tuple(found)
 
     # --- looking --------------------------------------------------------------------------------
 
@@ -474,11 +499,15 @@ class FileBus:
         with os_errors(f"cannot read {box.address}"), box.mutex:
             return tuple(view.dead(box))
 
-    def find(self, message_id: str) -> tuple[Trace, ...]:
-        """Return what became of a message in each box that it was sent to; empty when nobody knows it."""
+    def find(self, message_id: str, *, lenient: bool = False) -> tuple[Trace, ...]:
+        """Return what became of a message in each box that it was sent to; empty when nobody knows it.
+
+        Args:
+            lenient: what is in a box that cannot be read is left out, unless nobody else knows the message.
+        """
         from swarm.store.bus import view
 
-        found = self._look(lambda box: view.trace(box, message_id, self._over))
+        found = self._look(lambda box: view.trace(box, message_id, self._over), lenient=lenient)
         return tuple(trace for trace in found if trace is not None)
 
     def answers(self, address: str, message_id: str) -> tuple[Message, ...]:
@@ -493,7 +522,7 @@ class FileBus:
         """Return the messages of a thread in all boxes, however long ago they were sent, and the one that began it."""
         from swarm.store.bus import view
 
-        found = self._look(lambda box: [*view.thread(box, thread_id, self._over)])
+        found = self._look(lambda box: [*view.thread(box, thread_id, self._over)], lenient=True)
         return tuple(one for several in found for one in several)
 
     def tasks(self, address: str, limit: int = 1000, *, settled: bool = False) -> tuple[Task, ...]:

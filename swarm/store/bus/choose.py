@@ -199,7 +199,8 @@ class Chooser:
                 nothing = False
                 place = place_of(lane, line)
                 if place is None:
-                    self._set_aside(lane, line)
+                    if (lane, line.at) not in self._taken:  # else who has it in hand got it whole
+                        self._set_aside(lane, line)
                 elif not self._passed_over(place, line) and self._take(place, line, picked, limit):
                     return picked
             if nothing:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from swarm.domain.addressing import USER
-from swarm.domain.errors import InboxNotFound, MessageProblem, SwarmError
+from swarm.domain.errors import InboxNotFound, Interrupted, MessageProblem, SwarmError
 from swarm.domain.message import DEAD_LETTER, POSTMASTER, Message, box_of
 from swarm.domain.plain import ID, is_word
 
 #: The people's own box is always there for them, whether somebody wrote to it before or not.
 _USER = box_of(USER)
+#: How a line begins that a log adds for itself.
+_NO_MESSAGE = b'{"log":'
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ def tell_senders(box: Box, bus: Bus) -> None:
             with box.mutex, box.book as state:
                 if message_id in state.owed:
                     box.book.add({"op": "told", "id": message_id})
+    except Interrupted:
+        raise
     except (OSError, SwarmError):
         return
 
@@ -41,43 +45,62 @@ def tell_senders(box: Box, bus: Bus) -> None:
 def tell_damaged(box: Box, bus: Bus) -> None:
     """Send a notice for each record that was set aside, to its sender if that can be read, or else to the user.
 
-    The id says which, so that doing it twice makes one. Never fails, like ``tell_senders``.
+    Never fails, like ``tell_senders``: what could not be told is told another time.
     """
     try:
-        for path, data in box.damaged().items():
-            message_id, sender = _readable(data)
-            notice = _damage(box, path, message_id, sender)
-            if send_notice(bus, notice) is None:
-                send_notice(bus, notice._replace(to=USER))
+        with box.mutex:
+            untold = tuple(box.book.look().untold)
+    except Interrupted:
+        raise
     except (OSError, SwarmError):
         return
+    for lane, at in untold:
+        try:
+            _tell_of(box, bus, lane, at)
+        except Interrupted:
+            raise
+        except (OSError, SwarmError):  # one full inbox is no one else's
+            continue
 
 
-def _readable(data: bytes) -> tuple[str, str]:
-    """Return id and sender of a damaged record, as far as they can be read; to anything else the user sees."""
+def _tell_of(box: Box, bus: Bus, lane: int, at: int) -> None:
+    from swarm.store.bus.box import beginning_of
+
+    path = box.fragment(lane, at)
+    data = beginning_of(path)
+    if at and data and not data.startswith(_NO_MESSAGE):  # a lane begins with a line of its own
+        notice = _damage(box, path, data, f"{box.book.identity!r} {lane} {at}")
+        if send_notice(bus, notice) is None:
+            send_notice(bus, notice._replace(to=USER, generation=""))
+    with box.mutex, box.book as state:
+        if (lane, at) in state.untold:
+            box.book.add({"op": "reported", "lane": lane, "at": at})
+
+
+def _damage(box: Box, path: str, data: bytes, once: str) -> Message:
+    """Return the notice; of what a damaged record says only words that are what they should be come into it."""
+    from hashlib import sha256
+    from os.path import abspath
+
     from swarm.store.bus.choose import head_of
 
     message_id, sender = (one.decode(errors="replace") for one in head_of(data) or (b"", b""))
+    run = data.partition(b'"sender_generation":"')[2].partition(b'"')[0].decode(errors="replace")
     try:
         box_of(sender)
     except MessageProblem:
         sender = USER
-    return message_id if is_word(ID, message_id) else "", USER if sender == POSTMASTER else sender
-
-
-def _damage(box: Box, path: str, message_id: str, sender: str) -> Message:
-    from hashlib import sha256
-
-    once = f"{box.book.identity!r} {path}"
+    message_id = message_id if is_word(ID, message_id) else ""
     which = f"Message {message_id}" if message_id else "A message"
     return Message(
-        to=sender,
+        to=USER if sender == POSTMASTER else sender,
         sender=POSTMASTER,
         type=DEAD_LETTER,
         id=f"dead.{sha256(once.encode()).hexdigest()[:16]}",
         subject="damaged on the disk",
-        body=f"{which} to {box.address} was damaged on the disk and not delivered. What is left of it: {path}",
+        body=f"{which} to {box.address} was damaged on the disk, and maybe never read. Left of it: {abspath(path)}",
         in_reply_to=message_id,
+        generation=run if is_word(ID, run) else "",
     )
 
 

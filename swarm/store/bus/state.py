@@ -129,6 +129,7 @@ class State:
         attempts: how many times a message has been handed out, while it is not settled.
         delayed: id → (place, until in ms since boot, boot).
         owed: dead letters whose senders have not been told yet.
+        untold: damaged records of which nobody has been told yet: (lane, place).
         finished: the last claims that were acknowledged whole.
     """
 
@@ -140,6 +141,7 @@ class State:
         self.delayed: dict[str, tuple[Place, int, str]] = {}
         self.dead: dict[str, Grave] = {}
         self.owed: dict[str, Grave] = {}
+        self.untold: list[tuple[int, int]] = []
         self.finished: list[str] = []
         self.generation = ""
 
@@ -215,6 +217,10 @@ class State:
         if entry["at"] >= lane.low and lane.spans.add(entry["at"], entry["at"] + entry["size"]):
             lane.settled += 1
             lane.damaged.add(entry["at"], entry["at"] + entry["size"])
+            self.untold.append((entry["lane"], entry["at"]))
+
+    def _on_reported(self, entry: dict[str, Any], _: list[Place]) -> None:
+        self.untold = [one for one in self.untold if one != (entry["lane"], entry["at"])]
 
     def _on_count(self, entry: dict[str, Any], _: list[Place]) -> None:
         self.lanes[entry["lane"]].settled = entry["settled"]
@@ -259,6 +265,7 @@ def dump(state: State) -> dict[str, Any]:
         "delayed": state.delayed,
         "dead": state.dead,
         "owed": list(state.owed),
+        "untold": state.untold,
         "finished": state.finished,
         "generation": state.generation,
     }
@@ -285,6 +292,7 @@ def load(data: dict[str, Any]) -> State:
     state.delayed = {i: (Place(*p), until, boot) for i, (p, until, boot) in data["delayed"].items()}
     state.dead = {i: Grave(Place(*p), reason, t) for i, (p, reason, t) in data["dead"].items()}
     state.owed = {i: state.dead[i] for i in data["owed"] if i in state.dead}
+    state.untold = [(lane, at) for lane, at in data.get("untold", ())]
     state.finished = data["finished"]
     state.generation = data["generation"]
     return state

@@ -29,7 +29,7 @@ class Taken(NamedTuple):
     Attributes:
         due: how many seconds later it makes sense to try again.
         owed: senders must be told of dead letters.
-        damaged: some records were set aside; senders must be told of that, too.
+        untold: records were damaged, and nobody has been told of it.
         blocked: another claim is in flight; nothing that is sent meanwhile changes that.
     """
 
@@ -37,7 +37,7 @@ class Taken(NamedTuple):
     due: float
     owed: bool
     blocked: bool = False
-    damaged: bool = False
+    untold: bool = False
 
 
 class Taker(NamedTuple):
@@ -78,9 +78,9 @@ def take(box: Box, machine: Machine, limit: int, taker: Taker, types: tuple[str,
             attempts = tuple(state.attempts[place.id] for place in held.places)
             messages = tuple(one.message for one in picked)
             claim = Claim(claim_id, box.address, messages, attempts, taker.lease, held.places, taker.who, entry["t"])
-        owed = bool(state.owed)
+        owed, untold = bool(state.owed), bool(state.untold)
     due = chooser.due_ms - machine.up_ms() if chooser.due_ms else _LOOK_EVERY * 1000
-    return Taken(claim, _seconds(due), owed=owed, damaged=bool(chooser.damaged))
+    return Taken(claim, _seconds(due), owed=owed, untold=untold)
 
 
 def expire(box: Box, machine: Machine) -> bool:

@@ -30,8 +30,19 @@ def addresses(root: str) -> Iterator[str]:
         except FileNotFoundError:
             continue
         for name in names:
-            if name[0] != "." and os.path.exists(f"{root}/{kind}/{name}/reader.lock"):
+            if name[0] != "." and _is_box(f"{root}/{kind}/{name}"):
                 yield f"{kind}.{name}"
+
+
+def _is_box(folder: str) -> bool:
+    """Whether there is a box, be it one that nobody may look into."""
+    try:
+        os.lstat(f"{folder}/reader.lock")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def claims(box: Box, over: Callable[[Held], str]) -> Iterator[Claim]:
