@@ -19,7 +19,7 @@ from swarm.cli.verb import Run, group, milliseconds, seconds_of, verb
 from swarm.domain.errors import UsageProblem, WaitOver
 
 if TYPE_CHECKING:
-    from swarm.domain.bus import Pruned, PrunedAttachments, Stored
+    from swarm.domain.bus import Depth, Pruned, PrunedAttachments, Stored
     from swarm.engine.post import Post
 
 LOOK = "show"
@@ -87,15 +87,22 @@ def show(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
     depth = post.depth(agent)  # first: what comes after it is shown, and not counted
     found = post.inbox(agent, limit)
     data = {"inbox": post.address(agent), "depth": depth._asdict(), "messages": [stored_data(one) for one in found]}
-    more = depth.waiting + depth.claimed - len(found)
-    if more > 0 and len(found) < limit:  # or somebody was done with them meanwhile
-        depth = post.depth(agent)
-        more = min(more, depth.waiting + depth.claimed - len(found))
-    how = (
-        f"give a higher {TAKE['most']}" if len(found) >= limit else "damaged on the disk; whoever takes sets them aside"
+    return Answer(
+        data,
+        lambda output: _show_list(output, found, post.address(agent), "no messages"),
+        _not_shown(post, agent, depth, len(found), limit),
     )
-    warnings = (f"{count(more, 'more message')} not shown; {how}",) if more > 0 else ()
-    return Answer(data, lambda output: _show_list(output, found, post.address(agent), "no messages"), warnings)
+
+
+def _not_shown(post: Post, agent: str | None, depth: Depth, shown: int, limit: int) -> tuple[str, ...]:
+    """Say how many messages are there that a list does not show, and why."""
+    more = depth.waiting + depth.claimed - shown
+    why = f"give a higher {TAKE['most']}"
+    if more > 0 and shown < limit:
+        now = post.depth(agent)  # somebody may have been done with them meanwhile
+        more = min(more, now.waiting + now.claimed - shown)
+        why = "damaged on the disk; whoever takes sets them aside"
+    return (f"{count(more, 'more message')} not shown; {why}",) if more > 0 else ()
 
 
 @verb(app, "history", attempt="cannot look into the inbox", examples="swarm inbox history developer@feature-x")

@@ -127,16 +127,7 @@ def test_the_programs_own_deny_list_holds_without_the_hook(claude: ClaudeLab) ->
         )
         alone.write_text(json.dumps(settings))
         argv = [str(cache() / "bin" / "claude"), "--print", "--settings", str(alone), "--permission-mode", mode]
-        done = subprocess.run(
-            [*argv, "--", f"work in mode {mode} under rules"],
-            cwd=tree,
-            env={**claude.env, "DISABLE_AUTOUPDATER": "1"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        done = printed(claude, tree, *argv, "--", f"work in mode {mode} under rules")
         assert (done.returncode, "All tried." in done.stdout) == (0, True), (mode, done.stderr, done.stdout)
         assert (tree / "plain").exists(), mode
         assert not (tree / "secret-one").exists(), mode

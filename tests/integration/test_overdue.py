@@ -11,11 +11,11 @@ import pytest
 
 from swarm.domain.errors import MessageProblem
 from swarm.engine import endings, overdue
-from swarm.engine.post import Post
 from swarm.pane import awaited, inbox, proc
 from swarm.testing.lab import Lab
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
+from tests.support.posts import post_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,10 +44,6 @@ def lab(tmp_path: Path) -> Lab:
     made = Lab(tmp_path.resolve())
     made.swarm.create("fx", "researcher,developer", instructions=False)
     return made
-
-
-def post_of(lab: Lab) -> Post:
-    return Post(lab.root / ".swarm", environ=lab.env)
 
 
 def ask(lab: Lab, to: str = "researcher,developer", **more: Any) -> str:

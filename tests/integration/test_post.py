@@ -31,6 +31,7 @@ from swarm.store.bus import FileBus, Limits, syncing
 from swarm.store.sessions import Sessions
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
+from tests.support.posts import post_of
 
 if TYPE_CHECKING:
     from swarm import Swarm
@@ -41,10 +42,6 @@ def lab(tmp_path: Path) -> Lab:
     made = Lab(tmp_path.resolve())
     made.swarm.create("fx", "researcher,developer:2", instructions=False)
     return made
-
-
-def post_of(lab: Lab) -> Post:
-    return Post(lab.root / ".swarm", environ=lab.env)
 
 
 def boxes(lab: Lab) -> list[str]:

@@ -11,10 +11,10 @@ import pytest
 
 from swarm.cli.letters import sender_of
 from swarm.domain.errors import NotReached, WaitOver
-from swarm.engine.post import Post
 from swarm.pane.whoami import whoami
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
+from tests.support.posts import post_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from swarm.testing.panes import PaneLab
 
 SWARM = f"{shlex.quote(sys.executable)} -P -m swarm"
-
-
-def post_of(lab: PaneLab) -> Post:
-    return Post(lab.root / ".swarm", environ=lab.env)
 
 
 def run(lab: PaneLab, agent: str, command: str, mark: str) -> None:

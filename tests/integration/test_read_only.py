@@ -13,10 +13,10 @@ import pytest
 
 from swarm.domain.errors import Environment, Interrupted, MessageNotFound, NoPermission
 from swarm.engine import overdue
-from swarm.engine.post import Post
 from swarm.store.bus.log import Log
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
+from tests.support.posts import post_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,10 +29,6 @@ def lab(tmp_path: Path) -> Lab:
     return made
 
 
-def post_of(lab: Lab) -> Post:
-    return Post(lab.root / ".swarm", environ=lab.env)
-
-
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
     """Let nobody write below a folder, root neither."""
@@ -41,9 +37,11 @@ def read_only(folder: Path) -> Iterator[None]:
         modes = {one: one.stat().st_mode for one in everything}
         for one in everything:
             one.chmod(modes[one] & ~0o222)
-        yield
-        for one, mode in modes.items():
-            one.chmod(mode)
+        try:
+            yield
+        finally:
+            for one, mode in modes.items():
+                one.chmod(mode)
         return
     for words in (["mount", "--bind", str(folder), str(folder)], ["mount", "-o", "remount,ro,bind", str(folder)]):
         if subprocess.run(words, capture_output=True, check=False).returncode:

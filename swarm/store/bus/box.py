@@ -10,12 +10,11 @@ inbox/<agent>-<session>/  or  queue/<name>/  or  events/<agent>-<session>/
 from __future__ import annotations
 
 import os
-import stat
 from _thread import RLock
 
 from swarm.domain.message import PRIORITIES
 from swarm.domain.tuples import NamedTuple
-from swarm.store.bus.files import locked_folder, sync_folder, write_all
+from swarm.store.bus.files import beginning_of, locked_folder, sync_folder, write_all
 from swarm.store.bus.log import Full, Log
 
 TYPE_CHECKING = False
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 _FEW = 4
 _OTHERS = ("reader", "drop", "bad")
 _RECORD = ".record"
-#: Id, sender and who that was stand within so many bytes of most records.
-_BEGINNING = 1 << 14
 #: So much of a quota may be added to a lane, as one part of so many, before it is counted again.  When less is left
 #: than all lanes together may have been allowed it is counted each time.
 _GRANT = 40
@@ -287,18 +284,6 @@ class Box:
                 finally:
                     os.close(fd)
         sync_folder(f"{self.folder}/bad")
-
-
-def beginning_of(path: str) -> bytes:
-    """Return how a file begins; nothing of one that is no plain file, or is not there (any more)."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.pread(fd, _BEGINNING, 0) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
-    finally:
-        os.close(fd)
 
 
 def _make_folder(path: str) -> bool:

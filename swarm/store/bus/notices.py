@@ -6,6 +6,7 @@ from swarm.domain.addressing import USER
 from swarm.domain.errors import InboxNotFound, Interrupted, MessageProblem, SwarmError
 from swarm.domain.message import DEAD_LETTER, POSTMASTER, Message, box_of
 from swarm.domain.plain import ID, is_word
+from swarm.store.bus.files import beginning_of
 
 #: The people's own box is always there for them, whether somebody wrote to it before or not.
 _USER = box_of(USER)
@@ -64,8 +65,6 @@ def tell_damaged(box: Box, bus: Bus) -> None:
 
 
 def _tell_of(box: Box, bus: Bus, lane: int, at: int) -> None:
-    from swarm.store.bus.box import beginning_of
-
     path = box.fragment(lane, at)
     data = beginning_of(path)
     if at and data and not data.startswith(_NO_MESSAGE):  # a lane begins with a line of its own
@@ -79,7 +78,6 @@ def _tell_of(box: Box, bus: Bus, lane: int, at: int) -> None:
 
 def _damage(box: Box, path: str, data: bytes, once: str) -> Message:
     """Return the notice; of what a damaged record says only words that are what they should be come into it."""
-    from hashlib import sha256
     from os.path import abspath
 
     from swarm.store.bus.choose import head_of
@@ -92,16 +90,9 @@ def _damage(box: Box, path: str, data: bytes, once: str) -> Message:
         sender = USER
     message_id = message_id if is_word(ID, message_id) else ""
     which = f"Message {message_id}" if message_id else "A message"
-    return Message(
-        to=USER if sender == POSTMASTER else sender,
-        sender=POSTMASTER,
-        type=DEAD_LETTER,
-        id=f"dead.{sha256(once.encode()).hexdigest()[:16]}",
-        subject="damaged on the disk",
-        body=f"{which} to {box.address} was damaged on the disk, and maybe never read. Left of it: {abspath(path)}",
-        in_reply_to=message_id,
-        generation=run if is_word(ID, run) else "",
-    )
+    to = USER if sender == POSTMASTER else sender
+    body = f"{which} to {box.address} was damaged on the disk, and maybe never read. Left of it: {abspath(path)}"
+    return _letter(to, run if is_word(ID, run) else "", once, "damaged on the disk", body, message_id)
 
 
 def _run_of_sender(box: Box, grave: Grave) -> str:
@@ -126,17 +117,22 @@ def _notice(address: str, message_id: str, grave: Grave, run: str) -> Message | 
         to = box_of(sender)
     except MessageProblem:
         return None
+    body = f"Your message {message_id} to {address} was not delivered: {grave.reason}"
+    return _letter(to, run, f"{address} {message_id} {grave.time_ms}", "not delivered", body, message_id)
+
+
+def _letter(to: str, run: str, once: str, subject: str, body: str, about: str) -> Message:
+    """Return a notice to this run of a sender; what is sent *once* makes the id, so that sent twice it is one."""
     from hashlib import sha256
 
-    once = f"{address} {message_id} {grave.time_ms}"
     return Message(
         to=to,
         sender=POSTMASTER,
         type=DEAD_LETTER,
         id=f"dead.{sha256(once.encode()).hexdigest()[:16]}",
-        subject="not delivered",
-        body=f"Your message {message_id} to {address} was not delivered: {grave.reason}",
-        in_reply_to=message_id,
+        subject=subject,
+        body=body,
+        in_reply_to=about,
         generation=run,
     )
 
