@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import chain
 from threading import Event
@@ -95,14 +96,17 @@ class Teardowns:
 
     def _run_all(self, busy: Sequence[_Job]) -> list[str]:
         stop = Event()
-        self._world.layout.trash.mkdir(exist_ok=True, mode=0o700)
-        with ThreadPoolExecutor(min(len(busy), max(2, os.cpu_count() or 1))) as pool:
-            try:
-                found = list(pool.map(lambda one: self._run(one, stop), busy))
-            except BaseException:
-                stop.set()
-                raise
-        fsio.remove_empty(self._world.layout.trash)
+        try:
+            self._world.layout.trash.mkdir(exist_ok=True, mode=0o700)
+            with ThreadPoolExecutor(min(len(busy), max(2, os.cpu_count() or 1))) as pool:
+                try:
+                    found = list(pool.map(lambda one: self._run(one, stop), busy))
+                except BaseException:
+                    stop.set()
+                    raise
+        finally:
+            with suppress(OSError):  # then the next command removes it
+                fsio.remove_empty(self._world.layout.trash)
         self.warnings += [text for policy, text in chain.from_iterable(found) if policy is Policy.WARN]
         return [text for policy, text in chain.from_iterable(found) if policy is Policy.ABORT]
 
@@ -114,21 +118,24 @@ class Teardowns:
         self._world.preparing.end(stamp)  # of an earlier try that was killed
         environ = setup_work.environment(self._world, job.session.name, job.agent, job.options.env, "teardown")
         failures = []
-        for policy, limit, line in [(part.policy, part.timeout, line) for part in job.parts for line in part.run]:
-            if stop.is_set():
-                break
-            done = self._world.preparing.run(
-                line,
-                cwd=job.tree,
-                environ={**environ, rules.STAMP: stamp},
-                log=log,
-                limit=limit,
-                stopped=stop.is_set,
-            )
-            if done.outcome:
-                setup_work.keep_log(self._world, log)
-                failures.append((policy, f"teardown of {name}: {setup_work.in_words(done)}"))
-        fsio.unlink_if_there(log)
+        try:
+            for policy, limit, line in [(part.policy, part.timeout, line) for part in job.parts for line in part.run]:
+                if stop.is_set():
+                    break
+                done = self._world.preparing.run(
+                    line,
+                    cwd=job.tree,
+                    environ={**environ, rules.STAMP: stamp},
+                    log=log,
+                    limit=limit,
+                    stopped=stop.is_set,
+                )
+                if done.outcome:
+                    setup_work.keep_log(self._world, log)
+                    failures.append((policy, f"teardown of {name}: {setup_work.in_words(done)}"))
+        finally:
+            with suppress(OSError):
+                fsio.unlink_if_there(log)
         return failures
 
     def end_servers(self) -> None:

@@ -56,9 +56,12 @@ def empty(world: World, operation: str) -> None:
 
 
 def sweep(world: World) -> None:
-    """Delete the trash of operations that are over."""
+    """Delete the trash of operations that are over, and a folder for it that is empty."""
     for name in left(world):
         empty(world, name)
+    for folder in _folders(world):
+        if folder.is_dir():
+            fsio.remove_empty(folder)
 
 
 def left(world: World) -> tuple[str, ...]:

@@ -64,6 +64,9 @@ FOUND = {
     "the log of a restored branch is half written": ("restore", "kill-tree", "rename", r"/logs/refs/heads/", False),
     "instructions are half written": ("update-role", "kill-tree", "rename", r"/CLAUDE\.local\.md$", False),
     "a lock is half written": ("lock", "kill-tree", "rename", r"/locked$", False),
+    "a signal before commands of a teardown run": ("cleanup-setup", "int-root", "mkdir", r"/\.swarm/trash$", False),
+    "a signal while commands of a teardown run": ("cleanup-setup", "term-root", "write", r"/teardown-.*\.log$", True),
+    "the trash is there, and empty": ("cleanup-setup", "kill-tree", "rmdir", r"/\.swarm/trash$", False),
 }
 
 
