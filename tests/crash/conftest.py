@@ -1,21 +1,23 @@
-"""A bench for the worker, and the totals at the end of the run."""
+"""A bench for the worker, the totals at the end of the run, and for ``scripts/crash`` what came of each piece."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support import crash, tracer
+from tests.support import crash, crash_run, tracer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_COUNTS = ("trials", "kills", "signals", "faults", "not_reached", "violations")
+_COUNTS = crash_run.COUNTS
+_MOST_TEXT = 6000
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +38,62 @@ def _own_temporary_folder() -> Iterator[None]:
     before = tempfile.tempdir
     yield
     tempfile.tempdir = before
+
+
+# --- in pieces: scripts/crash -------------------------------------------------------------------------
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """List the pieces, or choose and order them, as ``crash_run`` wants it."""
+    if name := os.environ.get(crash_run.LIST):
+        Path(name).write_text(json.dumps({item.nodeid: _place(item) for item in items}), encoding="utf-8")
+    if name := os.environ.get(crash_run.TODO):
+        by_name = {item.nodeid: item for item in items}
+        items[:] = [by_name[piece] for piece in json.loads(Path(name).read_text(encoding="utf-8"))]
+
+
+def _place(item: pytest.Item) -> tuple[str, int]:
+    """Return a piece's scenario, and when it has its turn."""
+    assert isinstance(item, pytest.Function)
+    params: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
+    if "verb" in params:
+        return f"panes-{params['verb']}", params["chunk"]
+    if "name" in params and ("first" in params or "chunk" in params):
+        return params["name"], params["chunk"] if "chunk" in params else params["first"] - 1
+    return item.path.stem.removeprefix("test_"), 1
+
+
+class _Notes:
+    """Adds what came of each piece to a file as soon as it is over."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        said = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+        self._commit = said.stdout.strip()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when != "call" and report.outcome == "passed":
+            return
+        lines = [line for line in report.longreprtext.splitlines() if line.startswith("E ")] or [report.longreprtext]
+        note = {
+            "piece": report.nodeid,
+            "outcome": report.outcome,
+            "seconds": round(report.duration, 1),
+            "commit": self._commit,
+            "crash": dict(report.user_properties).get("crash"),
+            "text": "\n".join(lines)[:_MOST_TEXT],
+        }
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(note) + "\n")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take notes, in the process that hears of all pieces."""
+    if (path := os.environ.get(crash_run.RESULTS)) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Notes(path))
+
+
+# --- totals -------------------------------------------------------------------------------------------
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -57,6 +57,8 @@ STRIDES = {
     "salvage-drop": (12, 60),
 }
 CHUNKS = 8
+#: The same for the other kinds of trials.
+AGAIN_CHUNKS, NESTED_CHUNKS = (8, 64) if FULL else (1, 4)
 ONLY = int(os.environ.get("SWARM_CRASH_AT", "0"))
 
 
@@ -87,7 +89,7 @@ def test_all_or_nothing(
 ) -> None:
     setup = bench.setup(SCENARIOS[name])
     points = [ONLY] if ONLY else range(first, setup.count + 1, step)
-    report(Trials(setup, action).run(points), record_property)
+    report(Trials(setup, action, seen=setup.seen if FULL else None).run(points), record_property)
 
 
 def test_what_no_kill_changes_is_that_messages_go_into_the_salvage_and_come_back(bench: Bench) -> None:
@@ -116,19 +118,21 @@ def test_what_no_kill_changes_is_that_messages_go_into_the_salvage_and_come_back
     assert not list((lab.root / ".swarm/salvage").rglob("inbox"))
 
 
+@pytest.mark.parametrize("chunk", range(AGAIN_CHUNKS))
 @pytest.mark.parametrize(
     ("name", "stride"), [("create", 20), ("create-packed", 30), ("cleanup-force", 80), ("restore", 70), ("remove", 40)]
 )
 def test_the_same_command_is_the_next_command(
-    bench: Bench, name: str, stride: int, record_property: Callable[[str, object], None]
+    bench: Bench, name: str, stride: int, chunk: int, record_property: Callable[[str, object], None]
 ) -> None:
     setup = bench.setup(SCENARIOS[name])
     trials = AgainTrials(setup, "kill-tree")
     trials.tally.action = "kill, again"
-    report(trials.run(range(3, setup.count + 1, 1 if FULL else stride)), record_property)
+    first, step = (1 + chunk, AGAIN_CHUNKS) if FULL else (3, stride)
+    report(trials.run(range(first, setup.count + 1, step)), record_property)
 
 
-@pytest.mark.parametrize("chunk", range(4))
+@pytest.mark.parametrize("chunk", range(NESTED_CHUNKS))
 @pytest.mark.parametrize(
     ("name", "first", "second"),
     [
@@ -147,5 +151,5 @@ def test_a_recovery_may_be_stopped_too(
     trials.tally.action = "in recovery"
     actions = ("kill-tree", "kill-tree", "kill-self", "kill-tree", "enospc", "kill-tree", "eio", "enospc+sticky")
     outer, inner = (2, 1) if FULL else (first, second)
-    points = range(1 + (chunk * 5 + 2) % outer + chunk * outer, setup.count + 1, 4 * outer)
+    points = range(1 + (chunk * 5 + 2) % outer + chunk * outer, setup.count + 1, NESTED_CHUNKS * outer)
     report(trials.run_nested(points, inner, actions), record_property)

@@ -10,6 +10,7 @@ an empty folder, a byte of the user's that changed.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import os
 import re
@@ -271,6 +272,7 @@ class Setup:
         self.count = len(self.outcome.points)
         assert self.outcome.exit_code in {0, _ERROR}, words
         self.after = self.look(lab)
+        self.seen: set[str] = set()
         self.undone: Picture = {}
         if scenario.undo is not None:
             scenario.undo(self.swarm(lab))
@@ -303,6 +305,24 @@ class Setup:
             if _HEADS.search(path):  # a commit that the command makes has the time of day in its name
                 looked[path] = (mode, _OBJECT.sub(self._old_or_new, content))
         return looked
+
+    def state(self) -> str:
+        """Return the same text for states of the site that differ in nothing which a command could notice.
+
+        These are all files, also those that outlive every command, and how many objects git has.
+        """
+        house = [
+            (path, mode, "" if path.endswith((".jsonl", "/lock")) else content)
+            for path, (mode, content) in sorted(picture(self.bench.site).items())
+            if _HOUSE.fullmatch(path)
+        ]
+        objects = Counter(
+            (os.path.basename(path) == "pack", name.startswith("tmp_"))
+            for path, _, names in os.walk(self.bench.lab().root / ".git/objects")
+            for name in names
+        )
+        looked = sorted(self.look(self.bench.lab()).items())
+        return hashlib.sha256(repr((looked, house, sorted(objects.items()))).encode()).hexdigest()
 
     def _old_or_new(self, oid: re.Match[str]) -> str:
         known = oid[0] in self.commits or not oid[0].strip("0")
@@ -401,9 +421,15 @@ _SIGNALS = {Action.TERM_ROOT, Action.INT_ROOT}
 class Trials:
     """Runs trials of one scenario and action, and counts."""
 
-    def __init__(self, setup: Setup, action: str) -> None:
+    def __init__(self, setup: Setup, action: str, *, seen: set[str] | None = None) -> None:
+        """Count from zero.
+
+        Args:
+            seen: states that were tried before, and are well: what can be done with them is not tried again.
+        """
         self.setup = setup
         self.lab = setup.bench.lab()
+        self._seen = seen
         self._use(action)
         self.tally = Tally(setup.scenario.name, action, points=setup.count)
 
@@ -462,10 +488,22 @@ class Trials:
         self.tally.ended[ended] += 1
         yield from self._honest(outcome, words, ended, at)
         yield from self._repository(ended, fsck=FULL or at % 3 == 0)
-        if ended == "after" and self.setup.undone and (FULL or at % 7 == 0):
-            yield from self._brings_back()
-        elif ended == "before" and (FULL or at % 7 == 0):
-            yield from self._can_be_done_again()
+        if ended != "neither" and (FULL or at % 7 == 0):
+            yield from self._usable(ended)
+
+    def _usable(self, ended: str) -> Iterator[str]:
+        """What was done can be taken back, what was not can be done; a state is tried once."""
+        state = self.setup.state() if self._seen is not None else ""
+        if self._seen is not None and state in self._seen:
+            return
+        problems: list[str] = []
+        if ended == "after" and self.setup.undone:
+            problems += self._brings_back()
+        elif ended == "before":
+            problems += self._can_be_done_again()
+        yield from problems
+        if self._seen is not None and not problems:
+            self._seen.add(state)
 
     def _recover(self) -> Iterator[str]:
         start = time.monotonic()
