@@ -24,7 +24,7 @@ def send(to: str, text: str) -> None:
 app()
 """
 #: What was wanted of some, as a ratio to the bare Python.
-_GOALS = {"swarm --help": 2.0, "swarm send, in memory": 1.25}
+_GOALS = dict.fromkeys(("swarm version", "swarm --help", "swarm send, in memory"), 12.0)
 _WORDS = ["developer", "please look at parser.py"]
 
 

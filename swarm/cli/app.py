@@ -8,120 +8,72 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Annotated, Any
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, cast
 
 import typer
 
-from swarm.cli import (
-    approvals,
-    cleanup,
-    completion,
-    config,
-    conflicts,
-    diff,
-    doctor,
-    hook,
-    inbox,
-    init,
-    log,
-    merge,
-    message,
-    nudge,
-    permission,
-    queue,
-    recover,
-    restore,
-    role,
-    salvage,
-    send,
-    signals,
-    start,
-    status,
-    transcript,
-    usage,
-    validate,
-    wait,
-    wait_event,
-    workflow,
-    worktree,
-)
+from swarm.cli import signals
+from swarm.cli.about import version_answer
+from swarm.cli.commands import ALIASES, COMMANDS, EVERYDAY, GROUPS, INTERNAL
 from swarm.cli.errors import exit_code_of, explain, from_usage, show
-from swarm.cli.help import Group, epilog
-from swarm.cli.output import Answer, OutputLost, lost_output
-from swarm.cli.verb import ROOT, Run, set_signature, signature, verb
+from swarm.cli.help import Group, option_names, write_line, write_names, write_rows
+from swarm.cli.output import OutputLost, lost_output
+from swarm.cli.verb import ROOT, Run, set_signature, signature
 from swarm.domain.errors import Interrupted
 
 #: typer carries its own copy of click; this is the class of all its complaints about usage.
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
-_ABOUT = """\
-Launch a team of coding agents on a git repository, a worktree each, and never lose their work.
-
-Every agent of a session gets its own branch and its own folder. What a cleanup removes is saved
-first; `swarm restore` brings it back."""
+_ABOUT = "Launch a team of coding agents on a git repository; never lose their work."
 
 
-def build() -> typer.Typer:
-    """Return the whole command tree."""
+class Root(Group):
+    """The whole tree: a command's module is imported when the command is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # the signature is typer's
+        """Return the words of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import the module of a command, and build what it adds to the tree."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            tree = typer.Typer(rich_markup_mode=None)
+            import_module(f"swarm.cli.{COMMANDS[cmd_name].module}").add_to(tree)
+            self.commands.update(typer.main.get_group(tree).commands)
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is meant, also by a word that other tools use."""
+        word = ALIASES.get(args[0], args[0])
+        if word not in COMMANDS:  # typer suggests from the commands that it has; internal ones are not for users
+            self.commands = cast("Any", {name: None for name in COMMANDS if name not in INTERNAL})
+        return super().resolve_command(ctx, [word, *args[1:]])
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # the signature is typer's
+        """Write the everyday commands a line each, all others as words."""
+        write_rows(formatter, "Commands", [(name, entry.summary) for name, entry in EVERYDAY.items()])
+        write_names(formatter, [(title, list(entries)) for title, entries in GROUPS.items()])
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, then the options on one line: the whole page fits a small terminal."""
+        self.format_commands(ctx, formatter)
+        write_line(formatter, f"Options: {'  '.join(option_names(self, ctx))}")
+
+
+def build() -> Any:  # a class of typer's copy of click
+    """Return the command tree."""
     app = typer.Typer(
         name=ROOT,
-        cls=Group,
+        cls=Root,
         help=_ABOUT,
-        epilog=epilog("swarm start feature-x --roles researcher,developer\nswarm status\nswarm cleanup --all"),
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     _add_root(app)
-    version_command(app)
-    for module in (
-        start,
-        status,
-        transcript,
-        usage,
-        send,
-        inbox,
-        message,
-        wait,
-        wait_event,
-        init,
-        worktree,
-        diff,
-        conflicts,
-        merge,
-        cleanup,
-        recover,
-        restore,
-        salvage,
-        role,
-        workflow,
-        config,
-        validate,
-        queue,
-        doctor,
-        log,
-        nudge,
-        approvals,
-        permission,
-        hook,
-    ):
-        module.add_to(app)
-    return app
-
-
-def version_command(app: typer.Typer) -> None:
-    """Add ``swarm version`` to the tree; mostly ``main`` answers it before there is one."""
-
-    @verb(app, "version", attempt="cannot print the version", examples="swarm version")
-    def version(run: Run) -> Answer:  # noqa: ARG001  # every verb has it
-        """Print the version."""
-        return _version_answer()
-
-
-def _version_answer() -> Answer:
-    from swarm.version import __version__
-
-    return Answer({"version": __version__}, lambda output: output.out(f"swarm {__version__}"))
+    return typer.main.get_command(app)
 
 
 def _add_root(app: typer.Typer) -> None:
@@ -129,7 +81,7 @@ def _add_root(app: typer.Typer) -> None:
         run: Run = ctx.obj
         run.take(given)
         if version:
-            raise typer.Exit(run.output.answer("version", _version_answer()))
+            raise typer.Exit(run.output.answer("version", version_answer()))
         if ctx.invoked_subcommand is None:
             ctx.fail("Missing command.")
 
@@ -162,13 +114,18 @@ def run(args: Sequence[str]) -> int:
 
 def _run(this: Run, args: list[str]) -> int:
     if f"_{ROOT.upper()}_COMPLETE" in os.environ:
-        return completion.answer(_command(), this)
-    result = _command().main(args=args or ["--help"], prog_name=ROOT, standalone_mode=False, obj=this)
+        from swarm.cli import completion
+
+        return completion.answer(build(), this)
+    result = build().main(args=args or _default(), prog_name=ROOT, standalone_mode=False, obj=this)
     return result if isinstance(result, int) else 0
 
 
-def _command() -> Any:  # a class of typer's copy of click
-    return typer.main.get_command(build())
+def _default() -> list[str]:
+    """Return the command of a line without words: the state of this repository, elsewhere the help."""
+    from swarm.cli.places import find_root
+
+    return ["status"] if find_root(Path.cwd()) is not None else ["--help"]
 
 
 def _fail(this: Run, args: Sequence[str], error: BaseException) -> int:

@@ -97,14 +97,14 @@ def _parts(error: SwarmError) -> Sequence[SwarmError]:
 
 def _sent_data(error: SentInPart) -> dict[str, Any]:
     """Return who has a message and who does not, for machines."""
-    from swarm.cli.quick import sent_data
+    from swarm.cli.letters import sent_data
 
     refused = [{"to": one.facts["to"], "code": one.code} for one in _problems(error)]
     return {**sent_data(error.facts["sender"], error.facts["sent"]), "refused": refused}
 
 
 def _show_sent(output: Output, error: SentInPart) -> None:
-    from swarm.cli.quick import sent_lines
+    from swarm.cli.letters import sent_lines
 
     for line in sent_lines(error.facts["sent"]):
         output.out(line)

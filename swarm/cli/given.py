@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
-from swarm.cli.quick import nobody_sees
 from swarm.domain.errors import Environment, UsageProblem
 
 
@@ -33,5 +33,10 @@ def need_stdout(what: str) -> None:
     Raises:
         Environment: standard output is closed.
     """
-    if nobody_sees():
+    if _is_closed():
         raise Environment(f"cannot {what}: standard output is closed, and nobody would see it", hint="leave `>&-` out")
+
+
+def _is_closed() -> bool:
+    """Whether the caller closed standard output; in its place is a stream of ours that leads nowhere."""
+    return sys.stdout is None or getattr(sys.stdout, "name", "") == os.devnull

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,16 +13,6 @@ from typer.core import TyperCommand, TyperGroup
 
 #: The options that every command takes; they stand together, at the end.
 GLOBAL_NAMES = ("directories", "as_json", "no_color", "quiet")
-_ORDER = (
-    *("start", "attach", "list", "status", "why", "peek", "transcript", "usage"),
-    *("stop", "resume", "restart"),
-    *("send", "broadcast", "reply", "inbox", "message", "thread", "wait", "wait-event", "queue", "type"),
-    *("approvals", "approve", "deny", "revoke"),
-    *("diff", "conflicts", "merge"),
-    *("worktree", "cleanup", "restore", "salvage", "session", "recover"),
-    *("role", "workflow", "config", "validate", "doctor", "log", "init", "version"),
-    *("hook", "permission-request"),
-)
 
 
 class _AsIs:
@@ -55,34 +46,17 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and the options."""
-        _write(formatter, "Arguments", _arguments(self))
+        write_rows(formatter, "Arguments", _arguments(self))
         _write_options(self, ctx, formatter)
 
 
 class Group(TyperGroup):
-    """A group whose commands stand in a useful order."""
+    """A group of commands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line up to the command."""
         _take_as_is(self, ctx)
         return super().parse_args(ctx, args)
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands; those of a group as they were added."""
-        if self.name != "swarm":
-            return list(self.commands)
-        return sorted(self.commands, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is meant; to whoever mistyped one, those that only swarm calls are not suggested."""
-        if args and args[0] in self.commands:
-            return super().resolve_command(ctx, args)
-        every = self.commands
-        self.commands = {name: one for name, one in every.items() if not one.hidden}
-        try:
-            return super().resolve_command(ctx, args)
-        finally:
-            self.commands = every
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the commands first: that is what one looks for."""
@@ -107,14 +81,37 @@ def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
         record = one.get_help_record(ctx) if one.param_type_name == "option" else None
         if record is not None:
             (shared if one.name in GLOBAL_NAMES or one.name == "help" else own).append(record)
-    _write(formatter, "Options", own)
-    _write(formatter, "Global options", shared)
+    write_rows(formatter, "Options", own)
+    write_rows(formatter, "Global options", shared)
 
 
-def _write(formatter: Any, title: str, records: Sequence[tuple[str, str]]) -> None:
+def write_rows(formatter: Any, title: str, records: Sequence[tuple[str, str]]) -> None:
+    """Write a section with a line or more for each name."""
     if records:
         with formatter.section(title):
             formatter.write_dl(list(records))
+
+
+def write_names(formatter: Any, groups: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Write names alone, a paragraph for each group."""
+    margin = max(len(title) for title, _ in groups) + 4
+    with formatter.section("More, explained by `swarm help --all`"):
+        for title, names in groups:
+            lines = textwrap.wrap(" ".join(names), formatter.width - margin, break_on_hyphens=False)
+            lead = f"  {title}:".ljust(margin)
+            formatter.write("\n".join(f"{' ' * margin if at else lead}{line}" for at, line in enumerate(lines)) + "\n")
+
+
+def write_line(formatter: Any, text: str) -> None:
+    """Write a line behind an empty one; a narrow terminal gets several."""
+    lines = textwrap.wrap(text, formatter.width, subsequent_indent="  ", break_on_hyphens=False)
+    formatter.write("\n" + "".join(f"{line}\n" for line in lines))
+
+
+def option_names(command: Any, ctx: Any) -> list[str]:
+    """Return each option of a command as it is typed."""
+    options = [one for one in command.get_params(ctx) if one.param_type_name == "option" and not one.hidden]
+    return [", ".join(one.opts) + (f" {one.metavar}" if one.metavar else "") for one in options]
 
 
 def epilog(examples: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,14 +14,13 @@ from swarm.cli.help import Group
 from swarm.cli.letters import headline, nothing_taken, sender_of, stored_data, taken_data, taken_hints, taken_lines
 from swarm.cli.message import open_post, show_lines
 from swarm.cli.output import Answer, Output
-from swarm.cli.quick import TAKE, finish_take
 from swarm.cli.text import age, count, plain, shorten
 from swarm.cli.verb import Run, group, milliseconds, seconds_of, verb
 from swarm.domain.errors import UsageProblem, WaitOver
 
 if TYPE_CHECKING:
     from swarm.domain.bus import Depth, Pruned, PrunedAttachments, Stored
-    from swarm.engine.post import Post
+    from swarm.engine.post import Post, Taken
 
 LOOK = "show"
 _STYLES = {"queued": "warn", "nudged": "warn", "dead": "bad", "acked": "dim"}
@@ -66,7 +66,7 @@ _Ids = Annotated[
     list[str] | None,
     typer.Argument(metavar="[ID…]", help="Which messages; default: all that are in hand.", show_default=False),
 ]
-_Most = Annotated[str, typer.Option(TAKE["most"], metavar="N", help="How many at most.")]
+_Most = Annotated[str, typer.Option("--max", metavar="N", help="How many at most.")]
 
 
 def add_to(root: typer.Typer) -> None:
@@ -83,7 +83,7 @@ def add_to(root: typer.Typer) -> None:
 def show(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
     """List what is not done yet, most urgent first; changes nothing."""
     post = open_post(run)
-    limit = _number(TAKE["most"], most)
+    limit = _number("--max", most)
     depth = post.depth(agent)  # first: what comes after it is shown, and not counted
     found = post.inbox(agent, limit)
     data = {"inbox": post.address(agent), "depth": depth._asdict(), "messages": [stored_data(one) for one in found]}
@@ -97,7 +97,7 @@ def show(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
 def _not_shown(post: Post, agent: str | None, depth: Depth, shown: int, limit: int) -> tuple[str, ...]:
     """Say how many messages are there that a list does not show, and why."""
     more = depth.waiting + depth.claimed - shown
-    why = f"give a higher {TAKE['most']}"
+    why = "give a higher --max"
     if more > 0 and shown < limit:
         now = post.depth(agent)  # somebody may have been done with them meanwhile
         more = min(more, now.waiting + now.claimed - shown)
@@ -109,7 +109,7 @@ def _not_shown(post: Post, agent: str | None, depth: Depth, shown: int, limit: i
 def history(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
     """List the last messages, whatever became of them."""
     post = open_post(run)
-    found = post.history(agent, _number(TAKE["most"], most))
+    found = post.history(agent, _number("--max", most))
     removed, address = post.removed(agent), post.address(agent)
     data = {"inbox": address, "messages": [stored_data(one) for one in found], "not_kept": removed}
     warnings = (f"{count(removed, 'earlier message')} no longer kept",) if removed else ()
@@ -163,28 +163,28 @@ def take(
     agent: _Agent = None,
     wait: Annotated[
         str | None,
-        typer.Option(TAKE["wait"], metavar="SECONDS", help="How long to wait for the first.", show_default=False),
+        typer.Option("--wait", metavar="SECONDS", help="How long to wait for the first.", show_default=False),
     ] = None,
     most: _Most = "100",
     lease: Annotated[
         str | None,
         typer.Option(
-            TAKE["lease"],
+            "--lease",
             metavar="TIME",
             help="After that what is not acknowledged goes back; default: the setting messages.lease.",
             show_default=False,
         ),
     ] = None,
-    ack: Annotated[bool, typer.Option(TAKE["ack"], help="Say at once that they are done.", show_default=False)] = False,
+    ack: Annotated[bool, typer.Option("--ack", help="Say at once that they are done.", show_default=False)] = False,
 ) -> Answer:
     """Take the messages that wait, and print them. They come again until `swarm inbox ack`.
 
     What was taken before and is not acknowledged is printed again. An agent takes from its own inbox only.
     """
-    seconds = seconds_of(TAKE["wait"], wait)
+    seconds = seconds_of("--wait", wait)
     given.need_stdout("take messages")
     post = open_post(run)
-    taken = post.take(agent, wait=seconds or 0, limit=_number(TAKE["most"], most), lease=_lease(post, lease))
+    taken = post.take(agent, wait=seconds or 0, limit=_number("--max", most), lease=_lease(post, lease))
     holder = "" if taken else post.held_by(agent)
     if taken is None and seconds:
         what = f"{holder} had messages in hand for" if holder else "no message came within"
@@ -195,7 +195,19 @@ def take(
         next=taken_hints(taken, ack=ack, of="" if agent is None else post.address(agent)) if taken else (),
     )
     code = run.output.answer(run.command, answer)
-    raise typer.Exit(code or finish_take(post, taken, ack=ack))  # only what was printed has been seen
+    if taken is not None and not code:
+        run.attempt = "cannot acknowledge"  # the answer is out already: only what was printed has been seen
+        run.output.json = False
+        _finish(post, taken, ack=ack)
+    raise typer.Exit(code)
+
+
+def _finish(post: Post, taken: Taken, *, ack: bool) -> None:
+    """Write down that what was printed has reached its reader, and with *ack* that it is done."""
+    if post.me().address == taken.messages[0].to:
+        post.seen(taken, f"inbox take by pid {os.getpid()}")
+    if ack:
+        post.done(taken)
 
 
 def _lease(post: Post, text: str | None) -> float:
@@ -203,10 +215,9 @@ def _lease(post: Post, text: str | None) -> float:
     if text is not None:
         from swarm.engine.queues import check_lease
 
-        lease = (milliseconds(TAKE["lease"], text) or 0) / 1000
+        lease = (milliseconds("--lease", text) or 0) / 1000
         check_lease(lease, "a message")
         return lease
-    import os
     from pathlib import Path
 
     from swarm import dirs
@@ -256,7 +267,7 @@ def extend(
     lease: Annotated[
         str | None,
         typer.Option(
-            TAKE["lease"], metavar="TIME", help="From now; default: the setting messages.lease.", show_default=False
+            "--lease", metavar="TIME", help="From now; default: the setting messages.lease.", show_default=False
         ),
     ] = None,
 ) -> Answer:

@@ -1,14 +1,15 @@
-"""How messages are shown, to people and to machines; what `swarm inbox take` needs of it loads in no time."""
+"""How messages are shown, to people and to machines."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING, Any
+
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
 
     from swarm.domain.bus import Stored
     from swarm.domain.message import Message
-    from swarm.engine.post import Taken
+    from swarm.engine.post import Sent, Taken
 
 
 # --- for machines -----------------------------------------------------------------------------------
@@ -133,3 +134,36 @@ def taken_hints(taken: Taken, *, ack: bool, of: str = "") -> list[str]:
     wanted = [message for message in answerable if message.requires_response] or answerable
     hints += [f"what is attached: swarm message {one.id} --save DIR" for one in taken.messages if one.artifacts][:1]
     return [*hints, *(f"to answer: swarm reply {message.id} TEXT" for message in wanted[:1])]
+
+
+# --- what was sent ----------------------------------------------------------------------------------
+
+
+def sent_data(sender: str, sent: Sequence[Sent]) -> dict[str, Any]:
+    """Return what was sent for machines."""
+    return {
+        "id": sent[0].id,
+        "from": sender,
+        "sent": [
+            {
+                "to": one.to,
+                "id": one.id,
+                "priority": one.receipt.lane,
+                "number": one.receipt.number,
+                "durable": one.receipt.durable,
+                "duplicate": one.receipt.duplicate,
+                "note": one.note,
+            }
+            for one in sent
+        ],
+    }
+
+
+def sent_lines(sent: Sequence[Sent]) -> list[str]:
+    """Return what was sent for people: the id, and for each recipient why it may not be read soon."""
+    lines = []
+    for one in sent:
+        notes = ["sent before, nothing was added"] if one.receipt.duplicate else []
+        notes += [f"{one.note}: it waits in the inbox"] if one.note else []
+        lines.append(f"sent {one.id} to {one.to}" + (f" ({'; '.join(notes)})" if notes else ""))
+    return lines

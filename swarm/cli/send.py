@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from swarm.cli import completion, given
+from swarm.cli.letters import sent_data, sent_lines
 from swarm.cli.message import open_post
 from swarm.cli.output import Answer
-from swarm.cli.quick import SEND, sent_data, sent_lines
 from swarm.cli.text import plain
 from swarm.cli.verb import Run, span, verb
 from swarm.domain.errors import NotForAgents, UsageProblem
@@ -43,29 +43,27 @@ def add_to(root: typer.Typer) -> None:
 
 
 def _option(name: str, metavar: str, help: str) -> Any:
-    return typer.Option(SEND[name], metavar=metavar, help=help, show_default=False)
+    return typer.Option(name, metavar=metavar, help=help, show_default=False)
 
 
 _Text = Annotated[
     str | None,
     typer.Argument(metavar="[TEXT|-]", help="What to say; - reads it from standard input.", show_default=False),
 ]
-_File = Annotated[str | None, _option("file", "FILE", "Take the text from a file; - is standard input.")]
-_Subject = Annotated[str, _option("subject", "TEXT", "A line that says what it is about.")]
-_Type = Annotated[str, _option("type", "TYPE", "A word that programs know it by; default: message.")]
-_Priority = Annotated[str, _option("priority", "PRIORITY", "interrupt, high, normal or low; default: normal.")]
-_Attach = Annotated[list[str] | None, _option("attach", "PATH", "Send a copy of a file along; may be repeated.")]
-_Id = Annotated[str, _option("id", "ID", "Your own id; sent again under it, it is the same message.")]
+_File = Annotated[str | None, _option("--file", "FILE", "Take the text from a file; - is standard input.")]
+_Subject = Annotated[str, _option("--subject", "TEXT", "A line that says what it is about.")]
+_Type = Annotated[str, _option("--type", "TYPE", "A word that programs know it by; default: message.")]
+_Priority = Annotated[str, _option("--priority", "PRIORITY", "interrupt, high, normal or low; default: normal.")]
+_Attach = Annotated[list[str] | None, _option("--attach", "PATH", "Send a copy of a file along; may be repeated.")]
+_Id = Annotated[str, _option("--id", "ID", "Your own id; sent again under it, it is the same message.")]
 _Label = Annotated[
     str | None,
-    _option("label", "NAME", "A name for a program of the user's; the sender stays user, and agents cannot use it."),
+    _option("--from", "NAME", "A name for a program of the user's; the sender stays user, and agents cannot use it."),
 ]
-_Expects = Annotated[
-    bool, typer.Option(SEND["expects_reply"], help="Say that an answer is wanted.", show_default=False)
-]
-_Deadline = Annotated[str | None, _option("deadline", "TIME", "How soon, such as 10m.")]
+_Expects = Annotated[bool, typer.Option("--expects-reply", help="Say that an answer is wanted.", show_default=False)]
+_Deadline = Annotated[str | None, _option("--deadline", "TIME", "How soon, such as 10m.")]
 _Ttl = Annotated[
-    str | None, _option("ttl", "TIME", "How long it counts, such as 2h; if nobody takes it by then, you are told.")
+    str | None, _option("--ttl", "TIME", "How long it counts, such as 2h; if nobody takes it by then, you are told.")
 ]
 
 
@@ -85,7 +83,7 @@ def send(
     subject: _Subject = "",
     type: _Type = "message",
     priority: _Priority = "normal",
-    reply_to: Annotated[str, _option("reply_to", "ID", "Answer this message, in its thread.")] = "",
+    reply_to: Annotated[str, _option("--reply-to", "ID", "Answer this message, in its thread.")] = "",
     expects_reply: _Expects = False,
     deadline: _Deadline = None,
     ttl: _Ttl = None,
@@ -105,8 +103,8 @@ def send(
         "reply_to": reply_to,
         "id": id,
         "expects_reply": expects_reply or deadline is not None,
-        "deadline_ms": span(SEND["deadline"], deadline),
-        "ttl_ms": span(SEND["ttl"], ttl),
+        "deadline_ms": span("--deadline", deadline),
+        "ttl_ms": span("--ttl", ttl),
         "attach": _files(run, attach),
     }
     return _send(run, to, _words(run, text, file), label, how)

@@ -1,7 +1,4 @@
-"""What makes a message, without anything that takes time to load; ``domain/message.py`` builds on it.
-
-`swarm send` alone (``cli/swift.py``) loads this and not that.
-"""
+"""What makes a message, without anything that takes time to load; ``domain/message.py`` builds on it."""
 
 from __future__ import annotations
 

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.cli.help import _ORDER
 from swarm.testing.panes import QUICK
 from tests.cli.conftest import PROJECT
-from tests.cli.test_help import commands
 
 if TYPE_CHECKING:
     from swarm.testing.panes import PaneLab
@@ -22,10 +20,6 @@ def test_an_argument_left_out_is_not_called_none(cli: Cli, tmp_path_factory: pyt
     said = cli("restore", cwd=tmp_path_factory.mktemp("outside"))
 
     assert (said.code, said.err.startswith("error: cannot restore: not a git repository")) == (5, True), said.err
-
-
-def test_every_command_has_its_place_in_the_list() -> None:
-    assert {path[0] for path, _ in commands() if path} <= set(_ORDER)
 
 
 @pytest.mark.parametrize("args", [("status",), ("stop",), ("resume",), ("merge",), ("conflicts",), ("cleanup",)])
