@@ -31,8 +31,6 @@ from swarm.drivers.looking import Look
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-MINIMUM = (2, 20)
-FULL = (2, 38)
 #: What each git program said its version is.
 _VERSIONS: dict[tuple[object, ...], tuple[int, ...]] = {}
 _ABOUT = ("--is-bare-repository", "--is-inside-work-tree", "--show-object-format")

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from swarm.engine.steps import Step
     from swarm.engine.world import World
 
+#: Older ones cannot do what every command that changes something asks of them.
+LEAST_GIT = (2, 20)
 #: What one file costs at least: a block and an inode.
 _BLOCK = 4096
 #: Refs of exactly these names leave no room for those below.
@@ -176,7 +178,7 @@ def check(
     Raises:
         SwarmError: the one problem; or ``Refused`` with all of them.
     """
-    world.git.require((2, 20), "make worktrees")
+    world.git.require(LEAST_GIT, "make worktrees")
     if ahead:
         world.git.look_closely(world.journal.mark())
     return _check(world, request, facts or _facts(world, request), list(problems))
@@ -278,7 +280,7 @@ def pin_base(world: World, base: str | None, commit: str | None = None) -> tuple
                 raise GitBroken(f"cannot start from HEAD of {world.layout.root}: {trouble}")
             raise NotARepo(
                 f"the repository {world.layout.root} has no commit yet",
-                hint="make a first commit, for example: git commit --allow-empty -m start",
+                hint="git commit --allow-empty -m start",
             )
         return branch or "HEAD", commit
     found = commit or world.git.resolve_commit(base)

@@ -8,12 +8,13 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from swarm import fsio
-from swarm.domain.errors import SwarmError
+from swarm.domain.errors import IdentityMissing, SwarmError
 from swarm.domain.model import Check
 from swarm.domain.status import State
 from swarm.domain.words import count
 from swarm.engine import agents, launch, trash, whose
 from swarm.engine.cleanup import leftover_branches
+from swarm.engine.create import LEAST_GIT, pin_base
 from swarm.engine.inboxes import bus_of
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 def checks(world: World) -> tuple[Check, ...]:
     """Look at everything; one look that fails does not stop the others."""
     found: list[Check] = []
-    looks = (_git, _tmux, _programs, _state_folder, _operations, _records, _agents, _lost_panes, _panes, _messages)
-    for look in (*looks, _branches, _trash):
+    looks = (_git, _identity, _commits, _tmux, _programs, _state_folder, _operations, _records, _agents, _lost_panes)
+    for look in (*looks, _panes, _messages, _branches, _trash):
         found += _safely(world, look)
     return tuple(found)
 
@@ -42,10 +43,29 @@ def _safely(world: World, look: Callable[[World], Iterator[Check]]) -> list[Chec
 
 def _git(world: World) -> Iterator[Check]:
     version = ".".join(map(str, world.git.version()))
-    if world.git.version()[:2] < (2, 38):
+    if world.git.version()[:2] < LEAST_GIT:
+        least = ".".join(map(str, LEAST_GIT))
+        text = f"git {version} is too old: nothing of swarm works without git {least}, and all of it with 2.38"
+        yield Check("git", "bad", text, "install git 2.38 or newer")
+    elif world.git.version()[:2] < (2, 38):
         yield Check("git", "warn", f"git {version}: merging and conflict forecasts need 2.38", "install a newer git")
     else:
         yield Check("git", "ok", f"git {version}", "")
+
+
+def _identity(world: World) -> Iterator[Check]:
+    try:
+        world.merging.check_identity()
+    except IdentityMissing as problem:
+        text = "git does not know your name and address: `swarm merge` and most agents' commits fail"
+        yield Check("identity", "warn", text, problem.hint)
+    else:
+        yield Check("identity", "ok", "git knows your name and address", "")
+
+
+def _commits(world: World) -> Iterator[Check]:
+    branch, commit = pin_base(world, None)
+    yield Check("commits", "ok", f"worktrees start from {branch} ({commit[:10]})", "")
 
 
 def _tmux(world: World) -> Iterator[Check]:

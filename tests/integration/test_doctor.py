@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +43,40 @@ def test_a_fresh_repository(panes: PaneLab) -> None:
     assert "--agent demo" in found["agent programs"].hint
     assert panes.fingerprint() == before
     assert not (panes.root / ".swarm").exists()
+
+
+def test_a_git_that_is_too_old_for_anything_is_bad(panes: PaneLab) -> None:
+    """A stand-in says an old version; everything else is the real git."""
+    real = shutil.which("git")
+    panes.program(
+        "git", f'#!/bin/sh\ncase " $* " in *" version "*) echo "git version 2.17.1";; *) exec "{real}" "$@";; esac\n'
+    )
+
+    found = checks(panes)["git"]
+
+    assert (found.state, found.hint) == ("bad", "install git 2.38 or newer")
+    assert "git 2.17.1 is too old: nothing of swarm works without git 2.20" in found.text
+    assert panes.cli("doctor").returncode == 1
+
+
+def test_a_missing_identity_is_named_with_what_mends_it(panes: PaneLab) -> None:
+    Path(panes.env["GIT_CONFIG_GLOBAL"]).write_text("[user]\n\tuseConfigOnly = true\n")
+
+    found = checks(panes)["identity"]
+
+    assert (found.state, "your name and address" in found.text) == ("warn", True)
+    subprocess.run(["bash", "-c", found.hint], env=panes.env, cwd=panes.root, check=True)
+    assert "identity" not in checks(panes)
+
+
+def test_a_missing_first_commit_is_named_with_what_mends_it(panes: PaneLab) -> None:
+    panes.git("update-ref", "-d", "HEAD")
+
+    found = checks(panes)["commits"]
+
+    assert (found.state, "has no commit yet" in found.text) == ("bad", True)
+    subprocess.run(["bash", "-c", found.hint], env=panes.env, cwd=panes.root, check=True)
+    assert "commits" not in checks(panes)
 
 
 def test_agents_at_work_are_fine(panes: PaneLab) -> None:
