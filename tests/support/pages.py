@@ -1,6 +1,6 @@
 """Documentation pages that are executed: what a page shows is what happens.
 
-A page is worked through from top to bottom in one scratch repository, ``~/project``.
+A page is worked through from top to bottom in one scratch repository, ``~/project``; the README where there is none.
 
 * ```` ```console ```` blocks: ``$ `` starts a command, ``> `` goes on with it, the lines below are what it prints
   (both streams).
@@ -75,12 +75,12 @@ def scratch(folder: Path) -> Iterator[PaneLab]:
         lab.close()
 
 
-def run_page(page: Path, lab: PaneLab) -> None:
-    """Run everything the page shows and compare; or write it anew."""
+def run_page(page: Path, lab: PaneLab, begin: Path | None = None) -> None:
+    """Run everything the page shows, first in *begin* (default: the repository), and compare; or write it anew."""
     text = page.read_text(encoding="utf-8")
     wrong: list[str] = []
     changes: list[tuple[int, int, str]] = []
-    where = lab.root
+    where = begin or lab.root
     waits = [(found.start(), found[1]) for found in _WAIT.finditer(text)]
     for shown in _shown(text):
         while waits and waits[0][0] < shown.start:
