@@ -41,7 +41,7 @@ workers() { # workers <folder>: unit tests are done before a second process has 
 command=${1:-none}
 (($# <= 1)) || command=none
 case $command in
-  build) step setup scripts/setup && step build .venv/bin/python -m build && ls -- dist/* ;;
+  build) step setup scripts/setup && step build .venv/bin/python -m build --no-isolation && ls -- dist/* ;;
   test) tests unit ;;
   test-all) tests unit component ;;
   test-int) tests integration contract cli docs ;;

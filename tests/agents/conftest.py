@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from tests.support.agents import AgentLab, ClaudeLab, cache
+from tests.support.agents import AgentLab, ClaudeLab, lacking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,10 +30,10 @@ _Lab = TypeVar("_Lab", AgentLab, ClaudeLab)
 
 
 def _lab(kind: type[_Lab], folder: Path) -> Iterator[_Lab]:
-    if not (cache() / "bin").is_dir():
+    if lacking():
         if os.environ.get("SWARM_REQUIRE_AGENTS"):
-            pytest.fail(f"the agent programs are not in {cache()}: run scripts/agents")
-        pytest.skip("the agent programs are not installed: run scripts/agents (needs Node.js)")
+            pytest.fail(lacking())
+        pytest.skip(lacking())
     made = kind(folder.resolve())
     try:
         yield made

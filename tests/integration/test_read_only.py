@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,10 +14,8 @@ from swarm.engine import overdue
 from swarm.store.bus.log import Log
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
+from tests.support.odd import read_only
 from tests.support.posts import post_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture
@@ -27,30 +23,6 @@ def lab(tmp_path: Path) -> Lab:
     made = Lab(tmp_path.resolve())
     made.swarm.create("fx", "researcher,developer", instructions=False)
     return made
-
-
-@contextmanager
-def read_only(folder: Path) -> Iterator[None]:
-    """Let nobody write below a folder, root neither."""
-    if os.geteuid() != 0:
-        everything = [folder, *folder.rglob("*")]
-        modes = {one: one.stat().st_mode for one in everything}
-        for one in everything:
-            one.chmod(modes[one] & ~0o222)
-        try:
-            yield
-        finally:
-            for one, mode in modes.items():
-                one.chmod(mode)
-        return
-    for words in (["mount", "--bind", str(folder), str(folder)], ["mount", "-o", "remount,ro,bind", str(folder)]):
-        if subprocess.run(words, capture_output=True, check=False).returncode:
-            pytest.skip("cannot make a folder read-only here")
-    try:
-        yield
-    finally:
-        subprocess.run(["mount", "-o", "remount,rw,bind", str(folder)], check=True)
-        subprocess.run(["umount", "-l", str(folder)], check=True)  # what has files open there goes on with them
 
 
 def test_messages_can_be_looked_at_where_nothing_can_be_written(lab: Lab) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,13 @@ DEADLINE = 150.0
 def cache() -> Path:
     """Return where `scripts/agents` puts the programs."""
     return PROJECT / (os.environ.get("SWARM_AGENT_CACHE") or ".cache/agents")
+
+
+@functools.cache
+def lacking() -> str:
+    """Say why the programs cannot run here; nothing if they can."""
+    done = subprocess.run([PROJECT / "scripts/agents", "--check"], capture_output=True, text=True, check=False)
+    return done.stderr.strip() if done.returncode else ""
 
 
 class AgentLab(PaneLab):

@@ -252,6 +252,30 @@ def small_disk(folder: Path, options: str) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+@contextlib.contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Let nobody write below a folder, root neither."""
+    if os.geteuid() != 0:
+        everything = [folder, *folder.rglob("*")]
+        modes = {one: one.stat().st_mode for one in everything}
+        for one in everything:
+            one.chmod(modes[one] & ~0o222)
+        try:
+            yield
+        finally:
+            for one, mode in modes.items():
+                one.chmod(mode)
+        return
+    for words in (["mount", "--bind", str(folder), str(folder)], ["mount", "-o", "remount,ro,bind", str(folder)]):
+        if subprocess.run(words, capture_output=True, check=False).returncode:
+            pytest.skip("cannot make a folder read-only here")
+    try:
+        yield
+    finally:
+        subprocess.run(["mount", "-o", "remount,rw,bind", str(folder)], check=True)
+        subprocess.run(["umount", "-l", str(folder)], check=True)  # what has files open there goes on with them
+
+
 def fill_up(folder: Path, leave: int = 0) -> None:
     """Use up the disk below *folder* but for *leave* bytes."""
     with (folder / "ballast").open("wb", buffering=0) as file:
