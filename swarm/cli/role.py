@@ -77,7 +77,7 @@ def show(run: Run, name: _Name) -> Answer:
     from swarm.domain import role_effects, role_fields
 
     role = _one(run, name)
-    notes = role_effects.notes(role.options)
+    notes = role_effects.notes_of(role)
     data = {
         **role_data(role),
         "instructions": role.instructions,

@@ -60,7 +60,8 @@ def _check(what: str, places: RolePlaces, directory: Path) -> Checked:
         role: Role = check_file(source) if source is not None else find_role(what, places)
     except SwarmError as problem:
         return Checked(what, source, tuple(_single(problem)))
-    return Checked(role.name, role.source, tuple(_refused(role)), notes=role_effects.notes(role.options))
+    notes = role_effects.notes(role.options) if is_file else role_effects.notes_of(role)
+    return Checked(role.name, role.source, tuple(_refused(role)), notes=notes)
 
 
 def _refused(role: Role) -> Iterator[SwarmError]:

@@ -30,6 +30,7 @@ def _rules(options: RoleOptions) -> Iterator[tuple[str, str]]:
     yield "allow", ", ".join(rules.allow)
     yield "deny", ", ".join(rules.deny)
     yield "  unclear", str(rules.unclear) if rules.deny else ""
+    yield "may", ", ".join(options.may)
     reviewer = rules.reviewer
     yield "reviewer", f"{reviewer.model}, {show_seconds(reviewer.timeout)}" if reviewer.enabled else "disabled"
 

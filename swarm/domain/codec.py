@@ -46,6 +46,7 @@ def agent_to_dict(agent: Agent) -> dict[str, Any]:
     plain = {f.name: getattr(agent, f.name) for f in fields(agent)}
     plain["ports"] = [list(pair) for pair in agent.ports]
     plain["placed"] = [{"path": p.path, "sha256": p.sha256} for p in agent.placed]
+    plain["may"] = list(agent.may)
     return plain
 
 
@@ -69,6 +70,7 @@ def agent_from_dict(data: Any, source: str) -> Agent:
             ports=tuple((str(name), int(port)) for name, port in _list(data.get("ports", []))),
             prepared=data.get("prepared", False) is True,
             print_mode=data.get("print_mode", False) is True,
+            may=tuple(str(right) for right in _list(data.get("may", []))),
         )
     except _WRONG as error:
         raise RecordProblem(f"cannot read {source}: agent: {_told(error)}") from error

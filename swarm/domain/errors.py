@@ -577,7 +577,7 @@ class AlreadyAnswered(SwarmError):
 
 
 class NotForAgents(SwarmError):
-    """An agent tried what only a person may do."""
+    """An agent tried what is for people, or what it has no right to do to others."""
 
     code = "NOT_FOR_AGENTS"
     exit_code = EXIT_REFUSED

@@ -47,6 +47,7 @@ class Agent:
         ports: variables of its environment that are a port of its own.
         prepared: its worktree was set up as configuration and role say, and is torn down so.
         print_mode: whoever started it asked for print mode, whatever its role says.
+        may: what it may do to what others started, as its role said when it was started.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Agent:
     ports: tuple[tuple[str, int], ...] = ()
     prepared: bool = False
     print_mode: bool = False
+    may: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

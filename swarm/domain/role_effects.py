@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.domain import permission_claude, permission_codex, permission_gemini, permission_opencode, permissions
+from swarm.domain.role import RoleKind
 from swarm.domain.role_fields import PermissionMode, RoleOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from swarm.domain.permission_said import Gaps
+    from swarm.domain.role import Role
 
 _RULES = frozenset({"permissions.allow", "permissions.deny"})
 #: Limits on what is counted from the record of a program; minutes and agents hold for all of them.
@@ -49,6 +51,10 @@ NOT_YET = {
     "worktree.branch_from": "give the starting point of all with `swarm start … --base`",
     "worktree.use_detached_head": "every agent works on a branch of its own",
 }
+
+
+#: What is said of rights in a role that agents can edit.
+NO_RIGHTS = "has no effect: it counts in a swarm directory outside of the repository, where agents do not work"
 
 
 class Note(NamedTuple):
@@ -97,6 +103,14 @@ def notes(options: RoleOptions, programs: Sequence[str] = ()) -> tuple[Note, ...
         own = "command" if options.command else options.agent_type
         programs = (own,) if own else tuple(OBEYED)
     return (*_without_effect(options, programs), *_gaps(options, programs), *_unknown_tools(options))
+
+
+def notes_of(role: Role) -> tuple[Note, ...]:
+    """Return what has no effect of a role that was found by its name: also rights where agents could give them."""
+    found = notes(role.options)
+    if role.options.may and role.kind is not RoleKind.SWARM_DIR:
+        return (*found, Note("may", NO_RIGHTS))
+    return found
 
 
 def _without_effect(options: RoleOptions, programs: Sequence[str]) -> Iterator[Note]:

@@ -10,6 +10,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from swarm.domain.rights import Right
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -203,6 +205,7 @@ class RoleOptions:
         settings: further keys of Claude Code's settings file.
         telemetry: its program sends measurements; None leaves it to the settings.
         print: its program does the task without a dialog, and ends.
+        may: what it may do to what others started; it counts in roles of the user's own directories.
     """
 
     agent_type: str = ""
@@ -223,6 +226,7 @@ class RoleOptions:
     worktree: WorktreeWish = field(default=WorktreeWish(), metadata={"of": WorktreeWish})
     telemetry: bool | None = None
     print: bool = False
+    may: tuple[Right, ...] = field(default=(), metadata={"of": Right})
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> RoleOptions:

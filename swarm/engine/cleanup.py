@@ -26,7 +26,7 @@ from swarm.domain.errors import (
     raise_all,
 )
 from swarm.domain.model import AgentRisks, CleanupReport, Removed, Skipped
-from swarm.engine import hiding, post_boxes, refusal, running, salvage, setup_notes, steps, transaction, trash
+from swarm.engine import hiding, post_boxes, refusal, rights, running, salvage, setup_notes, steps, transaction, trash
 from swarm.engine.examine import Target, examine_all
 from swarm.engine.teardown import Teardowns
 from swarm.engine.world import new_operation_id, no_session
@@ -154,6 +154,10 @@ def _all(request: Request) -> bool:
 
 
 def _choose(world: World, request: Request) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
+    if request.discard:
+        rights.check(world, "cleanup.discard", attempt="cannot discard work")
+    if _all(request):
+        rights.check_others(world, "cleanup", "cannot clean up everything")
     sessions = _sessions(world, request)
     skipped: list[Skipped] = []
     pairs: list[tuple[Session, Agent]] = []
@@ -164,6 +168,7 @@ def _choose(world: World, request: Request) -> tuple[tuple[Target, ...], tuple[S
             skipped.append(Skipped(session.name, "younger than asked for" if age >= 0 else "its age is unknown"))
             continue
         pairs += [(session, agent) for agent in session.agents if _wanted(world, request, session, agent)]
+    rights.check(world, "cleanup", pairs, attempt="cannot clean up")
     return examine_all(world, pairs), tuple(skipped)
 
 
@@ -571,6 +576,7 @@ def _remove_leftover(world: World, record: dict[str, Any]) -> tuple[str, ...]:
 
 def sweep_branches(world: World) -> tuple[str, ...]:
     """Delete swarm's branches that have no worktree, each saved first; return their names."""
+    rights.check_others(world, "cleanup_swarm_branches", "cannot clean up branches")
     record, _ = _save(world, Request(), (), leftover_branches(world, set()))
     removed = _remove_leftover(world, record)
     _finish(world, record)

@@ -31,7 +31,7 @@ from swarm.domain.errors import (
     raise_all,
 )
 from swarm.domain.model import Agent, CreatedAgent, CreateReport, Placed, Session
-from swarm.engine import budgets, hiding, launch, parents, post_boxes, setup, steps, transaction
+from swarm.engine import budgets, hiding, launch, parents, post_boxes, rights, setup, steps, transaction
 from swarm.engine.world import new_operation_id
 
 if TYPE_CHECKING:
@@ -186,6 +186,9 @@ def check(
 
 def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]) -> Start:
     base_ref, commit = "", ""
+    there = world.sessions.get(request.session)
+    if there is not None and request.launch is None:
+        rights.check(world, "create", [(there, None)], attempt=f"cannot add agents to session {there.name}")
     try:
         base_ref, commit = pin_base(world, request.base, facts.commit)
     except BaseNotFound as problem:
@@ -490,8 +493,9 @@ def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: 
             place.append(steps.PlaceInstructions(operation, str(tree), file, role.instructions))
         branch = names.branch_name(spec.name, request.session, prefix)
         relative = os.path.relpath(tree, world.layout.root)
-        agent = Agent(spec.name, spec.role, branch, relative, "", commit, now_ms, placed, operation=operation)
         wish = request.launch
+        may = rights.given(world, role) if wish else ()
+        agent = Agent(spec.name, spec.role, branch, relative, "", commit, now_ms, placed, operation=operation, may=may)
         agents.append(launch.equipped(agent, wish.of(role), str(uuid4())) if wish else agent)
     if request.setup is not None:
         agents = list(setup.equipped(world, agents, request.session, request.setup))
@@ -510,6 +514,7 @@ def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: 
         warnings=(
             *((_tracked_warning(file),) if tracked else ()),
             *launch.warnings(list(zip(agents, request.roles, strict=True))),
+            *(rights.warnings(world, request.roles) if request.launch else ()),
         ),
         steps=tuple(step.say() for step in todo),
     )

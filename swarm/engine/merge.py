@@ -43,7 +43,7 @@ from swarm.domain.merging import (
     suggest_order,
 )
 from swarm.domain.model import AgentRisks, Risk, RiskKind
-from swarm.engine import transaction
+from swarm.engine import rights, transaction
 from swarm.engine.conflicts import base_of, branch_tip
 from swarm.engine.examine import examine_all
 from swarm.engine.world import new_operation_id, no_session
@@ -152,9 +152,11 @@ def _plan(world: World, box: Quarantine, request: Request, *, sign: bool) -> _Pl
     world.git.require((2, 38), "merge")
     session, agents = _choose(world, request)
     into, old = _target(world, request, session)
+    rights.check(world, "merge", [(session, one) for one in agents])
     work, warnings = _branches(world, session, agents, into)
     warnings += _check_committed(world, request, work)
     checkout = _checkout(world, into)
+    rights.check_branch(world, into, checkout.tree if checkout else None)
     world.progress("trying the merge")
     done, new = _Landing(world, box, request.how, into, old, sign=sign).all(work)
     changes = box.changes(old, new)

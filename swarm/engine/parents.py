@@ -13,18 +13,22 @@ from swarm.pane.whoami import whoami
 if TYPE_CHECKING:
     from swarm.domain.model import Session
     from swarm.engine.world import World
+    from swarm.pane.whoami import Who
 
 
 def starter(world: World) -> Parent | None:
     """Return the agent of this repository to which this process belongs; None: a person, or one of elsewhere."""
     who = whoami(world.environ)
-    if who is None or not who.generation:
-        return None
+    return here(world, who) if who is not None else None
+
+
+def here(world: World, who: Who) -> Parent | None:
+    """Return an agent as the records of this repository know it; None when it is of elsewhere."""
     try:
-        here = world.layout.state.samefile(who.state)
+        same = world.layout.state.samefile(who.state)
     except OSError:
         return None
-    return Parent(who.agent, who.session, who.generation) if here else None
+    return Parent(who.agent, who.session, who.generation) if same and who.generation else None
 
 
 def living(world: World, session: Session) -> Parent | None:

@@ -87,13 +87,13 @@ class Looking(PostBase):
     def prune(
         self, name: str | None = None, *, older_than_ms: int | None = None, dry_run: bool = False
     ) -> tuple[Pruned, ...]:
-        """Remove messages that are settled and old, of one inbox; without a name an agent's own, or everybody's.
+        """Remove messages that are settled and old, of one inbox; without a name everybody's.
 
         Args:
             older_than_ms: how old; default: what the settings say.
 
         Raises:
-            NotForAgents: an agent may only change its own inbox.
+            NotForAgents: what was said is removed by people.
         """
         from swarm.engine import post_kept
 
@@ -114,9 +114,12 @@ class Looking(PostBase):
         return post_kept.prune_attachments(self.bus, self._prunable(name), keep, dry_run=dry_run)
 
     def _prunable(self, name: str | None) -> tuple[str, ...]:
-        if name is None and self.me().who is None:
-            return self.bus.addresses()
-        return (box_of(self._mine(name, "remove messages of")),)
+        me = self.me()
+        if me.who is not None or me.outside:
+            from swarm.engine.rights import for_people
+
+            raise for_people("cannot remove messages", me.outside or me.address)
+        return self.bus.addresses() if name is None else (box_of(self.address(name)),)
 
     def unreadable(self, message_id: str = "") -> tuple[str, ...]:
         """Return what is missing from ``message`` and ``thread``: boxes that cannot be looked into, a damaged copy."""

@@ -16,7 +16,7 @@ from swarm.domain import codec
 from swarm.domain import layout as places
 from swarm.domain.errors import BranchExists, RestoreConflict, SwarmError, WorktreeExists, raise_all
 from swarm.domain.model import CreatedAgent, RestoreReport, Session
-from swarm.engine import agent_ports, create, hiding, post_boxes, salvage, setup, steps, transaction
+from swarm.engine import agent_ports, create, hiding, post_boxes, rights, salvage, setup, steps, transaction
 from swarm.engine.world import new_operation_id
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def make_plan(world: World, target: str) -> Plan:
         SalvageNotFound, RestoreConflict, Refused, …
     """
     entries = salvage.find(world, target)
+    saved = [(_session_of(entry), entry.record) for entry in entries]
+    rights.check(world, "restore", saved, attempt=f"cannot restore {target}")
     wanted = [_want(world, entry) for entry in entries]
     wanted, left = _without_what_is_there(world, wanted) if not set(target) & {"/", "@"} else (wanted, ())
     problems = [*create.check_folders(world), *(p for one in wanted for p in _conflicts(world, one))]
@@ -261,19 +263,26 @@ def _steps_after_the_check(operation: str, wanted: list[Wanted]) -> Iterator[Ste
 def _session(world: World, operation: str, wanted: list[Wanted]) -> Session:
     from dataclasses import replace
 
-    facts: dict[str, Any] = wanted[0].entry.manifest
     session = wanted[0].entry.session
-    agents = tuple(agent_ports.again(world, [replace(one.entry.record, admin="") for one in wanted], session))
+    records = [replace(one.entry.record, admin="", may=rights.passed_on(world, one.entry.record.may)) for one in wanted]
+    agents = tuple(agent_ports.again(world, records, session))
     old = world.sessions.get(wanted[0].entry.session)
     if old is not None:
         return replace(old, operations=(*old.operations, operation), agents=(*old.agents, *agents))
+    saved = _session_of(wanted[0].entry)
+    return replace(saved, operations=(*saved.operations, operation), agents=agents)
+
+
+def _session_of(entry: SalvageEntry) -> Session:
+    """Return the session that an entry was saved of, as far as the entry tells, without agents."""
+    facts: dict[str, Any] = entry.manifest
     return Session(
-        name=wanted[0].entry.session,
-        operations=(str(facts["generation"]), operation),
+        name=entry.session,
+        operations=(str(facts["generation"]),),
         created_ms=int(facts["session_created_ms"]),
         base_ref=str(facts["base_ref"]),
         base=str(facts["base"]),
-        agents=agents,
+        agents=(),
         task=str(facts.get("task", "")),
         workflow=str(facts.get("workflow", "")),
         beside=str(facts.get("beside", "")),

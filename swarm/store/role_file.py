@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from swarm.domain import permissions, setup
+from swarm.domain.rights import Right
 from swarm.domain.role_fields import (
     Env,
     Heartbeat,
@@ -340,6 +341,7 @@ KEYS = {
     "worktree": Key(_WORKTREE),
     "telemetry": Key(switch),
     "print": Key(switch, aliases=("print_mode", "headless", "non_interactive")),
+    "may": Key(listing(choice(Right, Right)), aliases=("rights",)),
 }
 _OPTIONS = frozenset(RoleOptions.__dataclass_fields__)
 _READ = table(KEYS)

@@ -31,6 +31,8 @@ instructions: |
 #     model: haiku
 #     timeout: 45s
 
+# may: [stop, cleanup]          # to what others started; counts in your own directories (~/.swarm/roles) alone
+
 # --- its environment: yours, with these changes ------------------------------------------------------
 # env:
 #   pass: [ANTHROPIC_*, SSH_AUTH_SOCK]  # only these, beside what swarm and a terminal need

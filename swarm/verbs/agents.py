@@ -198,12 +198,14 @@ class Agents(Sets):
         from swarm.domain.model import StopReport
         from swarm.engine import running
 
-        self._choose(sessions, everything=everything, agent=agent)  # what is not there is told without waiting
+        self._choose(
+            "stop", sessions, everything=everything, agent=agent
+        )  # refused, or not there: told without waiting
         survivors: list[str] = []
         stopped: list[tuple[str, str]] = []
         with fsio.os_errors("cannot stop the agents"), self._changing("stop"):
             # Read again below the lock: a session may have been started or changed while this waited.
-            for session, group in self._choose(sessions, everything=everything, agent=agent):
+            for session, group in self._choose("stop", sessions, everything=everything, agent=agent):
                 live = set(running.live_agents(self._world, session))
                 stopped += [(session.name, one.name) for one in group if one in live]
                 survivors += running.stop(self._world, session, group)
@@ -214,10 +216,10 @@ class Agents(Sets):
 
         Agents that did their task in print mode are left alone.
         """
-        self._choose(sessions, everything=everything, agent=agent)  # what is not there is told without waiting
+        self._choose("resume", sessions, everything=everything, agent=agent)  # refused, or not there: without waiting
         with fsio.os_errors("cannot resume the agents"), self._changing("resume"):
             # Read again below the lock: a record read before could bring back an agent removed since.
-            return self._resume(self._choose(sessions, everything=everything, agent=agent))
+            return self._resume(self._choose("resume", sessions, everything=everything, agent=agent))
 
     def _resume(self, chosen: Sequence[tuple[Session, tuple[Agent, ...]]], *, anew: bool = False) -> ResumeReport:
         from swarm.domain.model import ResumeReport, Skipped
@@ -255,9 +257,10 @@ class Agents(Sets):
         """
         from swarm.engine import agents, budgets, running
 
-        self._find(agent, session)
+        self._choose("restart", (session,) if session else (), everything=False, agent=agent)
         with fsio.os_errors(f"cannot restart {agent}"), self._changing(f"restart {agent}"):
             found, one = self._find(agent, session)
+            self._refuse_strangers("restart", found, one)
             if one.program:
                 over = budgets.spent(self._world, found, (one,), self.role)
                 raise_all(f"cannot restart {one.name}@{found.name}", over.values())
@@ -308,13 +311,18 @@ class Agents(Sets):
         return doctor.checks(self._world)
 
     def _choose(
-        self, sessions: Sequence[str], *, everything: bool, agent: str
+        self, verb: str, sessions: Sequence[str], *, everything: bool, agent: str
     ) -> list[tuple[Session, tuple[Agent, ...]]]:
+        """Return the agents of which sessions are meant; refuse where the caller may not do that to them."""
         if agent:
             found, one = self._find(agent, sessions[0] if sessions else None)
-            return [(found, (one,))]
-        chosen = self.sessions() if everything else tuple(self.session(name) for name in sessions)
-        return [(session, session.agents) for session in chosen]
+            chosen: list[tuple[Session, tuple[Agent, ...]]] = [(found, (one,))]
+        else:
+            named = self.sessions() if everything else tuple(self.session(name) for name in sessions)
+            chosen = [(session, session.agents) for session in named]
+        for session, group in chosen:
+            self._refuse_strangers(verb, session, *group)
+        return chosen
 
 
 def _left_out(name: str, problem: SwarmError) -> Skipped:

@@ -94,6 +94,7 @@ class Approvals(Sets):
         if not timeout >= 0:  # no number is none of both
             raise UsageProblem(f"cannot wait {timeout} seconds for an answer")
         session, agent = self._find(question.agent, question.session)
+        self._refuse_strangers("ask_permission", session, agent)
         with fsio.os_errors("cannot ask for permission"):
             return approvals.decide(
                 self._approval_store(),
@@ -158,6 +159,7 @@ class Approvals(Sets):
         from swarm.pane import events
 
         found, one = self._find(agent, session)
+        self._refuse_strangers("collect_event", found, one)
         with fsio.os_errors(f"cannot note an event of {agent}"):
             events.note(str(self._world.layout.run_folder(found.name, one.name)), event)
 

@@ -40,6 +40,7 @@ class Delivery(Sets):
         from swarm.engine import delivery
 
         found, one = self._find(agent, session)
+        self._refuse_strangers("nudge", found, one)
         with fsio.os_errors(f"cannot tell {agent} of its messages"):
             return delivery.nudge(self._world, self._typist(), found, one)
 
@@ -52,6 +53,7 @@ class Delivery(Sets):
         from swarm.engine import delivery
 
         found, one = self._find(agent, session)
+        self._refuse_strangers("send_heartbeat", found, one)
         with fsio.os_errors(f"cannot send the heartbeat of {agent}"):
             return delivery.heartbeat(self._world, found, one, period)
 

@@ -153,10 +153,12 @@ class Design(Sets):
             RoleNotFound: there are none.
             WorktreeExists: a file of that name is there already; it is not touched.
         """
+        from swarm.engine import rights
         from swarm.engine.hiding import hide_now
 
         text = self.role(role).instructions
         tree = Path(worktree_path)
+        rights.check_tree(self._world, "copy_role_config", tree)
         if not tree.is_dir():
             raise WorktreeNotFound(f"cannot put the role's instructions into {tree}: there is no such folder")
         file = self._world.settings.worktrees.instructions_file

@@ -15,9 +15,7 @@ from swarm.domain.layout import Layout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from swarm.domain.model import (
-        Session,
-    )
+    from swarm.domain.model import Agent, Session
     from swarm.domain.role import Role
     from swarm.domain.settings import Settings
     from swarm.engine.world import World
@@ -294,6 +292,17 @@ class Door:
         if agent is not None:
             raise NotForAgents(f"{attempt}: that is for people, and you are agent {agent.address}")
         return approvals.by_user(user_name())
+
+    def _refuse_strangers(self, verb: str, session: Session, *agents: Agent) -> None:
+        """Refuse where the caller is an agent that may not do this to these agents.
+
+        Raises:
+            NotForAgents
+        """
+        from swarm.engine import rights
+
+        names_ = ", ".join(f"{agent.name}@{session.name}" for agent in agents[:3])
+        rights.check(self._world, verb, [(session, agent) for agent in agents], attempt=f"cannot {verb} {names_}")
 
     def _find(self, agent: str, session: str | None) -> tuple[Any, Any]:
         from swarm.engine import listing

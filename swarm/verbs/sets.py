@@ -149,8 +149,9 @@ class Sets(Door):
 
     def prune_sessions(self, *, older_than_ms: int, dry_run: bool = False) -> CleanupReport:
         """Remove the sessions made longer ago than this that nobody needs: none of their agents runs or has work."""
-        from swarm.engine import cleanup
+        from swarm.engine import cleanup, rights
 
+        rights.check(self._world, "prune_sessions", attempt="cannot prune the sessions")
         request = cleanup.Request(
             everything=True, older_than_ms=_age(older_than_ms), role=self.role, verb="session prune"
         )
@@ -196,8 +197,9 @@ class Sets(Door):
 
     def prune(self, *, dry_run: bool = False) -> CleanupReport:
         """Forget worktrees whose folder is gone; branches stay, and what git still knows of them is salvaged."""
-        from swarm.engine import cleanup
+        from swarm.engine import cleanup, rights
 
+        rights.check(self._world, "prune", attempt="cannot prune the worktrees")
         request = cleanup.Request(only_missing=True, keep_branches=True, force=True, verb="worktree prune")
         return self._clean(request, dry_run=dry_run)
 
@@ -256,8 +258,9 @@ class Sets(Door):
             targets: which entries; or *everything*.
             older_than_ms: only what was saved longer ago than this.
         """
-        from swarm.engine import salvage
+        from swarm.engine import rights, salvage
 
+        rights.check(self._world, "drop_salvage", attempt="cannot drop the salvage")
         with fsio.os_errors("cannot drop the salvage"), self._changing("salvage drop"):
             return salvage.drop(self._world, tuple(targets), everything=everything, older_than_ms=_age(older_than_ms))
 
@@ -265,17 +268,17 @@ class Sets(Door):
         """Lock a worktree against removal, in git's own way."""
         from swarm.engine import marks
 
-        self._find_worktree(agent, session)
+        self._to_mark("lock", agent, session)
         with fsio.os_errors(f"cannot lock {agent}"), self._changing(f"lock {agent}"):
-            return marks.lock(self._world, *self._find_worktree(agent, session), reason)
+            return marks.lock(self._world, *self._to_mark("lock", agent, session), reason)
 
     def unlock(self, agent: str, session: str | None = None) -> WorktreeInfo:
         """Take such a lock away."""
         from swarm.engine import marks
 
-        self._find_worktree(agent, session)
+        self._to_mark("unlock", agent, session)
         with fsio.os_errors(f"cannot unlock {agent}"), self._changing(f"unlock {agent}"):
-            return marks.unlock(self._world, *self._find_worktree(agent, session))
+            return marks.unlock(self._world, *self._to_mark("unlock", agent, session))
 
     def update_role(self, agent: str, session: str | None = None, *, force: bool = False) -> WorktreeInfo:
         """Put the role's present text into an existing worktree.
@@ -288,11 +291,21 @@ class Sets(Door):
         """
         from swarm.engine import marks
 
-        _, one = self._find_worktree(agent, session)
+        _, one = self._to_mark("update_role", agent, session)
         role = self.role(one.role)
         with fsio.os_errors(f"cannot update the role of {agent}"), self._changing(f"update role of {agent}"):
             # Read again below the lock: a record read before could bring back an agent removed since.
-            return marks.update_role(self._world, *self._find_worktree(agent, session), role, force=force)
+            found = self._to_mark("update_role", agent, session)
+            return marks.update_role(self._world, *found, role, force=force)
+
+    def _to_mark(self, verb: str, agent: str, session: str | None) -> tuple[Any, Any]:
+        """Find an agent whose worktree is to be changed in a small way; refuse where the caller may not."""
+        from swarm.engine import rights
+
+        found, one = self._find_worktree(agent, session)
+        what = f"cannot {verb.replace('_', ' ')} {'of ' if '_' in verb else ''}{one.name}@{found.name}"
+        rights.check(self._world, verb, [(found, one)], attempt=what)
+        return found, one
 
 
 def options_of(roles: Sequence[Role | None]) -> tuple[RoleOptions, ...]:

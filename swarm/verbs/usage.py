@@ -68,7 +68,9 @@ class Usage(Sets):
         from swarm.engine import budgets
 
         with fsio.os_errors(f"cannot tell of the budget of {agent}"):
-            return budgets.tell(self._world, *self._find(agent, session))
+            found, one = self._find(agent, session)
+            self._refuse_strangers("tell_budget", found, one)
+            return budgets.tell(self._world, found, one)
 
     def _transcript(self, agent: str, session: str | None) -> Transcript:
         from swarm.domain import names
