@@ -561,11 +561,6 @@ class Git:
 
         fsio.write_atomic(admin.path / "locked", os.fsencode(reason + "\n" if reason else ""), 0o644)
 
-    def is_dirty(self, tree: Path) -> bool | None:
-        """Whether ``git status`` would show anything; None when it cannot tell."""
-        code, out, _ = self.begin_status(tree).outcome()
-        return bool(out) if code == 0 else None
-
     def begin_status(self, tree: Path) -> Started:
         """Begin to look for changes; any output is one."""
         return self.runner.begin("status", *STATUS, cwd=tree)

@@ -74,6 +74,8 @@ _QUIET = (
 )
 #: Options of ``git status`` with which it tells of everything that is work, whatever the user has set it to leave out.
 STATUS = ("--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=none")
+#: The same without a look into submodules: git would run what their own configuration names.
+OUTSIDE = (*STATUS[:-1], "--ignore-submodules=dirty")
 _GRACE = 5.0
 #: git's words for a repository that it cannot read.
 _DAMAGE = re.compile(

@@ -34,6 +34,8 @@ WORD = 0xFFFFFFFF
 _SECOND = 10**9
 #: File times come from the kernel's tick; two acts within one may carry times in the wrong order.
 CLOCK_STEP_NS = 20_000_000
+#: Two zero bytes and the kind of an entry that is a submodule.
+_GITLINK = (0o160000).to_bytes(4, "big")
 #: What may follow the entries: git's caches, which hold no times.
 _HARMLESS = frozenset({b"TREE", b"REUC", b"EOIE", b"IEOT"})
 
@@ -134,6 +136,15 @@ def entries(data: bytes | bytearray, size: int) -> Iterator[tuple[int, int, byte
         return None
     magic, version, count = _HEAD.unpack_from(data)
     return _cut(data, size, count) if magic == b"DIRC" and version in (2, 3) else None
+
+
+def may_hold_gitlinks(index: Path) -> bool:
+    """Whether a submodule may be in an index: one has no entry without these bytes; where another part is, it may."""
+    try:
+        data = fsio.read_small(index, LIMIT)
+    except FileNotFoundError:
+        return False
+    return _GITLINK in data or b"link" in data
 
 
 def objects_named(data: bytes, size: int) -> list[str]:

@@ -18,29 +18,28 @@ from typing import TYPE_CHECKING
 from swarm import fsio
 from swarm.domain.errors import GitFailed, IdentityMissing, SwarmError, TargetMoved
 from swarm.domain.layout import HEADS
-from swarm.drivers import gitdir
+from swarm.drivers import gitdir, standin
 from swarm.drivers.gitdir import OPERATIONS
 from swarm.drivers.plumbing import (
     GITLINK,
     LINK,
     ONE_INDEX,
     RAW_DIFF,
-    env_of,
-    private_index,
     raw_changes,
     show_all,
 )
 from swarm.drivers.quarantine import Quarantine
+from swarm.drivers.treeparts import IN_ONE_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from swarm.domain.merging import Changes, Checkout
     from swarm.drivers.gitrun import GitRunner
 
 _IDENTITY = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
-#: The index of a checkout keeps the user's own choice of caches.
-_OWN_INDEX = ("-c", "core.untrackedCache=keep")
+_CACHES = ("-c", "core.untrackedCache=keep")
 
 
 class Merging:
@@ -100,8 +99,8 @@ class Merging:
 
     def obstacles(self, checkout: Checkout, changes: Changes) -> tuple[str, ...]:
         """Return the paths with local work that stands in the way of these changes."""
-        with private_index(checkout.gitdir) as index:
-            env = {**env_of(checkout), **ONE_INDEX, "GIT_INDEX_FILE": str(index)}
+        with self._by_copy(checkout) as where:
+            env = {**where, **ONE_INDEX}
             entries, unmerged = self._entries(env)
             show_all(self._git, env, changes.paths)
             self._git.run("update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1))
@@ -124,13 +123,25 @@ class Merging:
 
         That is: the paths that a sparse checkout leaves out, and the folders that will be new.
         """
-        out = self._git.ask("ls-files", "-t", "-z", env=env_of(checkout), cwd=checkout.tree)
+        with self._by_its_index(checkout) as env:
+            out = self._git.ask("ls-files", "-t", "-z", env=env, cwd=checkout.tree)
         skipped = {os.fsdecode(item[2:]) for item in out.split(b"\0") if item.startswith((b"S ", b"s "))}
         parents = {str(parent) for path in changes.new for parent in PurePosixPath(path).parents}
         return {
             "left_out": sorted(skipped & changes.paths),
             "folders": sorted(path for path in parents if _kind_of(checkout.tree, path) != "folder"),
         }
+
+    def _by_copy(self, checkout: Checkout) -> AbstractContextManager[dict[str, str]]:
+        """Give the environment in which git works by a copy of a checkout's index."""
+        return standin.of_worktree(self._git, checkout.tree, checkout.gitdir, self._common)
+
+    def _by_its_index(self, checkout: Checkout) -> AbstractContextManager[dict[str, str]]:
+        return standin.of_worktree(self._git, checkout.tree, checkout.gitdir, self._common, own_index=True)
+
+    def _caches(self, checkout: Checkout) -> tuple[str, ...]:
+        """Return how an index is written: that of the main checkout keeps the user's own choice of caches."""
+        return _CACHES if checkout.gitdir == self._common else (*_CACHES, *IN_ONE_FILE)
 
     def _entries(self, env: Mapping[str, str]) -> tuple[dict[str, tuple[str, str]], set[str]]:
         """Return path → (mode, object) of an index, and the paths in conflict."""
@@ -154,11 +165,12 @@ class Merging:
         Raises:
             GitFailed or one of its kind: git refused, or was stopped in the middle; ``take_back`` mends that.
         """
-        env = env_of(checkout)
         what = f"cannot update the files of {checkout.tree}"
-        # The two-tree merge believes times alone; files that only have another time must not stop it.
-        self._git.run(*_OWN_INDEX, "update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1), what=what)
-        self._git.run(*_OWN_INDEX, "read-tree", "-m", "-u", old, new, env=env, cwd=checkout.tree, what=what)
+        caches = self._caches(checkout)
+        with self._by_its_index(checkout) as env:
+            # The two-tree merge believes times alone; files that only have another time must not stop it.
+            self._git.run(*caches, "update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1), what=what)
+            self._git.run(*caches, "read-tree", "-m", "-u", old, new, env=env, cwd=checkout.tree, what=what)
         changes = raw_changes(self._git.ask(*RAW_DIFF, old, new))
         for path in sorted(changes.old.keys() - changes.new.keys()):
             if _kind_of(checkout.tree, path) == "file":  # git only warns of that
@@ -170,7 +182,8 @@ class Merging:
         Raises:
             TargetMoved: it is not; nothing was changed.
         """
-        env = env_of(checkout) if checkout else None  # so that the right HEAD gets a line in its log
+        # So that the right HEAD gets a line in its log.
+        env = {"GIT_DIR": str(checkout.gitdir), "GIT_COMMON_DIR": str(self._common)} if checkout else None
         try:
             self._git.run(
                 *("update-ref", "-m", reason, "--stdin", "-z"),
@@ -198,19 +211,26 @@ class Merging:
         changes = raw_changes(self._git.ask(*RAW_DIFF, old, new))
         if tip and tip != old:
             changes = changes.but(changes.made_by(raw_changes(self._git.ask(*RAW_DIFF, old, tip))))
-        env = env_of(checkout)
-        entries, _ = self._entries(env)
         skipped = set(before["left_out"])
         kept = self._files_back(checkout, changes, skipped, before["folders"])
+        with self._by_its_index(checkout) as env:
+            self._index_back(checkout, changes, skipped, "0" * len(old), env)
+        return kept
+
+    def _index_back(
+        self, checkout: Checkout, changes: Changes, skipped: set[str], nothing: str, env: Mapping[str, str]
+    ) -> None:
+        entries, _ = self._entries(env)
+        caches = self._caches(checkout)
         lines = []
         for path in sorted(changes.paths, key=lambda one: one in changes.old):  # first what goes
             was, became, now = changes.old.get(path), changes.new.get(path), entries.get(path)
             if now == became and now != was:
-                mode, oid = was or ("0", "0" * len(old))
+                mode, oid = was or ("0", nothing)
                 lines.append(f"{mode} {oid}\t{path}\0")
         if lines:
             self._git.run(
-                *(*_OWN_INDEX, "update-index", "-z", "--index-info"),
+                *(*caches, "update-index", "-z", "--index-info"),
                 stdin=os.fsencode("".join(lines)),
                 env=env,
                 cwd=checkout.tree,
@@ -219,9 +239,8 @@ class Merging:
             if again:
                 stdin = os.fsencode("".join(f"{path}\0" for path in again))
                 flags = ("update-index", "--skip-worktree", "-z", "--stdin")
-                self._git.run(*_OWN_INDEX, *flags, stdin=stdin, env=env, cwd=checkout.tree)
-        self._git.run(*_OWN_INDEX, "update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1))
-        return kept
+                self._git.run(*caches, *flags, stdin=stdin, env=env, cwd=checkout.tree)
+        self._git.run(*caches, "update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1))
 
     def _files_back(
         self, checkout: Checkout, changes: Changes, skipped: Collection[str], folders: Sequence[str]
@@ -258,14 +277,15 @@ class Merging:
         """Return the paths whose files are exactly what these entries say."""
         with self._index_of(checkout, entries) as env:
             self._git.run("update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1))
-            out = self._git.ask("diff-files", "--name-only", "-z", "--no-renames", env=env, cwd=checkout.tree)
+            flags = ("--name-only", "-z", "--no-renames", "--ignore-submodules=dirty")
+            out = self._git.ask("diff-files", *flags, env=env, cwd=checkout.tree)
         return set(entries) - {os.fsdecode(path) for path in out.split(b"\0")}
 
     @contextlib.contextmanager
     def _index_of(self, checkout: Checkout, entries: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, str]]:
         """Give the environment of a private index that holds these entries and no more."""
-        with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
-            env = {**env_of(checkout), **ONE_INDEX, "GIT_INDEX_FILE": str(Path(scratch) / "index")}
+        with self._by_copy(checkout) as where, tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
+            env = {**where, **ONE_INDEX, "GIT_INDEX_FILE": str(Path(scratch) / "index")}
             lines = "".join(f"{mode} {oid}\t{path}\0" for path, (mode, oid) in entries.items())
             self._git.run("update-index", "-z", "--index-info", stdin=os.fsencode(lines), env=env, cwd=checkout.tree)
             yield env
@@ -282,9 +302,9 @@ class Merging:
         for mode, oid in (entry for entry in entries if entry is not None and entry[0] != LINK):
             if mode == GITLINK:
                 continue
-            code, whole, _ = self._git.attempt(
-                "cat-file", "--filters", f"--path={path}", oid, env=env_of(checkout), cwd=checkout.tree
-            )
+            asked = ("cat-file", "--filters", f"--path={path}", oid)
+            with self._by_copy(checkout) as env:
+                code, whole, _ = self._git.attempt(*asked, env=env, cwd=checkout.tree)
             if code == 0 and whole.startswith(there):
                 return True
         return False

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.domain.merging import Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from swarm.domain.merging import Checkout
     from swarm.drivers.gitrun import GitRunner
 
 GITLINK, LINK = "160000", "120000"
@@ -36,11 +32,6 @@ def raw_changes(out: bytes) -> Changes:
     return Changes(before, after)
 
 
-def env_of(checkout: Checkout) -> dict[str, str]:
-    """Return what makes git work in a checkout, wherever it is run."""
-    return {"GIT_DIR": str(checkout.gitdir), "GIT_WORK_TREE": str(checkout.tree)}
-
-
 def config_env(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the environment that gives git, and every filter that it runs, these settings."""
     env = {"GIT_CONFIG_COUNT": str(len(settings))}
@@ -50,16 +41,6 @@ def config_env(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 ONE_INDEX = config_env({"core.splitIndex": "false"})
-
-
-@contextlib.contextmanager
-def private_index(folder: Path) -> Iterator[Path]:
-    """Give a copy of an index; with its time, by which git knows what to distrust."""
-    with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
-        copy = Path(scratch) / "index"
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copy2(folder / "index", copy)
-        yield copy
 
 
 def show_all(git: GitRunner, env: Mapping[str, str], paths: Iterable[str]) -> None:

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, TypeVar
 from swarm import fsio
 from swarm.domain.errors import GitFailed, SwarmError
 from swarm.domain.merging import Changes, FileChange, Merged, Snapshot
+from swarm.drivers import standin
 from swarm.drivers.gitrun import explain
 from swarm.drivers.history import landed as content_landed
 from swarm.drivers.mergewords import file_changes, read_merge
 from swarm.drivers.plumbing import (
     RAW_DIFF,
     config_env,
-    env_of,
-    private_index,
     raw_changes,
 )
 
@@ -53,6 +52,7 @@ class Quarantine:
 
     def __init__(self, runner: GitRunner, common: Path, folder: Path, user: Mapping[str, str], jobs: int) -> None:
         self._git = runner
+        self._common = common
         self._user = user
         self._jobs = jobs
         objects = folder / "objects"
@@ -91,8 +91,9 @@ class Quarantine:
         Args:
             untracked: take in files that git does not know; else they are only listed.
         """
-        with fsio.os_errors(f"cannot read {checkout.tree}"), private_index(checkout.gitdir) as index:
-            env = {**self._env, **env_of(checkout), "GIT_INDEX_FILE": str(index)}
+        by_copy = standin.of_worktree(self._git, checkout.tree, checkout.gitdir, self._common)
+        with fsio.os_errors(f"cannot read {checkout.tree}"), by_copy as where:
+            env = {**self._env, **where}
             head = self._ask(env, checkout, "rev-parse", "--verify", "HEAD^{commit}")[0]
             staged = self._ask(
                 *(env, checkout, "diff-index", "--cached", "--name-only", "-z", "--no-renames", head),

@@ -6,19 +6,19 @@ import json
 import os
 import shutil
 import stat
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
 from swarm.domain.errors import SalvageFailed
-from swarm.drivers import gitdir
-from swarm.drivers.treeparts import MANIFEST, admin_files, cwd_of, env_of, has_index
+from swarm.drivers import gitdir, standin
+from swarm.drivers.treeparts import IN_ONE_FILE, MANIFEST, admin_files, cwd_of, has_index
 from swarm.drivers.treesave import TreeSave
 from swarm.drivers.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
 
 class TreeBack(TreeSave):
@@ -56,9 +56,8 @@ class TreeBack(TreeSave):
             self._make_index(tree, admin, known=manifest["kind"] in ("worktree", "missing"))
         raw = set(manifest["raw"])
         work = self._tree_entries(refs["work"])
-        with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
-            env = env_of(tree, admin, Path(scratch) / "index")
-            self._git.run("read-tree", refs["work"], env=env, cwd=tree, what="cannot read the saved tree")
+        with standin.of_worktree(self._git, tree, admin, self._common) as env:
+            self._git.run(*IN_ONE_FILE, "read-tree", refs["work"], env=env, cwd=tree, what="cannot read the saved tree")
             clean = [path for path in work if path not in raw]
             if manifest["kind"] == "missing":  # nobody saw which files a sparse checkout had left out
                 clean = self._without_sparse(clean, admin, tree)
@@ -76,8 +75,14 @@ class TreeBack(TreeSave):
         self._join_submodules(tree, admin)
         _apply_modes(tree, manifest["modes"], manifest["aside"])
         if has_index(admin):
-            real = env_of(tree, admin, admin / "index")
-            self._git.run("update-index", "-q", "--refresh", env=real, cwd=tree, ok=(0, 1))
+            with self._by_its_index(tree, admin) as env:
+                self._refresh(env)
+
+    def _by_its_index(self, tree: Path, admin: Path) -> AbstractContextManager[dict[str, str]]:
+        return standin.of_worktree(self._git, tree, admin, self._common, own_index=True)
+
+    def _refresh(self, env: Mapping[str, str]) -> None:
+        self._git.run(*IN_ONE_FILE, "update-index", "-q", "--refresh", env=env, cwd=cwd_of(env), ok=(0, 1))
 
     def _make_index(self, tree: Path, admin: Path, *, known: bool) -> None:
         """Make the index that was not there: an empty one, as which git takes none.
@@ -85,13 +90,12 @@ class TreeBack(TreeSave):
         Args:
             known: git knew the worktree then; else nothing is known of it but its commit, and that is checked out.
         """
-        env = env_of(tree, admin, admin / "index")
-        self._git.run(
-            "read-tree", *(("--empty",) if known else ("HEAD",)), env=env, cwd=tree, what="cannot make the index"
-        )
-        if not known:
-            what = "cannot write the files of the commit"
-            self._git.run("checkout-index", "--all", "--force", env=env, cwd=tree, what=what)
+        start = ("--empty",) if known else ("HEAD",)
+        with self._by_its_index(tree, admin) as env:
+            self._git.run(*IN_ONE_FILE, "read-tree", *start, env=env, cwd=tree, what="cannot make the index")
+            if not known:
+                what = "cannot write the files of the commit"
+                self._git.run("checkout-index", "--all", "--force", env=env, cwd=tree, what=what)
 
     def _bring_back_whole(self, tree: Path, admin: Path, folder: Path) -> None:
         """Fill a worktree from folders that were kept as they were."""
@@ -100,11 +104,12 @@ class TreeBack(TreeSave):
             if target != admin / "HEAD":  # decided when the worktree was registered
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, target)
-        env = env_of(tree, admin, admin / "index")
-        if not has_index(admin) or self._whole_entries(env) is None:
+        if not has_index(admin) or not self.can_read(tree, admin):
             # A damaged one is of no use; the salvage keeps it.
             fsio.unlink_if_there(admin / "index")
-            self._git.run("read-tree", "HEAD", env=env, cwd=tree, what="cannot read the saved commit")
+            with self._by_its_index(tree, admin) as env:
+                what = "cannot read the saved commit"
+                self._git.run(*IN_ONE_FILE, "read-tree", "HEAD", env=env, cwd=tree, what=what)
         for entry in os.scandir(folder / "late"):
             if entry.name == ".git":
                 continue
@@ -114,7 +119,8 @@ class TreeBack(TreeSave):
             if modules.is_dir():
                 fsio.copy_tree(modules, admin / "modules")
         self._join_submodules(tree, admin)
-        self._git.run("update-index", "-q", "--refresh", env=env, cwd=tree, ok=(0, 1))
+        with self._by_its_index(tree, admin) as env:
+            self._refresh(env)
 
     def _join_submodules(self, tree: Path, admin: Path) -> None:
         """Let submodules find their git folders, which have moved if the admin folder got another name."""
@@ -149,8 +155,8 @@ class TreeBack(TreeSave):
     def _without_sparse(self, paths: list[str], admin: Path, tree: Path) -> list[str]:
         if not has_index(admin):
             return paths
-        env = env_of(tree, admin, admin / "index")
-        out = self._git.ask("ls-files", "-t", "-z", env=env, cwd=cwd_of(env))
+        with self._by_its_index(tree, admin) as env:
+            out = self._git.ask("ls-files", "-t", "-z", env=env, cwd=cwd_of(env))
         skipped = {os.fsdecode(item[2:]) for item in out.split(b"\0") if item.startswith(b"S ")}
         return [path for path in paths if path not in skipped]
 

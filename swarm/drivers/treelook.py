@@ -1,30 +1,28 @@
 """What is in a working tree.
 
-Everything here works through a private index, so that the worktree's own is never touched, and with
-``GIT_DIR`` and ``GIT_WORK_TREE`` said explicitly, so that a broken ``.git`` file does not matter.
+Everything here works through a private index, so that the worktree's own is never touched, and by a git folder of
+swarm's own (``standin.py``): a broken ``.git`` file does not matter, and git runs no program that an agent has set.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm import fsio
-from swarm.domain.errors import GitBroken, GitFailed, SwarmError
+from swarm.domain.errors import GitBroken, GitFailed, NotARepo
 from swarm.domain.layout import HEADS
 from swarm.domain.trees import TreeState
-from swarm.drivers import converted, gitdir
+from swarm.drivers import converted, gitdir, standin
 from swarm.drivers.index import CLOCK_STEP_NS
-from swarm.drivers.treeparts import HEX, IN_ONE_FILE, admin_files, cwd_of, env_of
+from swarm.drivers.treeparts import HEX, IN_ONE_FILE, admin_files, cwd_of
 from swarm.drivers.walk import Walk, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from swarm.drivers.gitrun import GitRunner
 
@@ -40,6 +38,20 @@ class Flagged(NamedTuple):
     left_out: frozenset[str]
 
 
+class _Inner(NamedTuple):
+    """What was found in a submodule.
+
+    Attributes:
+        ignored: files that git ignores there.
+        work: what would be lost with it; empty for nothing.
+        changed: whether git would call it changed.
+    """
+
+    ignored: tuple[str, ...]
+    work: str
+    changed: bool = False
+
+
 class TreeLook:
     """Looks at the working trees of one repository."""
 
@@ -50,45 +62,47 @@ class TreeLook:
 
     def look(self, tree: Path, admin: Path) -> TreeState:
         """Find everything in a worktree that is not simply its last commit; changes nothing."""
-        with _private_index(admin / "index") as index:
-            env = env_of(tree, admin, index)
-            head, head_tree = self._head_and_tree(env)
-            entries, flagged = self._entries_and_flags(env)
-            found = walk(tree)
-            tracked = {path for _, _, _, path in entries}
-            found.set_apart(tracked)
-            changed, rewritten = self._changed(env, entries, flagged, found, _written_ns(admin / "index"))
-            rewritten |= self._unlike_checkout(env, entries, found, changed | rewritten)
-            untracked = self._untracked(env, found)
-            ignored = found.files.keys() - tracked - set(untracked)
-            wanted = {path: oid for _, oid, _, path in entries if path in found.nested}
-            inner = {path: self._look_into(tree / path) for path in wanted}
-            return TreeState(
-                head=head,
-                branch=_branch(admin),
-                modified=tuple(sorted(changed)),
-                deleted=tuple(sorted(path for path in changed if path not in found.files)),
-                rewritten=tuple(sorted(rewritten)),
-                staged=self._staged(env, head),
-                unmerged=tuple(sorted({path for _, _, stage, path in entries if stage != "0"})),
-                hidden=tuple(sorted(changed & flagged.all)),
-                untracked=untracked,
-                ignored=tuple(sorted(ignored)),
-                nested=tuple(found.nested),
-                submodules=tuple(p for p in found.nested if p in tracked),
-                submodule_risks=tuple(self._submodule_risks(tree, wanted, inner)),
-                submodule_ignored=tuple(_ignored_within(inner)),
-                operations=_operations(admin),
-                locks=gitdir.lock_files(admin),
-                special=tuple(found.special),
-                unreadable=(*found.unreadable, *_unreadable(tree, {*changed, *rewritten, *untracked, *ignored}, found)),
-                fingerprint=found.fingerprint + _admin_mark(admin),
-                head_tree=head_tree,
-            )
+        with standin.of_worktree(self._git, tree, admin, self._common) as env:
+            return self._look(tree, admin, env, self._common)
+
+    def _look(self, tree: Path, admin: Path, env: Mapping[str, str], common: Path) -> TreeState:
+        head, head_tree = self._head_and_tree(env)
+        entries, flagged = self._entries_and_flags(env)
+        found = walk(tree)
+        tracked = {path for _, _, _, path in entries}
+        found.set_apart(tracked)
+        changed, rewritten = self._changed(env, entries, flagged, found, _written_ns(admin / "index"))
+        rewritten |= self._unlike_checkout(env, common, entries, found, changed | rewritten)
+        untracked = self._untracked(env, found)
+        ignored = found.files.keys() - tracked - set(untracked)
+        inner = {path: self._look_into(tree / path, oid) for _, oid, _, path in entries if path in found.nested}
+        return TreeState(
+            head=head,
+            branch=_branch(admin),
+            modified=tuple(sorted(changed)),
+            deleted=tuple(sorted(path for path in changed if path not in found.files)),
+            rewritten=tuple(sorted(rewritten)),
+            staged=self._staged(env, head),
+            unmerged=tuple(sorted({path for _, _, stage, path in entries if stage != "0"})),
+            hidden=tuple(sorted(changed & flagged.all)),
+            untracked=untracked,
+            ignored=tuple(sorted(ignored)),
+            nested=tuple(found.nested),
+            submodules=tuple(p for p in found.nested if p in tracked),
+            submodule_risks=tuple((path, one.work) for path, one in inner.items() if one.work),
+            submodule_ignored=tuple(f"{path}/{name}" for path, one in inner.items() for name in one.ignored),
+            operations=_operations(admin),
+            locks=gitdir.lock_files(admin),
+            special=tuple(found.special),
+            unreadable=(*found.unreadable, *_unreadable(tree, {*changed, *rewritten, *untracked, *ignored}, found)),
+            fingerprint=found.fingerprint + _admin_mark(admin),
+            head_tree=head_tree,
+        )
 
     def can_read(self, tree: Path, admin: Path) -> bool:
         """Whether git can read its index of a worktree; only looks."""
-        return self._whole_entries(env_of(tree, admin, admin / "index")) is not None
+        with standin.of_worktree(self._git, tree, admin, self._common) as env:
+            return self._whole_entries(env) is not None
 
     def _whole_entries(self, env: Mapping[str, str]) -> list[tuple[str, str, str, str]] | None:
         """Return the entries of an index; None if it is damaged: git takes one without its end for nameless entries."""
@@ -98,7 +112,11 @@ class TreeLook:
 
     def recall(self, admin: Path) -> TreeState:
         """Tell what git's notes say of a worktree whose folder is gone, or that git cannot read any more."""
-        head = self._head({"GIT_DIR": str(admin)}) or self._named_head(admin) or self._last_head(admin)
+        head = (
+            self._head({"GIT_DIR": str(admin), "GIT_COMMON_DIR": str(self._common)})
+            or self._named_head(admin)
+            or self._last_head(admin)
+        )
         return TreeState(head=head, branch=_branch(admin), operations=_operations(admin))
 
     def _named_head(self, admin: Path) -> str:
@@ -199,14 +217,19 @@ class TreeLook:
         return changed, suspects - changed
 
     def _unlike_checkout(
-        self, env: Mapping[str, str], entries: Sequence[tuple[str, str, str, str]], found: Walk, known: set[str]
+        self,
+        env: Mapping[str, str],
+        common: Path,
+        entries: Sequence[tuple[str, str, str, str]],
+        found: Walk,
+        known: set[str],
     ) -> set[str]:
         """Return further files that are the same for git, but would be checked out with other bytes."""
         regular = found.sizes.keys() - known
         oids = {
             path: oid for mode, oid, stage, path in entries if stage == "0" and path in regular and mode[:2] == "10"
         }
-        return converted.unlike_checkout(self._git, env, self._common, oids, found) if oids else set()
+        return converted.unlike_checkout(self._git, env, common, oids, found) if oids else set()
 
     def _differing(self, env: Mapping[str, str], flagged: Flagged, found: Walk) -> set[str]:
         wanted = ("--raw", "-z", "--no-renames", "--ignore-submodules=all")
@@ -236,35 +259,31 @@ class TreeLook:
         paths = (os.fsdecode(path) for path in out.split(b"\0"))
         return tuple(sorted(path for path in paths if path in found.files))
 
-    def _submodule_risks(
-        self, tree: Path, wanted: Mapping[str, str], inner: Mapping[str, TreeState | None]
-    ) -> Iterator[tuple[str, str]]:
-        for path, oid in wanted.items():
-            if why := self._why_submodule_is_work(tree / path, oid, inner[path]):
-                yield path, why
+    def _look_into(self, folder: Path, wanted: str) -> _Inner:
+        """Look at a submodule as closely as at a worktree, and run nothing that its own configuration names.
 
-    def _look_into(self, folder: Path) -> TreeState | None:
-        """Look at a submodule as closely as at a worktree; None if git cannot read it."""
-        code, out, _ = self._git.attempt("rev-parse", "--absolute-git-dir", cwd=folder)
-        if code != 0:
-            return None
+        Args:
+            wanted: the commit that the project names.
+        """
+        own = standin.folder_of(folder)
+        if own is None:
+            return _Inner((), "git cannot read it")
         try:
-            return self.look(folder, Path(os.fsdecode(out.removesuffix(b"\n"))))
-        except (GitFailed, GitBroken):
-            return None
+            with standin.of_repository(self._git, folder, own) as env:
+                state = self._look(folder, own, env, standin.common_of(own))
+                why = _own_work(state) or self._why_commits_are_work(env, wanted)
+        except (GitFailed, GitBroken, NotARepo):
+            return _Inner((), "git cannot read it")
+        changed = bool(state.modified or state.staged or state.unmerged or state.untracked)
+        return _Inner((*state.ignored, *state.submodule_ignored), why, changed=changed)
 
-    def _why_submodule_is_work(self, folder: Path, wanted: str, state: TreeState | None) -> str:
-        if state is None:
-            return "git cannot read it"
-        if why := _own_work(state):
-            return why
+    def _why_commits_are_work(self, env: Mapping[str, str], wanted: str) -> str:
         # Everything but the remotes' branches, so that a stash counts too.
         own = ("rev-list", "--max-count=1", "HEAD", "--exclude=refs/remotes/*", "--all", "--not", "--remotes")
-        code, out, _ = self._git.attempt(*own, cwd=folder)
+        code, out, _ = self._git.attempt(*own, env=env, cwd=cwd_of(env))
         if code != 0 or out.strip():
             return "commits that no remote has"
-        code, out, _ = self._git.attempt("rev-parse", "--verify", "--quiet", "HEAD", cwd=folder)
-        return "" if code == 0 and out.decode("ascii").strip() == wanted else "another commit than the project names"
+        return "" if self._head(env) == wanted else "another commit than the project names"
 
     def _put_entries(self, env: Mapping[str, str], lines: Iterable[tuple[str, str, str]]) -> None:
         text = "".join(f"{mode} {oid}\t{path}\0" for mode, oid, path in lines)
@@ -288,33 +307,11 @@ def _own_work(state: TreeState) -> str:
     return "a repository inside" if set(state.nested) - set(state.submodules) else ""
 
 
-def _ignored_within(submodules: Mapping[str, TreeState | None]) -> Iterator[str]:
-    for path, state in submodules.items():
-        if state is not None:
-            yield from (f"{path}/{name}" for name in (*state.ignored, *state.submodule_ignored))
-
-
 def _entry(item: bytes) -> tuple[str, str, str, str]:
     """Read (mode, object, stage, path) of a line of ``ls-files -s``."""
     facts, _, path = item.partition(b"\t")
     mode, oid, stage = facts.decode("ascii").split(" ")
     return mode, oid, stage, os.fsdecode(path)
-
-
-@contextlib.contextmanager
-def _private_index(index: Path) -> Iterator[Path]:
-    """Give a copy of an index; with its time, by which git knows what to distrust. Errors are about the real one."""
-    with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
-        copy = Path(scratch) / "index"
-        if index.is_file():
-            shutil.copy2(index, copy)
-            for shared in index.parent.glob("sharedindex.*"):
-                shutil.copy2(shared, copy.parent / shared.name)
-        try:
-            yield copy
-        except SwarmError as error:
-            error.message = error.message.replace(str(copy), str(index))
-            raise
 
 
 def _written_ns(index: Path) -> int:

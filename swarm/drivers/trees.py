@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm.domain.errors import GitBroken
-from swarm.drivers import halfmade
-from swarm.drivers.gitrun import STATUS
+from swarm.domain.errors import GitBroken, GitFailed
+from swarm.drivers import halfmade, standin
+from swarm.drivers.gitrun import OUTSIDE
 from swarm.drivers.history import commits as commits_between
 from swarm.drivers.history import landed as content_landed
+from swarm.drivers.index import may_hold_gitlinks
+from swarm.drivers.plumbing import GITLINK
 from swarm.drivers.treeback import TreeBack
 from swarm.drivers.walk import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping
 
     from swarm.domain.model import Commit
 
@@ -53,6 +55,24 @@ class Trees(TreeBack):
 
     def status_lines(self, tree: Path, admin: Path) -> tuple[str, ...]:
         """Return what ``git status`` shows, as its two letters and the path."""
-        env = {"GIT_DIR": str(admin), "GIT_WORK_TREE": str(tree)}
-        out = self._git.ask("status", *STATUS, "--no-renames", cwd=tree, env=env)
-        return tuple(os.fsdecode(item) for item in out.split(b"\0") if item)
+        with standin.of_worktree(self._git, tree, admin, self._common, own_index=True) as env:
+            out = self._git.ask("status", *OUTSIDE, "--no-renames", cwd=tree, env=env)
+            lines = [os.fsdecode(item) for item in out.split(b"\0") if item]
+            told = {line[3:] for line in lines if line[1] != " "}
+            lines += [f" M {path}" for path in self._changed_within(tree, env) if path not in told]
+        return tuple(lines)
+
+    def is_dirty(self, tree: Path, admin: Path) -> bool | None:
+        """Whether ``git status`` would show anything; None when it cannot tell."""
+        try:
+            return bool(self.status_lines(tree, admin))
+        except (GitFailed, GitBroken):
+            return None
+
+    def _changed_within(self, tree: Path, env: Mapping[str, str]) -> Iterator[str]:
+        """Give the submodules with changes that git finds only by the programs that these name."""
+        if not may_hold_gitlinks(Path(env["GIT_INDEX_FILE"])):
+            return
+        for mode, oid, _, path in self._entries(env):
+            if mode == GITLINK and self._look_into(tree / path, oid).changed:
+                yield path

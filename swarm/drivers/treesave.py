@@ -14,6 +14,7 @@ from swarm import fsio
 from swarm.domain.errors import NoSpace, SalvageFailed
 from swarm.domain.layout import HEADS
 from swarm.domain.trees import Capture, Saved, TreeState
+from swarm.drivers import standin
 from swarm.drivers.index import objects_named
 from swarm.drivers.treelook import TreeLook
 from swarm.drivers.treeparts import HEX, IN_ONE_FILE, MANIFEST, admin_files, env_of, has_index
@@ -54,8 +55,7 @@ class TreeSave(TreeLook):
         state = wish.state
         with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
             # git wants a repository and a folder to run in, also for a worktree that is gone.
-            here = admin if admin.is_dir() and not wish.damaged else self._common
-            env = env_of(tree if tree.is_dir() else Path(scratch), here, Path(scratch) / "index")
+            env = env_of(tree if tree.is_dir() else Path(scratch), self._common, Path(scratch) / "index")
             entries = self._saved_entries(env, admin, damaged=wish.damaged)
             found = walk(tree)
             raw_paths = self._raw_paths(state, wish, found)
@@ -88,14 +88,14 @@ class TreeSave(TreeLook):
 
     def _saved_entries(self, env: Mapping[str, str], admin: Path, *, damaged: bool) -> list[tuple[str, str, str, str]]:
         """Return the index entries to save; of a damaged index those whose objects are there."""
-        real = {**env, "GIT_INDEX_FILE": str(admin / "index")}
         if not has_index(admin):
             return []
-        if not damaged:
-            return self._entries(real)
-        # It may be HEAD alone that git misses.
-        tries = (self._whole_entries({**real, "GIT_DIR": folder}) for folder in (str(admin), env["GIT_DIR"]))
-        entries = next((found for found in tries if found is not None), None)
+        with standin.of_worktree(self._git, Path(env["GIT_WORK_TREE"]), admin, self._common) as real:
+            if not damaged:
+                return self._entries(real)
+            # It may be HEAD alone that git misses.
+            tries = (self._whole_entries({**real, "GIT_DIR": folder}) for folder in (real["GIT_DIR"], env["GIT_DIR"]))
+            entries = next((found for found in tries if found is not None), None)
         if entries is None:
             named = objects_named(fsio.read_small(admin / "index", 1 << 30), len(self._zero) // 2)
             # What a torn name says is not to be trusted as a path.

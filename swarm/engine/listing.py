@@ -91,17 +91,18 @@ def _moved(world: World, agent: Agent, listed: dict[Path, WorktreeEntry]) -> Wor
 
 def _look(world: World, path: Path, entry: WorktreeEntry, base: str) -> tuple[bool | None, int | None]:
     try:
-        dirty = world.git.is_dirty(path) if _is_its_own(world, path) else None
+        admin = _own_admin(world, path)
+        dirty = world.trees.is_dirty(path, admin) if admin is not None else None
         ahead = 0 if entry.head == base else world.git.count(entry.head, base)
     except GitFailed:
         return None, None
     return dirty, ahead
 
 
-def _is_its_own(world: World, path: Path) -> bool:
-    """Whether git, run in that folder, would look at this worktree and at nothing else."""
+def _own_admin(world: World, path: Path) -> Path | None:
+    """Return git's folder for a worktree, if git, run in that worktree, would find that folder and no other."""
     admin = world.git.admin_of(path)
-    return not path.is_symlink() and admin is not None and world.git.pointer_of(path) == admin.path
+    return admin.path if not path.is_symlink() and admin and world.git.pointer_of(path) == admin.path else None
 
 
 def _strays(
