@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from swarm.domain.pathrules import Place
 
 SCHEMA = 1
-#: Who answers is a person, a rule that a person made, or the reviewer of the role.
-USER, RULE, REVIEWER, PROGRAM = "user", "rule", "reviewer", "program"
+#: Who answers is a person, a program by a grant of a person's, a rule that either made, or the reviewer of the role.
+USER, GRANT, RULE, REVIEWER, PROGRAM = "user", "grant", "rule", "reviewer", "program"
 #: The tool by which a program asks a person something; its answer is words, not yes.
 ASKS = "AskUserQuestion"
 _SUMMARY = 200
@@ -54,7 +54,7 @@ class Answer:
     """What became of a question.
 
     Attributes:
-        by: ``user``, ``rule``, ``reviewer`` or ``program``; with a name after a colon where one is known.
+        by: ``user``, ``grant``, ``rule``, ``reviewer`` or ``program``; with a name after a colon where one is known.
         always: it holds for every such question of the agent from now on, too.
         rule: which those are, as a permission rule; empty: the same tool with the same input.
         answers: what was said to each question of ``Question.questions``, in their order.

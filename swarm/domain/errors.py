@@ -19,7 +19,7 @@
     │   ├── GitMissing · GitTooOld · GitBroken · RepositoryOwner · NoSpace · NoPermission · RecordProblem
     │   ├── IdentityMissing
     ├── AgentRunning · AgentNotRunning · PaneBusy
-    ├── ApprovalNotFound · AlreadyAnswered · NotForAgents · NoRecord
+    ├── ApprovalNotFound · AlreadyAnswered · NotForAgents · NotAPerson · NoRecord
     ├── AgentNotFound · NotReached · WaitOver
     ├── BusProblem            messages
     │   ├── MessageProblem · QuotaReached · InboxNotFound · ClaimLost · MessageNotFound · AttachmentProblem
@@ -582,6 +582,14 @@ class NotForAgents(SwarmError):
     code = "NOT_FOR_AGENTS"
     exit_code = EXIT_REFUSED
     default_hint = "ask the user: swarm send user 'please …'"
+
+
+class NotAPerson(SwarmError):
+    """Nothing shows that a person, or a program with a grant, asks for what only these may do."""
+
+    code = "NOT_A_PERSON"
+    exit_code = EXIT_REFUSED
+    default_hint = "type it in a terminal of your own; for a program: swarm approvals grant NAME"
 
 
 class SwarmDirProblem(UsageProblem):

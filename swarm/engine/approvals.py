@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from swarm.domain.approvals import USER, Answer, Approval, Question, Verdict, covers, standing_answer
+from swarm.domain.approvals import GRANT, USER, Answer, Approval, Question, Verdict, covers, standing_answer
 from swarm.domain.errors import AlreadyAnswered, SwarmError, UsageProblem
 from swarm.domain.words import count
 from swarm.pane import proc
@@ -172,6 +172,11 @@ def _withdraw(store: Approvals, put: Question, reason: str) -> Answer | None:
 def by_user(name: str) -> str:
     """Return how a person is written down who answers."""
     return f"{USER}:{name}" if name else USER
+
+
+def by_grant(name: str) -> str:
+    """Return how a program is written down that answers by a grant of the user's."""
+    return f"{GRANT}:{name}"
 
 
 def _me() -> dict[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def starter(world: World) -> Parent | None:
     """Return the agent of this repository to which this process belongs; None: a person, or one of elsewhere."""
-    who = whoami(world.environ)
+    who = whoami(world.environ, state=str(world.layout.state))
     return here(world, who) if who is not None else None
 
 

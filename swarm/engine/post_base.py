@@ -100,7 +100,7 @@ class PostBase:
     def me(self) -> Sender:
         """Return who this process is in this repository."""
         if self._me is None:
-            who = whoami(self._environ)
+            who = whoami(self._environ, state=self._state)
             if who is None:
                 self._me = Sender(USER)
             elif not _same_folder(who.state, self._state):

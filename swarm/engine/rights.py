@@ -16,6 +16,7 @@ from swarm.domain.rights import VERBS, Need, Right
 from swarm.domain.role import RoleKind
 from swarm.domain.role_effects import NO_RIGHTS
 from swarm.engine import parents
+from swarm.pane import person
 from swarm.pane.whoami import whoami
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ class Caller:
 
 def caller(world: World) -> Caller | None:
     """Return the agent to which this process belongs; None when it is none."""
-    who = whoami(world.environ)
+    who = whoami(world.environ, state=str(world.layout.state))
     if who is None:
-        return None
+        return Caller("of a supervisor that cannot be seen", None) if person.descends_from_agent() else None
     me = parents.here(world, who)
     if me is None:
         return Caller(f"{who.address} of another repository", None)

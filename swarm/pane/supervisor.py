@@ -17,7 +17,7 @@ import signal
 import termios
 import time
 
-from swarm.pane import files, gate, proc
+from swarm.pane import files, gate, person, proc
 from swarm.pane import signals as sig
 from swarm.pane.awaited import Reminder
 from swarm.pane.chores import Chores
@@ -78,6 +78,7 @@ class Supervisor:
     def run(self) -> int:
         """Return the exit status for the pane."""
         _adopt_orphans()
+        person.mark_descendants()
         try:
             trouble = self._begin()
         except OSError as error:

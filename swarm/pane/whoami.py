@@ -2,9 +2,12 @@
 
     supervisor (launcher.py RUN/launch.json) ── program ── … ── this process
 
-The answer is read from the machine, by going up from parent to parent until one of them is what an agent's
-``process.json`` names.  What stands in the environment of this process decides nothing: an agent that changes
-it, or starts something without it, is still below its own supervisor (which also takes in what lost its parent).
+The answer is read from the machine, by going up from parent to parent until one of them is the supervisor that an
+agent's ``process.json`` names; the folder must be a run folder of a repository, whose record lists the agent.  What
+stands in the environment of this process decides nothing: an agent that changes it, or starts something without it,
+is still below its own supervisor (which also takes in what lost its parent).
+
+That no agent is found shows no person: see ``person.py``; ``engine/actors.py`` puts the two together.
 
 Without ``/proc`` the environment only says in whose notes to look; the parents still have to be right.
 """
@@ -79,57 +82,101 @@ class Who:
         return f"{self.agent}@{self.session}"
 
 
-def whoami(environ: Mapping[str, str] | None = None, pid: int | None = None) -> Who | None:
-    """Return the agent to which a process belongs; None: a person, or a program that no agent started.
+def whoami(environ: Mapping[str, str] | None = None, pid: int | None = None, state: str = "") -> Who | None:
+    """Return the agent to which a process belongs; None: no agent that can be seen, which makes it no person yet.
 
     Args:
         environ: where to look first when the machine cannot show the environment of others.
         pid: of which process; default: this one.
+        state: a ``.swarm`` folder whose agents come first, where agents of several repositories run in each other.
     """
     if environ is None:
         import os as full
 
         environ = full.environ
-    hint = environ.get("SWARM_RUN_DIR", "")
+    found = _believed(_all(environ.get("SWARM_RUN_DIR", ""), os.getpid() if pid is None else pid))
+    mine = (who for who in found if state and _same_folder(who.state, state))
+    return next(mine, found[0] if found else None)
+
+
+def _all(hint: str, one: int) -> list[Who]:
+    """Return every agent that a process runs below, the nearest first."""
+    found: list[Who] = []
     boot = ""
-    one = os.getpid() if pid is None else pid
     for _ in range(_FARTHEST):
         seen = proc.look(one)
         if seen is None or one <= 1:
-            return None
-        for run_dir in _candidates(one, hint):
+            break
+        for run_dir, keys in _candidates(one, hint):
             process = records.read(f"{run_dir}/process.json")
-            if process is None or not _is_named(process, one, seen.start):
+            if process is None or not _is_named(process, keys, one, seen.start) or not is_run_folder(run_dir):
                 continue
             boot = boot or proc.boot_id()
             if process.get("boot_id") == boot:
-                return Who(run_dir, process)
+                found.append(Who(run_dir, process))
+                break
         one = seen.ppid
-    return None
+    return found
 
 
-def _candidates(pid: int, hint: str) -> list[str]:
-    """Return the run folders that a process may be of: as launcher by its argument, as program by its environment."""
+def _believed(found: list[Who]) -> list[Who]:
+    """Leave out an agent below another of its repository whose session that other one did not start.
+
+    So nobody becomes a colleague by starting a supervisor with the colleague's folder.
+    """
+    kept: list[Who] = []
+    for number, who in enumerate(found):
+        above = found[number + 1] if number + 1 < len(found) else None
+        if above is None or who.run_dir == above.run_dir or not _same_folder(who.state, above.state):
+            kept.append(who)
+            continue
+        parent = read_session(who.session_folder).get("parent")
+        if isinstance(parent, dict) and (parent.get("agent"), parent.get("session")) == (above.agent, above.session):
+            kept.append(who)
+    return kept
+
+
+def is_run_folder(run_dir: str) -> bool:
+    """Whether this is the run folder of an agent of a repository: ``<root>/.swarm/sessions/<session>/run/<agent>``."""
+    parts = run_dir.rsplit("/", 5)
+    if len(parts) != 6 or (parts[1], parts[2], parts[4]) != (".swarm", "sessions", "run"):
+        return False
+    agents = read_session(_above(run_dir, 2)).get("agents")
+    listed = agents if isinstance(agents, list) else ()
+    try:
+        os.stat(f"{parts[0]}/.git")
+        return any(isinstance(one, dict) and one.get("name") == parts[5] for one in listed)
+    except OSError:
+        return False
+
+
+_SUPERVISOR = ("supervisor_pid", "supervisor_start")
+_PROGRAM = ("pid", "pid_start")
+
+
+def _candidates(pid: int, hint: str) -> list[tuple[str, tuple[str, str]]]:
+    """Return the run folders that a process may be of, each with what it has to be named as there.
+
+    A supervisor is known by its argument. Of programs, only one whose supervisor is dead is known by its environment:
+    all others are below theirs.
+    """
     if not proc.HAS_PROC:
-        return [hint] if hint else []
-    found = []
+        return [(hint, _SUPERVISOR)] if hint else []
     words = proc.read(f"/proc/{pid}/cmdline").rstrip(b"\0").split(b"\0")
     if len(words) > 1 and words[-1].endswith(_LAUNCH_FILE) and words[-2].rpartition(b"/")[2] == _LAUNCHER:
-        found.append(_text(words[-1].rpartition(b"/")[0]))
+        return [(_text(words[-1].rpartition(b"/")[0]), _SUPERVISOR)]
     data = proc.read(f"/proc/{pid}/environ")
     at = data.find(_VARIABLE)
     while at > 0 and data[at - 1]:  # only the end of another variable's name
         at = data.find(_VARIABLE, at + 1)
-    if at >= 0:
-        found.append(_text(data[at + len(_VARIABLE) :].partition(b"\0")[0]))
-    return found
+    return [(_text(data[at + len(_VARIABLE) :].partition(b"\0")[0]), _PROGRAM)] if at >= 0 else []
 
 
-def _is_named(process: Mapping[str, object], pid: int, start: int) -> bool:
-    return (pid, start) in (
-        (process.get("pid"), process.get("pid_start")),
-        (process.get("supervisor_pid"), process.get("supervisor_start")),
-    )
+def _is_named(process: Mapping[str, object], keys: tuple[str, str], pid: int, start: int) -> bool:
+    if (process.get(keys[0]), process.get(keys[1])) != (pid, start):
+        return False
+    above, began = _number(process, _SUPERVISOR[0]), _number(process, _SUPERVISOR[1])
+    return keys == _SUPERVISOR or not proc.is_alive(above, began)
 
 
 def read_session(folder: str) -> dict[str, object]:
@@ -165,6 +212,14 @@ def absence(run_dir: str) -> str:
 
 def _above(path: str, levels: int) -> str:
     return path.rsplit("/", levels)[0]
+
+
+def _same_folder(one: str, other: str) -> bool:
+    try:
+        a, b = os.stat(one), os.stat(other)
+    except OSError:
+        return False
+    return (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
 
 
 def _text(name: bytes) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm import Swarm
+from swarm.testing.terminal import at_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,6 +106,11 @@ class Lab:
         """A fresh ``Swarm`` on the lab's repository."""
         return self.open()
 
+    @property
+    def person(self) -> Person:
+        """The lab's repository as a person sees it who sits at a terminal."""
+        return Person(self)
+
     def tree(self, agent: str, session: str = "feature-x") -> Path:
         """Return where an agent's worktree is."""
         return self.root / ".worktrees" / f"{agent}-{session}"
@@ -135,6 +141,16 @@ class Lab:
     def _refs(self) -> str:
         out = self.git("for-each-ref", "--format=%(refname) %(objectname)")
         return "\n".join(line for line in out.splitlines() if not line.startswith("refs/swarm/salvage/"))
+
+
+class Person:
+    """Calls a ``Swarm`` from a terminal of its own: ``lab.person.approve(…)``."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **how: at_terminal(lambda: getattr(self._lab.swarm, name)(*args, **how))
 
 
 def _text(path: Path) -> str:

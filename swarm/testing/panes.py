@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.pane import proc
 from swarm.testing.lab import Lab
-from swarm.testing.terminal import Pane, wait_for
+from swarm.testing.terminal import Pane, at_terminal, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -218,6 +218,11 @@ class PaneLab(Lab):
             input=stdin,
             timeout=90,
         )
+
+    def typed(self, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run the program as a person does who types it in a terminal."""
+        done: subprocess.CompletedProcess[str] = at_terminal(lambda: self.cli(*args, stdin=stdin))
+        return done
 
     def json(self, *args: str) -> dict[str, Any]:
         """Run the program for machines; return the envelope."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pickle
 import pty
 import select
 import signal
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import termios
 import time
+import warnings
 from typing import TYPE_CHECKING
 
 from swarm.pane import proc
@@ -19,6 +21,7 @@ from swarm.pane import proc
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+    from typing import Any
 
 DEADLINE = 60.0
 #: Makes standard input the controlling terminal; Popen has made the session.
@@ -129,3 +132,67 @@ class Pane:
             wait_for(predicate, what, deadline)
         except AssertionError as error:
             raise AssertionError(f"{error}; the screen:\n{self.text}") from None
+
+
+def at_terminal(act: Callable[[], Any]) -> Any:
+    """Do something in a child process that has a terminal of its own, and return, or raise, what came of it.
+
+    So a test is what swarm takes for a person; not below an agent's pane, where nobody is one.
+    """
+    return _in_child(act, pty.fork)
+
+
+def without_terminal(act: Callable[[], Any]) -> Any:
+    """Do something in a child process that has no terminal, and return, or raise, what came of it."""
+
+    def apart() -> Any:
+        os.setsid()
+        return act()
+
+    return _in_child(apart, lambda: (os.fork(), -1))
+
+
+def _in_child(act: Callable[[], Any], fork: Callable[[], tuple[int, int]]) -> Any:
+    result_read, result_write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads: the child uses none
+        pid, master = fork()
+    if pid == 0:
+        _do_and_tell(act, result_write)
+    os.close(result_write)
+    told = b""
+    ends = [result_read] + [master] * (master >= 0)
+    while result_read in ends:
+        for fd in select.select(ends, [], [])[0]:
+            piece = _read_some(fd)
+            told += piece if fd == result_read else b""
+            if not piece:
+                ends.remove(fd)
+    os.close(result_read)
+    if master >= 0:
+        os.close(master)
+    os.waitpid(pid, 0)
+    good, value = pickle.loads(told)  # our own child's
+    if not good:
+        raise value
+    return value
+
+
+def _read_some(fd: int) -> bytes:
+    try:
+        return os.read(fd, 1 << 16)
+    except OSError:  # a terminal whose other side is closed
+        return b""
+
+
+def _do_and_tell(act: Callable[[], Any], result: int) -> None:
+    """In the child: never returns."""
+    try:
+        try:
+            told = pickle.dumps((True, act()))
+        except BaseException as error:  # noqa: BLE001  # the parent raises it
+            told = pickle.dumps((False, error))
+        with os.fdopen(result, "wb") as file:
+            file.write(told)
+    finally:
+        os._exit(0)

@@ -278,20 +278,23 @@ class Door:
         return tuple(found), problems
 
     def _person(self, attempt: str) -> str:
-        """Return who this is, as it is written down, for what agents may not do.
+        """Return who this is, as it is written down, for what only a person does, or a program with a grant.
 
         Raises:
             NotForAgents: it is one, of whatever repository.
+            NotAPerson: nothing shows that it is a person.
         """
-        from swarm.domain.errors import NotForAgents
-        from swarm.engine import approvals
-        from swarm.engine.actors import user_name
-        from swarm.pane import whoami
+        from swarm.domain.errors import NotAPerson, NotForAgents
+        from swarm.engine import actors, approvals
 
-        agent = whoami.whoami(self._world.environ)
-        if agent is not None:
-            raise NotForAgents(f"{attempt}: that is for people, and you are agent {agent.address}")
-        return approvals.by_user(user_name())
+        found = actors.caller(self._world)
+        if found.who is not None:
+            raise NotForAgents(f"{attempt}: that is for people, and you are agent {found.who.address}")
+        if not found.consents:
+            raise NotAPerson(
+                f"{attempt}: that is for people, and nothing shows that this process is one: {found.doubt}"
+            )
+        return approvals.by_grant(found.grant) if found.grant else approvals.by_user(actors.user_name())
 
     def _refuse_strangers(self, verb: str, session: Session, *agents: Agent) -> None:
         """Refuse where the caller is an agent that may not do this to these agents.

@@ -82,6 +82,6 @@ def approve_when_asked(claude: ClaudeLab, words: str) -> str:
     wait_for(asked, f"the question for {words!r}", LONG)
     assert claude.one("developer").status.state == "waiting"
     (found,) = asked()
-    done = claude.cli("approve", found, "--reason", "fine")
+    done = claude.typed("approve", found, "--reason", "fine")
     assert done.returncode == 0, done.stderr
     return found

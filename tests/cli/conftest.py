@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.cli.main import main
+from swarm.testing.terminal import at_terminal
 
 if TYPE_CHECKING:
     from swarm.testing.lab import Lab
@@ -76,6 +77,11 @@ class Cli:
         """Run what must succeed."""
         said = self(*args, cwd=cwd)
         assert said.code == 0, said
+        return said
+
+    def typed(self, *args: str) -> Said:
+        """Run it as a person does who types it in a terminal."""
+        said: Said = at_terminal(lambda: self(*args))
         return said
 
     def program(self, *args: str, cwd: Path | None = None, **env: str) -> Said:

@@ -54,7 +54,7 @@ def test_a_question_is_shown_harmlessly_and_answered(cli: Cli, asking: subproces
     assert "developer@fx" in said.out
     assert "\x1b" not in said.out
     assert f"swarm approve {name}" in said.err
-    done = cli.ok("deny", name, "--reason", "not here")
+    done = cli.typed("deny", name, "--reason", "not here")
     assert "denied developer@fx: Bash(touch x" in done.out
     assert asking.stdout is not None
     assert json.loads(asking.stdout.read())["hookSpecificOutput"]["decision"]["message"] == "not here"
@@ -64,10 +64,10 @@ def test_a_question_is_shown_harmlessly_and_answered(cli: Cli, asking: subproces
 
 def test_an_answered_question_is_refused(cli: Cli, asking: subprocess.Popen[str]) -> None:
     name = cli.ok("approvals", "--json").data()["approvals"][0]["id"]
-    cli.ok("approve", name)
+    cli.typed("approve", name)
     asking.wait(60)
 
-    said = cli("approve", name, "--json")
+    said = cli.typed("approve", name, "--json")
 
     assert said.code == 3
     assert said.json()["errors"][0]["code"] == "ALREADY_ANSWERED"
@@ -77,16 +77,16 @@ def test_an_answered_question_is_refused(cli: Cli, asking: subprocess.Popen[str]
 def test_what_was_allowed_for_always_is_shown_and_taken_back(cli: Cli, asking: subprocess.Popen[str]) -> None:
     name = cli.ok("approvals", "--json").data()["approvals"][0]["id"]
 
-    wrong = cli("approve", name, "--rule", "Bash(ls *)")
+    wrong = cli.typed("approve", name, "--rule", "Bash(ls *)")
     assert (wrong.code, "does not cover" in wrong.err) == (2, True)
 
-    said = cli.ok("approve", name, "--rule", "Bash(touch *)")
+    said = cli.typed("approve", name, "--rule", "Bash(touch *)")
 
     assert "Bash(touch *) is not asked again" in said.out
     assert f"swarm revoke {name}" in said.err
     asking.wait(60)
     assert "for always Bash(touch *)" in cli.ok("approvals", "--standing").out
-    assert "is asked again from now on" in cli.ok("revoke", name, "--reason", "too much").out
+    assert "is asked again from now on" in cli.typed("revoke", name, "--reason", "too much").out
     assert "nothing was answered for always" in cli.ok("approvals", "--standing").err
     assert "revoked by user:" in cli.ok("approvals", "--all").out
     assert cli("approvals", "--standing", "--all").code == 2
@@ -106,7 +106,7 @@ def test_a_record_that_cannot_be_read_is_a_warning(cli: Cli, asking: subprocess.
 def test_a_question_that_is_not_there(cli: Cli) -> None:
     cli.ok("worktree", "create", "fx", "--roles", "developer")
 
-    said = cli("deny", "nothing")
+    said = cli.typed("deny", "nothing")
 
     assert said.code == 3
     assert "swarm approvals" in said.err

@@ -96,7 +96,7 @@ def test_a_question_is_shown_and_approved_from_another_process(asker: Asker) -> 
     assert one.question.summary == "Bash(touch x; rm -rf y)"
     assert one.standing is Standing.OPEN
 
-    asker.lab.swarm.approve(one.question.id[:3], reason="fine")
+    asker.lab.person.approve(one.question.id[:3], reason="fine")
 
     assert asker.heard(process) == {"behavior": "allow"}
     (done,) = asker.lab.swarm.approvals(everything=True)
@@ -117,7 +117,7 @@ SIZE = {"question": "How large?", "header": "Size", "options": []}
 
 def test_a_question_in_words_is_answered_in_words(asker: Asker) -> None:
     """By a person only: neither a reviewer nor an answer for always says a word."""
-    swarm = asker.lab.swarm
+    swarm = asker.lab.person
     process = asker.ask("AskUserQuestion", {"questions": [COLOURS, SIZE]})
     (one,) = asker.asked()
     assert one.question.questions == ("Which colour?", "How large?")
@@ -150,7 +150,7 @@ def test_a_question_about_a_tool_takes_no_words(asker: Asker) -> None:
     (one,) = asker.asked()
 
     with pytest.raises(UsageProblem, match="in words"):
-        asker.lab.swarm.approve(one.question.id, answers=["yes"])
+        asker.lab.person.approve(one.question.id, answers=["yes"])
 
     assert len(asker.asked()) == 1
 
@@ -159,7 +159,7 @@ def test_a_denial_reaches_the_program_with_its_reason(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
 
-    asker.lab.swarm.deny(one.question.id, reason="use the staging database")
+    asker.lab.person.deny(one.question.id, reason="use the staging database")
 
     assert asker.heard(process) == {"behavior": "deny", "message": "use the staging database"}
 
@@ -167,10 +167,10 @@ def test_a_denial_reaches_the_program_with_its_reason(asker: Asker) -> None:
 def test_the_first_answer_counts(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.swarm.deny(one.question.id)
+    asker.lab.person.deny(one.question.id)
 
     with pytest.raises(SwarmError) as caught:
-        asker.lab.swarm.approve(one.question.id)
+        asker.lab.person.approve(one.question.id)
 
     assert caught.value.code == "ALREADY_ANSWERED"
     assert asker.heard(process)["behavior"] == "deny"
@@ -194,14 +194,14 @@ def test_a_question_whose_asker_was_killed_cannot_be_answered(asker: Asker) -> N
     (gone,) = asker.lab.swarm.approvals(everything=True)
     assert gone.standing is Standing.GONE
     with pytest.raises(SwarmError) as caught:
-        asker.lab.swarm.approve(one.question.id)
+        asker.lab.person.approve(one.question.id)
     assert caught.value.code == "ALREADY_ANSWERED"
 
 
 def test_always_needs_no_second_question_but_only_for_the_same(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.swarm.approve(one.question.id, always=True)
+    asker.lab.person.approve(one.question.id, always=True)
     assert asker.heard(process) == {"behavior": "allow"}
 
     assert asker.heard(asker.ask()) == {"behavior": "allow"}
@@ -219,7 +219,7 @@ def test_the_same_is_the_same_in_the_same_folder_only(asker: Asker) -> None:
     process = asker.ask(cwd="/srv/a")
     (one,) = asker.asked()
     assert one.question.cwd == "/srv/a"
-    asker.lab.swarm.approve(one.question.id, always=True)
+    asker.lab.person.approve(one.question.id, always=True)
     assert asker.heard(process) == {"behavior": "allow"}
 
     assert asker.heard(asker.ask(cwd="/srv/a")) == {"behavior": "allow"}
@@ -232,7 +232,7 @@ def test_a_record_without_a_folder_is_read_and_answers_nothing_elsewhere(asker: 
     """As an earlier swarm wrote it: no folder, no second name of an answer for always."""
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.swarm.deny(one.question.id, rule="Bash(rm *)", reason="never")
+    asker.lab.person.deny(one.question.id, rule="Bash(rm *)", reason="never")
     asker.heard(process)
     folder = asker.lab.root / ".swarm" / "approvals"
     record = json.loads((folder / f"{one.question.id}.question.json").read_text())
@@ -256,7 +256,7 @@ def test_a_rule_that_is_not_about_the_question_is_refused(asker: Asker, rule: st
     (one,) = asker.asked()
 
     with pytest.raises(UsageProblem, match="does not cover") as caught:
-        getattr(asker.lab.swarm, verb)(one.question.id, rule=rule)
+        getattr(asker.lab.person, verb)(one.question.id, rule=rule)
 
     assert f"swarm {verb} {one.question.id} --always" in caught.value.hint
     assert asker.lab.swarm.approvals() == (one,)
@@ -266,11 +266,11 @@ def test_a_rule_that_is_not_about_the_question_is_refused(asker: Asker, rule: st
 def test_what_holds_for_always_is_listed_and_can_be_revoked(asker: Asker, rule: str) -> None:
     process = asker.ask("Bash", {"command": "npm test"})
     (one,) = asker.asked()
-    asker.lab.swarm.approve(one.question.id, always=True, rule=rule)
+    asker.lab.person.approve(one.question.id, always=True, rule=rule)
     asker.heard(process)
     assert [a.question.id for a in asker.lab.swarm.approvals(standing=True)] == [one.question.id]
 
-    revoked = asker.lab.swarm.revoke(one.question.id, reason="meant for once")
+    revoked = asker.lab.person.revoke(one.question.id, reason="meant for once")
 
     assert revoked.revoked is not None
     assert revoked.revoked.reason == "meant for once"
@@ -279,7 +279,7 @@ def test_what_holds_for_always_is_listed_and_can_be_revoked(asker: Asker, rule: 
     (again,) = asker.asked()
     assert again.question.id != one.question.id
     with pytest.raises(SwarmError) as caught:
-        asker.lab.swarm.revoke(one.question.id)
+        asker.lab.person.revoke(one.question.id)
     assert caught.value.code == "ALREADY_ANSWERED"
 
 
@@ -287,12 +287,12 @@ def test_what_was_allowed_once_cannot_be_revoked(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
     with pytest.raises(SwarmError, match="nobody has answered it"):
-        asker.lab.swarm.revoke(one.question.id)
-    asker.lab.swarm.approve(one.question.id)
+        asker.lab.person.revoke(one.question.id)
+    asker.lab.person.approve(one.question.id)
     asker.heard(process)
 
     with pytest.raises(SwarmError, match="for that one time") as caught:
-        asker.lab.swarm.revoke(one.question.id)
+        asker.lab.person.revoke(one.question.id)
 
     assert caught.value.code == "USAGE"
 
@@ -300,7 +300,7 @@ def test_what_was_allowed_once_cannot_be_revoked(asker: Asker) -> None:
 def test_what_was_allowed_always_does_not_hold_for_a_later_agent_of_the_same_name(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.swarm.approve(one.question.id, always=True)
+    asker.lab.person.approve(one.question.id, always=True)
     assert asker.heard(process) == {"behavior": "allow"}
     asker.lab.swarm.cleanup(["fx"])
     asker.lab.swarm.create("fx", "developer")
@@ -315,7 +315,7 @@ def test_what_was_allowed_always_does_not_hold_for_a_later_agent_of_the_same_nam
 def test_a_rule_answers_what_it_covers_and_nothing_hidden_behind_it(asker: Asker) -> None:
     process = asker.ask("Bash", {"command": "npm test"})
     (one,) = asker.asked()
-    asker.lab.swarm.approve(one.question.id, rule="Bash(npm test *)")
+    asker.lab.person.approve(one.question.id, rule="Bash(npm test *)")
     asker.heard(process)
 
     assert asker.heard(asker.ask("Bash", {"command": "npm test -- a.js"})) == {"behavior": "allow"}
@@ -325,7 +325,7 @@ def test_a_rule_answers_what_it_covers_and_nothing_hidden_behind_it(asker: Asker
 
 
 def test_a_denied_rule_wins(asker: Asker) -> None:
-    for rule, answer in (("Bash(git push *)", asker.lab.swarm.deny), ("Bash(git *)", asker.lab.swarm.approve)):
+    for rule, answer in (("Bash(git push *)", asker.lab.person.deny), ("Bash(git *)", asker.lab.person.approve)):
         process = asker.ask("Bash", {"command": rule[5:-1].replace("*", "x")})
         (one,) = asker.asked()
         answer(one.question.id, rule=rule)
@@ -350,7 +350,7 @@ def test_an_unknown_agent_is_not_asked_for(asker: Asker) -> None:
 @pytest.mark.parametrize("question", ["", "zzzzzz", "../x", "x" * 300])
 def test_a_question_that_is_not_there(asker: Asker, question: str) -> None:
     with pytest.raises(SwarmError) as caught:
-        asker.lab.swarm.approve(question)
+        asker.lab.person.approve(question)
 
     assert caught.value.code == "APPROVAL_NOT_FOUND"
 
@@ -360,7 +360,7 @@ def test_a_bad_rule_answers_nothing(asker: Asker) -> None:
     (one,) = asker.asked()
 
     with pytest.raises(SwarmError) as caught:
-        asker.lab.swarm.approve(one.question.id, rule="Bsh(ls *)")
+        asker.lab.person.approve(one.question.id, rule="Bsh(ls *)")
 
     assert caught.value.code == "USAGE"
     assert asker.lab.swarm.approvals() == (one,)
@@ -381,7 +381,7 @@ def test_one_bad_record_hides_no_other_and_is_told(asker: Asker) -> None:
 
     assert [problem.code for problem in problems] == ["RECORD", "RECORD"]
     assert "zzzzzz.question.json" in str(problems)
-    asker.lab.swarm.approve(one.question.id)
+    asker.lab.person.approve(one.question.id)
     assert asker.heard(process) == {"behavior": "allow"}
 
 
@@ -389,7 +389,7 @@ def test_one_bad_record_hides_no_other_and_is_told(asker: Asker) -> None:
 def test_where_an_answer_for_always_cannot_be_read_a_person_is_asked(asker: Asker, tmp_path: Path, lost: str) -> None:
     """It may have been a denial: neither what else was answered nor the reviewer counts then."""
     denied = ""
-    for command, verb in (("make x", asker.lab.swarm.deny), ("make", asker.lab.swarm.approve)):
+    for command, verb in (("make x", asker.lab.person.deny), ("make", asker.lab.person.approve)):
         process = asker.ask("Bash", {"command": command})
         (one,) = asker.asked()
         verb(one.question.id, rule=f"Bash({command} *)")
@@ -409,7 +409,7 @@ def test_where_an_answer_for_always_cannot_be_read_a_person_is_asked(asker: Aske
 def test_an_answer_for_always_is_found_without_reading_what_others_asked(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.swarm.approve(one.question.id, always=True)
+    asker.lab.person.approve(one.question.id, always=True)
     asker.heard(process)
     asker.heard(asker.ask())  # the folder is known now
     folder = asker.lab.root / ".swarm" / "approvals"
@@ -421,7 +421,7 @@ def test_an_answer_for_always_is_found_without_reading_what_others_asked(asker: 
 
 
 def test_what_an_agent_asked_is_a_line_each_when_it_is_gone(asker: Asker) -> None:
-    swarm = asker.lab.swarm
+    swarm = asker.lab.person
     secret = {"command": "touch x" + " y" * 300 + " TOKEN"}
     for given, answer in ((secret, swarm.approve), (RUN, swarm.deny)):
         process = asker.ask("Bash", given)
@@ -443,7 +443,7 @@ def test_what_an_agent_asked_is_a_line_each_when_it_is_gone(asker: Asker) -> Non
     with (folder / "history.jsonl").open("a") as file:
         file.write('{"schema": 1, "torn\n')
     problems: list[SwarmError] = []
-    assert len(swarm.approvals(everything=True, problems=problems)) == 2
+    assert len(asker.lab.swarm.approvals(everything=True, problems=problems)) == 2
     assert "1 line" in problems[0].message
 
 
@@ -451,7 +451,7 @@ def test_the_records_of_agents_that_stay_are_kept(asker: Asker) -> None:
     asker.lab.swarm.create("other", "developer")
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.swarm.approve(one.question.id, always=True)
+    asker.lab.person.approve(one.question.id, always=True)
     asker.heard(process)
 
     asker.lab.swarm.cleanup(["other"])
@@ -528,7 +528,7 @@ def test_what_the_reviewer_leaves_open_goes_to_a_person(asker: Asker, tmp_path: 
     timeout = 1 if script.startswith("sleep") else 60
     process = asker.ask(SWARM_RUN_DIR=str(_reviewer(tmp_path, script, timeout)))
     (one,) = asker.asked()
-    asker.lab.swarm.approve(one.question.id)
+    asker.lab.person.approve(one.question.id)
 
     assert asker.heard(process) == {"behavior": "allow"}
 
@@ -542,7 +542,7 @@ def test_a_reviewer_that_takes_too_long_is_ended_with_all_that_it_started(asker:
 
     wait_for(lambda: proc.start_of(int(left.read_text())) is None, "the end of what it started", 10)
 
-    asker.lab.swarm.approve(one.question.id)
+    asker.lab.person.approve(one.question.id)
     assert asker.heard(process) == {"behavior": "allow"}
 
 
@@ -550,7 +550,7 @@ def test_a_reviewer_that_cannot_be_asked_is_written_down(asker: Asker, tmp_path:
     run_dir = _reviewer(tmp_path, "echo 'no such model' >&2; exit 3")
     process = asker.ask(SWARM_RUN_DIR=str(run_dir))
     (one,) = asker.asked()
-    asker.lab.swarm.deny(one.question.id)
+    asker.lab.person.deny(one.question.id)
     asker.heard(process)
 
     found = hooklog.last(str(run_dir))

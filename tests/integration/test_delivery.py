@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -428,7 +429,7 @@ def test_text_arrives_literally_and_whole(post: Post, text: str) -> None:
     post.lab.start(AGENT, command=(sys.executable, "-c", READER))
     post.lab.see(AGENT, "ready>")
 
-    post.lab.swarm.type_into(AGENT, f"{text}\n\n")
+    post.lab.person.type_into(AGENT, f"{text}\n\n")
 
     post.lab.see(AGENT, "done")
     typed = (post.lab.root.parent / "home" / "typed").read_bytes()
@@ -439,7 +440,7 @@ def test_what_would_end_the_paste_is_taken_out(post: Post) -> None:
     post.lab.start(AGENT, command=(sys.executable, "-c", READER))
     post.lab.see(AGENT, "ready>")
 
-    post.lab.swarm.type_into(AGENT, "a\x1b[201~\rb\x03")
+    post.lab.person.type_into(AGENT, "a\x1b[201~\rb\x03")
 
     post.lab.see(AGENT, "done")
     assert (post.lab.root.parent / "home" / "typed").read_bytes() == b"\x1b[200~a[201~b\x1b[201~\r"
@@ -448,10 +449,10 @@ def test_what_would_end_the_paste_is_taken_out(post: Post) -> None:
 def test_a_line_can_be_typed_without_enter_and_from_standard_input(post: Post) -> None:
     post.start()
 
-    done = post.lab.cli("type", AGENT, "-", "--no-enter", stdin="say 'it'")
+    done = post.lab.typed("type", AGENT, "-", "--no-enter", stdin="say 'it'")
     wait_for(lambda: post.screen().before == "demo> say 'it'", "the text")
     assert done.stdout == f"typed into {post.pane}; Enter was not pressed\n"
-    assert post.lab.json("type", f"{AGENT}@fx", " again")["data"] == {
+    assert json.loads(post.lab.typed("type", f"{AGENT}@fx", " again", "--json").stdout)["data"] == {
         "agent": AGENT,
         "pane": post.pane,
         "entered": True,
@@ -464,13 +465,13 @@ def test_where_keys_go_elsewhere_nothing_is_typed(post: Post) -> None:
     post.start()
     post.lab.tmux("copy-mode", "-t", post.pane)
     with pytest.raises(PaneBusy, match=r"cannot type into developer of fx: somebody scrolls in its pane \(copy mode\)"):
-        post.lab.swarm.type_into(AGENT, "x")
+        post.lab.person.type_into(AGENT, "x")
     post.lab.tmux("send-keys", "-t", post.pane, "-X", "cancel")
     with pytest.raises(UsageProblem):
-        post.lab.swarm.type_into(AGENT, "\x1b", enter=False)
+        post.lab.person.type_into(AGENT, "\x1b", enter=False)
 
     post.lab.type(AGENT, "exit")
     wait_for(lambda: post.screen().dead, "the end of the pane")
     with pytest.raises(AgentNotRunning, match="its program has ended"):
-        post.lab.swarm.type_into(AGENT, "x")
-    assert post.lab.cli("type", AGENT, "x").returncode == 3
+        post.lab.person.type_into(AGENT, "x")
+    assert post.lab.typed("type", AGENT, "x").returncode == 3

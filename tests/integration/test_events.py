@@ -123,7 +123,7 @@ def agent_in(lab: Lab, monkeypatch: pytest.MonkeyPatch, agent: str, session: str
     """Let this process be an agent's."""
     who = Who(f"{lab.root}/.swarm/sessions/{session}/run/{agent}", {})
     for module in (post_base, parents):
-        monkeypatch.setattr(module, "whoami", lambda *_: who)
+        monkeypatch.setattr(module, "whoami", lambda *_, **__: who)
     return Parent(agent, session, who.generation)
 
 

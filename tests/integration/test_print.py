@@ -215,7 +215,7 @@ def test_nothing_is_typed_and_whoever_writes_to_it_is_told_the_truth(panes: Pane
     wait_for(lambda: len(mail(panes, "delivery")) == 1, "the notice")
     assert "was not typed: it is in print mode" in mail(panes, "delivery")[0].body
     with pytest.raises(PaneBusy, match="it is in print mode"):
-        panes.swarm.type_into("developer", "hello")
+        panes.person.type_into("developer", "hello")
     shown = "\n".join(panes.swarm.peek("developer"))
     assert "[swarm]" not in shown
     assert "hello" not in shown
