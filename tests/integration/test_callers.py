@@ -131,7 +131,7 @@ def shells(panes: PaneLab) -> PaneLab:
     """Two agents that are shells, and whom nobody types to."""
     panes.env["SWARM_AGENTS_NUDGE"] = "never"
     panes.start("developer,reviewer", program="shell", task="")
-    panes.until("developer", "idle")
+    panes.all_until("idle")
     return panes
 
 
