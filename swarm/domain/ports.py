@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from swarm.domain.changes import Changes, Checkout
     from swarm.domain.errors import SwarmError
-    from swarm.domain.merging import Changes, Checkout, FileChange, Merged, Snapshot
+    from swarm.domain.merging import FileChange, Merged, Snapshot
     from swarm.domain.model import AdminDir, Commit, WorktreeEntry
     from swarm.domain.panes import Launch, LaunchSpec, Pane, PanePlan, Screen
     from swarm.domain.prepared import Ended, Selected

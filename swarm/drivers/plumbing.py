@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm.domain.merging import Changes
+from swarm.domain.changes import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

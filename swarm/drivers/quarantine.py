@@ -14,8 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from swarm import fsio
+from swarm.domain.changes import Changes
 from swarm.domain.errors import GitFailed, SwarmError
-from swarm.domain.merging import Changes, FileChange, Merged, Snapshot
+from swarm.domain.merging import FileChange, Merged, Snapshot
 from swarm.drivers import standin
 from swarm.drivers.gitrun import explain
 from swarm.drivers.history import landed as content_landed
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from swarm.domain.merging import Checkout
+    from swarm.domain.changes import Checkout
     from swarm.drivers.gitrun import GitRunner
 
 _T = TypeVar("_T")

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from swarm.domain import layout as places
 from swarm.domain import names
+from swarm.domain.changes import Checkout
 from swarm.domain.errors import SwarmError
 from swarm.domain.merging import (
     AgentForecast,
-    Checkout,
     ConflictReport,
     Forecast,
     HotFile,

@@ -16,6 +16,7 @@ from swarm.engine import agents, launch, trash, whose
 from swarm.engine.cleanup import leftover_branches
 from swarm.engine.create import LEAST_GIT, pin_base
 from swarm.engine.inboxes import bus_of
+from swarm.engine.lock_reason import is_running_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -178,7 +179,7 @@ def _is_locked_by_us(world: World, tree: os.PathLike[str]) -> bool:
     from pathlib import Path
 
     admin = world.git.admin_of(Path(tree))
-    return admin is not None and launch.is_running_reason(admin.locked)
+    return admin is not None and is_running_reason(admin.locked)
 
 
 def _panes(world: World) -> Iterator[Check]:

@@ -15,7 +15,7 @@ from swarm.domain.errors import GitBroken, GitFailed, SwarmError
 from swarm.domain.model import Risk, RiskKind
 from swarm.domain.words import count
 from swarm.engine import setup_notes, whose
-from swarm.engine.launch import is_running_reason
+from swarm.engine.lock_reason import is_running_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING, Any
 from swarm import fsio
 from swarm.domain.errors import ConfigProblem, SwarmError, UsageProblem
 from swarm.domain.panes import Launch, PanePlan
-from swarm.domain.role_fields import Env, RoleOptions, plain
+from swarm.domain.role_fields import RoleOptions, plain
 from swarm.domain.settings import describe
 from swarm.domain.words import count
 from swarm.engine import budgets, telemetry
 from swarm.engine.inboxes import inbox_folder
+from swarm.engine.lock_reason import is_running_reason, running_reason
+from swarm.engine.role_environ import environ_of
 from swarm.engine.steps import Registry, Step
 from swarm.pane import files
 from swarm.pane.spending.meter import source_of
@@ -44,22 +46,8 @@ if TYPE_CHECKING:
 GATE_SECONDS = 600
 #: How often, and after how many seconds, a pane is looked at that should be dead.
 _LOOKS, _LOOK_AGAIN = 50, 0.02
-#: What a pane must not inherit: it would redirect git (``git rev-parse --local-env-vars``), tmux or swarm.
-_NOT_INHERITED = frozenset(
-    {
-        *("GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"),
-        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_NAMESPACE"),
-        *("GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_GRAFT_FILE", "GIT_SHALLOW_FILE", "GIT_REPLACE_REF_BASE"),
-        *("GIT_NO_REPLACE_OBJECTS", "GIT_INTERNAL_SUPER_PREFIX"),
-        *("COLUMNS", "LINES"),  # of another terminal
-    }
-)
-_NOT_INHERITED_PREFIXES = ("TMUX", "SWARM_")
 #: The terminal of a program is its pane, not the one in which somebody typed `swarm start`.
 _FROM_PANE = ("TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION")
-#: What goes along even when a role lets nothing else through: a terminal and its programs need it.
-_NEEDED = frozenset({"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER", "COLORTERM"})
-_NEEDED_PREFIXES = ("LC_", "TERM")
 #: The name of the agent program that is any command of the user's.
 _COMMAND = "command"
 #: What showing the states in tmux needs of the caller's environment, beside swarm's settings.
@@ -87,16 +75,6 @@ def repository_mark(root: Path) -> str:
     from hashlib import sha256
 
     return sha256(os.fsencode(root)).hexdigest()[:16]
-
-
-def running_reason(agent: str, session: str) -> str:
-    """Return the lock reason of the worktree of an agent that runs."""
-    return f"swarm: agent {agent} of {session} runs here"
-
-
-def is_running_reason(reason: str | None) -> bool:
-    """Whether a worktree's lock is swarm's own for a running agent."""
-    return reason is not None and reason.startswith("swarm: agent ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,18 +256,6 @@ def pane_environment(world: World, launch: Launch, program: AgentProgram) -> dic
         "SWARM_ROLE_FILE": str(launch.role_file),
         "SWARM_TASK_FILE": str(launch.task_file),
     }
-
-
-def environ_of(world: World, role: Env) -> dict[str, str]:
-    """Return what an agent of a role has of the caller's environment, and what the role sets."""
-    return {**{key: value for key, value in world.environ.items() if _inherits(key, role)}, **role.set}
-
-
-def _inherits(key: str, role: Env) -> bool:
-    if key in _NOT_INHERITED or key.startswith(_NOT_INHERITED_PREFIXES):
-        return False
-    needed = key in _NEEDED or key.startswith(_NEEDED_PREFIXES)
-    return not role.drops(key) if needed else role.passes(key)
 
 
 def pane_plan(world: World, session: str, agent: str, tree: Path) -> PanePlan:

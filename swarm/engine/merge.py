@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from swarm import fsio
 from swarm.domain import layout as places
 from swarm.domain import names
+from swarm.domain.changes import Changes, Checkout
 from swarm.domain.errors import (
     AgentNotFound,
     GitFailed,
@@ -31,17 +32,7 @@ from swarm.domain.errors import (
     UsageProblem,
     WorktreeNotFound,
 )
-from swarm.domain.merging import (
-    AgentConflicts,
-    Changes,
-    Checkout,
-    FileConflict,
-    How,
-    Merged,
-    MergedAgent,
-    MergeReport,
-    suggest_order,
-)
+from swarm.domain.merging import AgentConflicts, FileConflict, How, Merged, MergedAgent, MergeReport, suggest_order
 from swarm.domain.model import AgentRisks, Risk, RiskKind
 from swarm.engine import rights, transaction
 from swarm.engine.conflicts import base_of, branch_tip

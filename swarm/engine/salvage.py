@@ -17,7 +17,7 @@ from swarm.domain.errors import Ambiguous, SalvageFailed, SalvageNotFound, Usage
 from swarm.domain.model import Agent, SalvageEntry
 from swarm.domain.trees import Capture, TreeState
 from swarm.engine import setup_notes, transaction
-from swarm.engine.launch import is_running_reason
+from swarm.engine.lock_reason import is_running_reason
 from swarm.engine.world import new_operation_id
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from swarm.domain.errors import SetupFailed, SwarmError
 from swarm.domain.role_fields import Env, Policy, RoleOptions, Setup, plain
 from swarm.domain.words import count
 from swarm.engine import agent_ports, hiding, setup_notes, setup_work, transaction, trash
-from swarm.engine.launch import environ_of
+from swarm.engine.role_environ import environ_of
 from swarm.engine.steps import Registry, Step
 
 if TYPE_CHECKING:

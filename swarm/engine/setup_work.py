@@ -17,7 +17,7 @@ from swarm.domain.errors import ConfigProblem, SetupFailed, SwarmError
 from swarm.domain.prepared import Notes
 from swarm.domain.role_fields import Env, Policy, RoleOptions, Setup
 from swarm.engine import hiding, setup_notes
-from swarm.engine.launch import environ_of
+from swarm.engine.role_environ import environ_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,0 +1,36 @@
+"""What an agent's processes have of the caller's environment, as its role wants it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from swarm.domain.role_fields import Env
+    from swarm.engine.world import World
+
+#: What a pane must not inherit: it would redirect git (``git rev-parse --local-env-vars``), tmux or swarm.
+_NOT_INHERITED = frozenset(
+    {
+        *("GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"),
+        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_NAMESPACE"),
+        *("GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_GRAFT_FILE", "GIT_SHALLOW_FILE", "GIT_REPLACE_REF_BASE"),
+        *("GIT_NO_REPLACE_OBJECTS", "GIT_INTERNAL_SUPER_PREFIX"),
+        *("COLUMNS", "LINES"),  # of another terminal
+    }
+)
+_NOT_INHERITED_PREFIXES = ("TMUX", "SWARM_")
+#: What goes along even when a role lets nothing else through: a terminal and its programs need it.
+_NEEDED = frozenset({"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER", "COLORTERM"})
+_NEEDED_PREFIXES = ("LC_", "TERM")
+
+
+def environ_of(world: World, role: Env) -> dict[str, str]:
+    """Return what an agent of a role has of the caller's environment, and what the role sets."""
+    return {**{key: value for key, value in world.environ.items() if _inherits(key, role)}, **role.set}
+
+
+def _inherits(key: str, role: Env) -> bool:
+    if key in _NOT_INHERITED or key.startswith(_NOT_INHERITED_PREFIXES):
+        return False
+    needed = key in _NEEDED or key.startswith(_NEEDED_PREFIXES)
+    return not role.drops(key) if needed else role.passes(key)
