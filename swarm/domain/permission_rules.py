@@ -29,10 +29,20 @@ PATTERNED = frozenset({"WebFetch", *COMMANDS, *EDITORS, *READERS, *NAMED})
 #: What Claude Code calls its tools; others can be named, but not by a slip of the finger.
 KNOWN = PATTERNED | {
     *("AskUserQuestion", "BashOutput", "Config", "CronCreate", "CronDelete", "CronList", "EnterPlanMode"),
-    *("EnterWorktree", "ExitPlanMode", "ExitWorktree", "KillShell", "ListMcpResourcesTool", "LSP", "PushNotification"),
-    *("ReadMcpResourceDirTool", "ReadMcpResourceTool", "RemoteTrigger", "REPL", "ScheduleWakeup", "SendMessage"),
-    *("SendUserFile", "SendUserMessage", "SlashCommand", "StructuredOutput", "TaskCreate", "TaskGet", "TaskList"),
-    *("TaskOutput", "TaskStop", "TaskUpdate", "TeamCreate", "TeamDelete", "TodoRead", "TodoWrite", "ToolSearch"),
+    *("EnterWorktree", "ExitPlanMode", "ExitWorktree", "KillShell", "ListAgents", "ListMcpResourcesTool", "LSP"),
+    *("PushNotification", "ReadMcpResourceDirTool", "ReadMcpResourceTool", "RemoteTrigger", "REPL", "ScheduleWakeup"),
+    *("SendMessage", "SendUserFile", "SendUserMessage", "SlashCommand", "StructuredOutput", "TaskCreate", "TaskGet"),
+    *(
+        "TaskList",
+        "TaskOutput",
+        "TaskStop",
+        "TaskUpdate",
+        "TeamCreate",
+        "TeamDelete",
+        "TodoRead",
+        "TodoWrite",
+        "ToolSearch",
+    ),
     *("WebSearch", "Workflow"),
 }
 LONGEST_RULE = 1000

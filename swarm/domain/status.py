@@ -32,8 +32,8 @@ class Evidence:
     """One fact.
 
     Attributes:
-        source: ``process``, ``program`` (its own words), ``screen`` (what its pane shows), ``exit``, ``pane``,
-            ``terminal``, ``budget``, ``swarm``.
+        source: ``process``, ``program`` (its own words), ``screen`` (what its pane shows), ``elsewhere``, ``exit``,
+            ``pane``, ``terminal``, ``budget``, ``swarm``.
         text: the fact, for people.
         at_ms: when it was true; 0 means now.
         decides: it settled the state.
@@ -88,6 +88,7 @@ class ProgramFacts:
         ran_ms: for how long programs of the agent ran before this one.
         prints: it is in print mode: it does its task, asks nobody, and ends.
         deaf: messages cannot reach it meanwhile.
+        elsewhere: where its conversation goes on, when that is not in its pane; empty when it is.
     """
 
     launched: bool = False
@@ -113,6 +114,7 @@ class ProgramFacts:
     ran_ms: int = 0
     prints: bool = False
     deaf: bool = False
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +154,16 @@ def conclude(program: str, facts: ProgramFacts, pane: PaneFacts) -> Status:
     found = _conclude(program, facts, pane)
     if facts.budget and facts.alive:
         found = replace(found, detail=f"{found.detail}; {facts.budget}" if found.detail else facts.budget)
-    return replace(found, runs=facts.alive or facts.supervised or found.state is State.STARTING)
+    runs = facts.alive or facts.supervised or bool(facts.elsewhere) or found.state is State.STARTING
+    return replace(found, runs=runs)
 
 
 def _conclude(program: str, facts: ProgramFacts, pane: PaneFacts) -> Status:
     seen = _evidence(facts, pane)
     if not program:
         return Status(State.STOPPED, "no agent program, a worktree only", 0, seen)
+    if facts.elsewhere:
+        return Status(State.UNKNOWN, f"its conversation goes on in {facts.elsewhere}", 0, _decided(seen, "elsewhere"))
     if facts.alive:
         return _in_print_mode(facts, seen) if facts.prints else _while_alive(program, facts, pane, seen)
     if facts.exit_cause:
@@ -241,6 +246,8 @@ def _evidence(facts: ProgramFacts, pane: PaneFacts) -> tuple[Evidence, ...]:
     elif facts.said_state:
         words = facts.said_state + (f": {facts.said_detail}" if facts.said_detail else "")
         found.append(Evidence("program", f"the program said: {words}", facts.said_ms))
+    if facts.elsewhere:
+        found.append(Evidence("elsewhere", f"{facts.elsewhere} has taken up its conversation"))
     if facts.exit_cause:
         how = f"signal {facts.exit_signal}" if facts.exit_signal else f"status {facts.exit_code}"
         found.append(Evidence("exit", f"its supervisor saw it end: {facts.exit_cause}, {how}", facts.ended_ms))

@@ -71,6 +71,7 @@ class AgentProcesses:
             ran_ms=process.ran_ms,
             prints=process.prints,
             deaf=process.deaf,
+            elsewhere=elsewhere(run_dir, process.pid if alive else 0),
         )
 
     def run_aside(self, argv: Sequence[str], environ: Mapping[str, str]) -> None:
@@ -111,6 +112,23 @@ def own_words(run_dir: Path, process: Process) -> OwnWords | None:
     if time.time_ns() // 1_000_000 - process.started_ms > _STARTING_MS:
         return None  # silence is no statement
     return OwnWords(state.SOURCE, "starting", "it has not reported yet", process.started_ms)
+
+
+def elsewhere(run_dir: Path, pid: int) -> str:
+    """Return in words where an agent's conversation goes on without its pane; empty when it does not.
+
+    Args:
+        pid: of its program; 0 when that has ended.
+    """
+    from swarm.drivers.agents import notes
+
+    told = notes.read(run_dir)
+    if told.get("program") != "claude" or not told.get("config"):
+        return ""
+    from swarm.drivers.agents.claude import moved
+
+    name = moved.moved_to(Path(told["config"]), run_dir, pid)
+    return f"background session {name} of Claude Code (claude attach {name}, claude stop {name})" if name else ""
 
 
 def idle_since(run_dir: Path) -> int:

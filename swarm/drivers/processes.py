@@ -15,7 +15,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from swarm.pane import facts, proc
+from swarm.pane import facts, proc, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -88,7 +88,7 @@ def end_agent(run_dir: str | Path, stamp: str, grace: float) -> list[Process]:
     behind, or everything when it is gone itself, is found by tree and stamp.
 
     The run folder is open to the agent, so its files are not believed: a supervisor is one that runs
-    for this folder, a program is one that carries the stamp.
+    for this folder, a program is one that carries the stamp.  What serves more than the agent lives on.
 
     Returns:
         The processes that live on.
@@ -133,7 +133,8 @@ def _of_agent(known: facts.Process | None, run_dir: str | Path, stamp: str) -> l
         found.update(dict.fromkeys(tree(supervisor[0])))
     elif known is not None and (known.pid, known.pid_start) in found:
         found.update(dict.fromkeys(tree(known.pid)))
-    return [one for one in found if one[0] != os.getpid()]
+    others = serving.left_alone(os.fspath(run_dir), known.pid if known is not None else 0)
+    return [one for one in found if one[0] != os.getpid() and one not in others]
 
 
 def _send(process: Process, signum: int) -> None:

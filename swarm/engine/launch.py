@@ -30,7 +30,7 @@ from swarm.engine.inboxes import inbox_folder
 from swarm.engine.lock_reason import is_running_reason, running_reason
 from swarm.engine.role_environ import environ_of
 from swarm.engine.steps import Registry, Step
-from swarm.pane import files
+from swarm.pane import files, serving
 from swarm.pane.spending.meter import source_of
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ class PrepareRun(Step):
         cwd = _working_dir(name, Path(self.tree), options.root_dir)
         source = source_of(str(self.agent["program"]), command, env, cwd, int(self.agent["created_ms"]))
         files.write(str(folder), files.RECORD, source)
+        files.write(str(folder), files.SERVES, {"records": serving.records(env)})
         return {
             "schema": 1,
             "operation": self.operation,

@@ -103,7 +103,8 @@ def stop(world: World, session: Session, agents: Sequence[Agent]) -> tuple[str, 
         ends = pool.map(lambda agent: _end(world, session, agent, view), mine)
         survivors = [one for several in ends for one in several]
     for agent in mine:
-        launch.release(world, world.layout.root / agent.worktree)
+        if not view.facts(session, agent).elsewhere:
+            launch.release(world, world.layout.root / agent.worktree)
     endings.tell(world, (session,))
     outcome = f"could not end {count(len(survivors), 'process', 'processes')}" if survivors else "done"
     transaction.note(world, new_operation_id(), "stop", session.name, outcome)
@@ -119,7 +120,9 @@ def _end(world: World, session: Session, agent: Agent, view: View) -> tuple[str,
         fsio.write_atomic(folder / "stop.json", json.dumps(note).encode("ascii"))
         _shut_gate(world, folder, view.pane(session, agent))
     stamp = launch.stamp_of(session, agent.name, world.layout.root)
-    return world.processes.end_agent(folder, stamp, world.settings.agents.stop_grace)
+    left = world.processes.end_agent(folder, stamp, world.settings.agents.stop_grace)
+    elsewhere = view.facts(session, agent).elsewhere
+    return (*left, *([f"the conversation of {agent.name} in {elsewhere}"] if elsewhere else ()))
 
 
 def _shut_gate(world: World, folder: Path, pane: Pane | None) -> None:

@@ -22,6 +22,8 @@ HEARTBEAT = "heartbeat.json"
 BUDGET = "budget.json"
 #: Where its program writes down its conversations.
 RECORD = "record.json"
+#: Where services of programs, which serve more than one agent, name their processes.
+SERVES = "serves.json"
 #: That its end was told.
 TOLD = "told.json"
 CALLED = "called.json"

@@ -240,8 +240,10 @@ class Supervisor:
 
         What a program still starts in order to end well is left alone until the time is up; what lost
         its parent is asked as well. It is over when there is no child left: orphans become ours, so
-        whatever lives below us has a child of ours above it.
+        whatever lives below us has a child of ours above it. What serves more than this agent lives on.
         """
+        from swarm.pane import serving  # at the start nobody needs it
+
         heard = len(self._signals.stops)
         deadline = time.monotonic() + self._launch.grace
         hang_up = time.monotonic() + min(_HANG_UP_AFTER, self._launch.grace / 2)
@@ -255,7 +257,11 @@ class Supervisor:
                 deadline = min(deadline, now)
             if now >= deadline + _LAST_WAIT:
                 return
-            for seen in proc.below(self._me[0]):
+            others = serving.left_alone(self._launch.run_dir, self._pid)
+            mine = [seen for seen in proc.below(self._me[0]) if (seen.pid, seen.start) not in others]
+            if others and not mine and self._status is not None:
+                return
+            for seen in mine:
                 if now >= deadline:
                     _send(seen, signal.SIGKILL)
                 elif (seen.pid, seen.start) not in asked and (first or seen.ppid == self._me[0]):

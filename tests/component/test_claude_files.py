@@ -17,10 +17,12 @@ from swarm.domain.errors import Environment, SwarmError
 from swarm.domain.panes import Launch
 from swarm.domain.role_fields import Hook, PermissionMode, Permissions, Reviewer, RoleOptions
 from swarm.drivers import reviewer
-from swarm.drivers.agents.claude import Claude, first_run, settings, state
+from swarm.drivers.agents.claude import Claude, first_run, moved, settings, state
 from swarm.drivers.agents.claude.launch import config_file, config_folder, mcp_servers
-from swarm.pane import events, files
+from swarm.pane import events, files, proc
 
+#: The tools that go round the bus.
+AROUND = ["SendMessage", "ListAgents"]
 KEY = "sk-example-0123456789abcdefghij"
 
 
@@ -183,7 +185,7 @@ class TestSettings:
         made = settings.make(options, hooks=ours, servers={"db": True, "web": False})
         assert made["permissions"] == {
             "allow": ["Edit", "Read"],
-            "deny": ["Bash(rm *)"],
+            "deny": ["Bash(rm *)", *AROUND],
             "defaultMode": "bypassPermissions",
         }
         assert [one["hooks"][0]["command"] for one in made["hooks"]["Stop"]] == ["echo role", "echo ours"]
@@ -204,7 +206,7 @@ class TestSettings:
         assert made["permissions"]["allow"] == [
             *("Edit(/x)", "Edit(x)", "Read(y)", "Write", "Bash(git * *)", "mcp__a__b", "Bash(x\\\\)"),
         ]
-        assert made["permissions"]["deny"] == ["Write(x)"]
+        assert made["permissions"]["deny"] == ["Write(x)", *AROUND]
         said = [f"{one.key} {one.text}" for one in role_effects.notes(options, ("claude",))]
         assert (
             f"permissions.allow is not enforced by claude for {', '.join(skipped)}: it takes no rule of that form"
@@ -269,6 +271,79 @@ class TestSettings:
         options = RoleOptions(permissions=Permissions(deny=("Bash(rm *)",)))
         assert list(Claude().check(options, {"CLAUDE_BIN": str(program)})) == []
         assert not (tmp_path / "asked").exists()
+
+    def test_an_agent_stays_in_its_pane_and_is_written_to_by_the_bus_alone(self) -> None:
+        made = settings.make(RoleOptions(), hooks={}, servers={})
+        assert made["disableAgentView"] is True
+        assert made["crossSessionInbound"] == "refuse"
+        assert made["permissions"]["deny"] == AROUND
+        assert list(settings.problems(made)) == []
+
+    def test_a_role_may_allow_what_goes_round_it(self) -> None:
+        allowed = Permissions(allow=("SendMessage", "ListAgents"))
+        further = {"disableAgentView": False, "crossSessionInbound": "accept"}
+        made = settings.make(RoleOptions(permissions=allowed, settings=further), hooks={}, servers={})
+        assert {key: made[key] for key in further} == further
+        assert made["permissions"]["deny"] == []
+        assert list(Claude().settings_problems(RoleOptions(settings=further), {"PATH": ""})) == []
+
+    @pytest.mark.parametrize("plugins", [{}, {"one@there": True}, {"one@there": ["1.2"]}])
+    def test_plugins_are_known_without_asking_the_program(self, tmp_path: Path, plugins: dict[str, Any]) -> None:
+        self.silent(tmp_path)
+        options = RoleOptions(settings={"enabledPlugins": plugins})
+        assert list(Claude().settings_problems(options, {"PATH": str(tmp_path)})) == []
+
+    def test_plugins_of_the_wrong_kind_are_refused(self, tmp_path: Path) -> None:
+        self.silent(tmp_path)
+        options = RoleOptions(settings={"enabledPlugins": {"one@there": 3}})
+        (found,) = Claude().settings_problems(options, {"PATH": str(tmp_path)})
+        assert "enabledPlugins" in found.message
+
+    @staticmethod
+    def silent(folder: Path) -> None:
+        """Install a program that tells nothing about settings, as Claude Code 2.1.197 does."""
+        (folder / "claude").write_text("#!/bin/sh\nexit 1\n")
+        (folder / "claude").chmod(0o755)
+
+
+class TestMoved:
+    """Whether a conversation goes on as a background session."""
+
+    def roster(self, folder: Path, run: Path, *, start: int = 0, flags: str = "settings.json") -> None:
+        me = {"pid": os.getpid(), "procStart": str(start or proc.start_of(os.getpid()))}
+        worker = {**me, "dispatch": {"respawnFlags": ["--settings", str(run / ".claude" / flags)]}}
+        (folder / "daemon").mkdir(exist_ok=True)
+        (folder / "daemon/roster.json").write_text(json.dumps({"workers": {"1f7f1cb7": worker}}))
+
+    def parked(self, folder: Path, job: str | None) -> None:
+        (folder / "sessions").mkdir(exist_ok=True)
+        record = {"pid": 77, "status": "idle", **({"parkedJobId": job} if job else {})}
+        (folder / "sessions/77.json").write_text(json.dumps(record))
+
+    def test_the_program_shows_a_list_and_the_session_lives(self, tmp_path: Path) -> None:
+        self.roster(tmp_path, tmp_path / "run")
+        self.parked(tmp_path, "1f7f1cb7")
+        assert moved.moved_to(tmp_path, tmp_path / "run", 77) == "1f7f1cb7"
+
+    def test_the_program_has_ended_and_the_session_lives(self, tmp_path: Path) -> None:
+        self.roster(tmp_path, tmp_path / "run")
+        assert moved.moved_to(tmp_path, tmp_path / "run", 0) == "1f7f1cb7"
+
+    def test_it_talks_itself_or_another_is_parked(self, tmp_path: Path) -> None:
+        self.roster(tmp_path, tmp_path / "run")
+        self.parked(tmp_path, None)
+        assert moved.moved_to(tmp_path, tmp_path / "run", 77) == ""
+        self.parked(tmp_path, "99999999")
+        assert moved.moved_to(tmp_path, tmp_path / "run", 77) == ""
+
+    def test_a_session_that_is_over_or_is_another_agents_is_none(self, tmp_path: Path) -> None:
+        assert moved.moved_to(tmp_path, tmp_path / "run", 0) == ""
+        self.roster(tmp_path, tmp_path / "run", start=1)
+        assert moved.moved_to(tmp_path, tmp_path / "run", 0) == ""
+        self.roster(tmp_path, tmp_path / "other")
+        assert moved.moved_to(tmp_path, tmp_path / "run", 0) == ""
+        (tmp_path / "daemon/roster.json").write_text('{"workers": [')
+        assert moved.moved_to(tmp_path, tmp_path / "run", 0) == ""
 
 
 class TestFolder:
@@ -369,6 +444,13 @@ class TestLaunch:
         assert reviewer.INSTRUCTIONS not in made
         assert not stale.exists()
         assert reviewer.spec_of(tmp_path / "run") is None
+
+    def test_the_view_of_background_sessions_is_off_for_all_it_runs_unless_the_role_wants_it(
+        self, tmp_path: Path
+    ) -> None:
+        wanted = RoleOptions(settings={"disableAgentView": False})
+        made = [Claude().launch(self.launch(tmp_path, resume=False, options=one)).env for one in (None, wanted)]
+        assert [one.get("CLAUDE_CODE_DISABLE_AGENT_VIEW") for one in made] == ["1", None]
 
     def test_the_settings_switch_hooks_on_whatever_the_users_own_say(self, tmp_path: Path) -> None:
         made = json.loads(Claude().launch(self.launch(tmp_path, resume=False)).files[settings.FILE])

@@ -131,6 +131,14 @@ def test_conclusion(
     assert found.since_ms == since
 
 
+@pytest.mark.parametrize("facts", [says("idle"), ended("exited", 0), ended("stopped", 143)])
+def test_whose_conversation_went_elsewhere_is_unknown_and_not_over(facts: ProgramFacts) -> None:
+    found = conclude("claude", replace(facts, elsewhere="background session 1f7f"), OPEN)
+    assert (found.state, found.detail) == (State.UNKNOWN, "its conversation goes on in background session 1f7f")
+    assert [one.source for one in found.evidence if one.decides] == ["elsewhere"]
+    assert found.runs
+
+
 def test_every_state_has_a_row() -> None:
     assert {row[4] for row in ROWS} == set(State)
 

@@ -37,6 +37,8 @@ def spec(launch: Launch, swarm_dir: Path | None, hooks: Mapping[str, Sequence[An
     servers = mcp_servers(launch.worktree, launch.main, config_file(folder, launch.environ))
     made = settings.make(launch.options, hooks=hooks, servers=servers)
     env = {"DISABLE_AUTOUPDATER": "1"}  # left to itself it replaces the machine's installation within seconds
+    if made[settings.NO_VIEW] is True:  # also for what its tools run; older versions know the setting by this alone
+        env["CLAUDE_CODE_DISABLE_AGENT_VIEW"] = "1"
     if is_own_choice(folder, launch.environ):
         env["CLAUDE_CONFIG_DIR"] = str(folder)
     files = {

@@ -29,16 +29,26 @@ EVENTS = frozenset(
         *("WorktreeRemove", "InstructionsLoaded", "CwdChanged", "FileChanged", "MessageDisplay"),
     }
 )
-_TEXTS = ("model", "apiKeyHelper", "outputStyle", "language", "effortLevel", "awsAuthRefresh", "awsCredentialExport")
+#: The user's other sessions may write to this one: past the bus, and without a question.
+INBOUND = "crossSessionInbound"
+#: The view from which a conversation goes on in the program's own service, where nobody of swarm's sees it.
+NO_VIEW = "disableAgentView"
+#: The tools for that.
+_CROSS_SESSION = ("SendMessage", "ListAgents")
+_TEXTS = (
+    *("model", "apiKeyHelper", "outputStyle", "language", "effortLevel", "awsAuthRefresh", "awsCredentialExport"),
+    INBOUND,
+)
 _SWITCHES = (
     *("includeCoAuthoredBy", "enableAllProjectMcpServers", "disableAllHooks", "alwaysThinkingEnabled"),
-    *("skipDangerousModePermissionPrompt", "spinnerTipsEnabled", "fastMode", "respectGitignore"),
+    *("skipDangerousModePermissionPrompt", "spinnerTipsEnabled", "fastMode", "respectGitignore", NO_VIEW),
 )
 _LISTS = ("enabledMcpjsonServers", "disabledMcpjsonServers")
 _NUMBERS = ("cleanupPeriodDays",)
+_PLUGINS = "enabledPlugins"
 _TABLES = ("statusLine", "spinnerVerbs", "sandbox")
 #: Of these it is known here what they may be, the inside of tables apart.
-KNOWN = frozenset((*_TEXTS, *_SWITCHES, *_LISTS, *_NUMBERS, "permissions", "hooks", "env"))
+KNOWN = frozenset((*_TEXTS, *_SWITCHES, *_LISTS, *_NUMBERS, "permissions", "hooks", "env", _PLUGINS))
 _RULES = ("allow", "deny", "ask", "additionalDirectories")
 _MCP_KEYS = ("enableAllProjectMcpServers", *_LISTS)
 
@@ -51,13 +61,15 @@ def make(options: RoleOptions, *, hooks: Mapping[str, Sequence[Any]], servers: M
         servers: MCP servers of the project's ``.mcp.json``: whether the user has approved each. Undecided ones
             would be asked about; they are left out until somebody approves them.
     """
-    made: dict[str, Any] = {key: value for key, value in options.settings.items() if key != "hooks"}
+    made: dict[str, Any] = {NO_VIEW: True, INBOUND: "refuse"}
+    made |= {key: value for key, value in options.settings.items() if key != "hooks"}
     rules = made.get("permissions")
     own = permission_claude.translate(Rules.parse(options.permissions.allow, options.permissions.deny))
+    allow = _joined(rules, "allow", own.allow)
     made["permissions"] = {
         **(rules if isinstance(rules, dict) else {}),
-        "allow": _joined(rules, "allow", own.allow),
-        "deny": _joined(rules, "deny", own.deny),
+        "allow": allow,
+        "deny": _joined(rules, "deny", (*own.deny, *(tool for tool in _CROSS_SESSION if tool not in allow))),
         "defaultMode": str(options.permission_mode),
     }
     given = options.settings.get("hooks")
@@ -109,6 +121,9 @@ def problems(settings: Mapping[str, Any]) -> Iterator[str]:
     for key in _LISTS:
         if key in settings and not _is_texts(settings[key]):
             yield f"settings.{key}: must be a list of texts"
+    plugins = settings.get(_PLUGINS, {})
+    if not isinstance(plugins, dict) or not all(isinstance(on, bool) or _is_texts(on) for on in plugins.values()):
+        yield f"settings.{_PLUGINS}: must be true, false or versions, by plugin"
     env = settings.get("env", {})
     if not isinstance(env, dict) or not _is_texts(list(env.values())):
         yield "settings.env: must be texts by name"
