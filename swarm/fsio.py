@@ -199,15 +199,23 @@ def unlink_if_there(path: Path) -> None:
         os.unlink(path)
 
 
+def is_temporary(entry: str, name: str = "") -> bool:
+    """Whether a file's name is one that ``write_atomic`` gives for a moment.
+
+    Args:
+        name: that of the file which it writes; else of any.
+    """
+    return re.fullmatch(rf"\.{re.escape(name) or '.+'}\.[0-9a-f]{{8}}\.tmp", entry) is not None
+
+
 def sweep_temporaries(folder: Path, name: str) -> None:
     """Remove what a kill in ``write_atomic`` left beside the file *name*."""
-    mine = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{8}}\.tmp")
     try:
         found = os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return
     for entry in found:
-        if mine.fullmatch(entry):
+        if is_temporary(entry, name):
             unlink_if_there(folder / entry)
 
 

@@ -185,7 +185,7 @@ class PrepareRun(Step):
 
     def undo_files(self, world: World) -> None:
         folder = world.layout.run_folder(self.session, str(self.agent["name"]))
-        fsio.unlink_if_there(folder / "launch.json")
+        drop_environment(folder)
         if not self.resume:
             fsio.remove_tree(folder)
             for parent in (folder.parent, folder.parent.parent):
@@ -195,6 +195,18 @@ class PrepareRun(Step):
     def say(self) -> str:
         how = ", to do its task and end (print mode)" if self.options.get("print") else ""
         return f"write down what {self.agent['name']} is told{how}"
+
+
+def drop_environment(folder: Path) -> None:
+    """Remove what was written down for a launcher that will not come: it holds the caller's whole environment.
+
+    What a kill in the middle of a write left goes with it, also of the program's own files.
+    """
+    fsio.unlink_if_there(folder / "launch.json")
+    for where, _, names in os.walk(folder):
+        for name in names:
+            if fsio.is_temporary(name):
+                fsio.unlink_if_there(Path(where, name))
 
 
 def _bytes(text: str) -> bytes:

@@ -121,6 +121,7 @@ def _end(world: World, session: Session, agent: Agent, view: View) -> tuple[str,
         _shut_gate(world, folder, view.pane(session, agent))
     stamp = launch.stamp_of(session, agent.name, world.layout.root)
     left = world.processes.end_agent(folder, stamp, world.settings.agents.stop_grace)
+    launch.drop_environment(folder)
     elsewhere = view.facts(session, agent).elsewhere
     return (*left, *([f"the conversation of {agent.name} in {elsewhere}"] if elsewhere else ()))
 

@@ -251,6 +251,7 @@ def _sweep_temporaries(world: World) -> None:
         fsio.sweep_temporaries(admin.path, places.RECORD_COPY)
     for session in world.sessions.all():
         for agent in session.agents:
+            fsio.sweep_temporaries(world.layout.run_folder(session.name, agent.name), "launch.json")
             for placed in agent.placed:
                 path = world.layout.root / agent.worktree / placed.path
                 fsio.sweep_temporaries(path.parent, path.name)

@@ -168,7 +168,7 @@ class Trial:
             **self.lab.fingerprint(),
             "record": record.read_bytes() if record.exists() else b"",
             "states": states(self.lab.swarm),
-            "run": sorted(str(p) for p in self.lab.root.glob(".swarm/sessions/*/run/*/launch.json")),
+            "run": sorted(str(p) for p in self.lab.root.glob(".swarm/sessions/*/run/*/*launch.json*")),
         }
 
     def run(self, at: int | None) -> tuple[Outcome, str]:
@@ -278,6 +278,45 @@ class Trial:
         ]:
             yield f"half of it is gone: {self.lab.swarm.session('fx')} {self.lab.panes()}"
         self.lab.swarm.cleanup(["fx"], force=True)
+
+
+def test_a_resume_killed_as_it_writes_for_the_launcher_leaves_the_environment_nowhere(stage: Stage) -> None:
+    secret = "a-token-of-the-user-4711"
+    trial = Trial(stage, "resume", "kill-tree")
+    trial.lab.env["SOME_TOKEN"] = secret
+    try:
+        child = Child(lambda: trial.act(trial.lab.swarm))
+        written = lambda point: point.path.endswith("/launch.json")  # noqa: E731  # its rename
+        outcome = trace(child, at=1, action=Action.KILL_TREE, scope=written, timeout=40)
+        assert outcome.fired
+        assert holding(trial.lab, secret), "else this test shows nothing"
+
+        trial.lab.swarm.recover()
+
+        assert holding(trial.lab, secret) == []
+    finally:
+        stage.sweep(trial.lab)
+
+
+@pytest.mark.parametrize("name", ["launch.json", ".launch.json.0123abcd.tmp", "inside/.settings.json.0123abcd.tmp"])
+def test_what_was_written_for_a_launcher_that_never_came_goes_with_a_stop(stage: Stage, name: str) -> None:
+    trial = Trial(stage, "resume", "kill-tree")
+    try:
+        left = trial.lab.root / ".swarm/sessions/fx/run/developer" / name
+        left.parent.mkdir(exist_ok=True)
+        left.write_text('{"env": {"SOME_TOKEN": "secret-4711"}}')
+
+        trial.lab.swarm.stop(["fx"])
+
+        assert not left.exists()
+    finally:
+        stage.sweep(trial.lab)
+
+
+def holding(lab: PaneLab, text: str) -> list[Path]:
+    """Return the files of swarm's own with a text in them."""
+    files = [path for path in (lab.root / ".swarm").rglob("*") if path.is_file()]
+    return [path for path in files if text.encode() in path.read_bytes()]
 
 
 def points_of(stage: Stage, verb: str) -> int:

@@ -145,6 +145,9 @@ def _change(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
         target = file.resolve()  # it may be a link into a folder of dot files
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _locked(target):
+            fsio.sweep_temporaries(
+                target.parent, target.name
+            )  # of a swarm that was killed: the file holds the user's account
             old, new = _read(target), _read(target)
             change(new)
             if new != old:
