@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from swarm import fsio
-from swarm.domain.changes import Changes
 from swarm.domain.errors import GitFailed, SwarmError
 from swarm.domain.merging import FileChange, Merged, Snapshot
 from swarm.drivers import standin

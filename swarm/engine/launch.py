@@ -28,7 +28,7 @@ from swarm.domain.words import count
 from swarm.engine import budgets, telemetry
 from swarm.engine.inboxes import inbox_folder
 from swarm.engine.lock_reason import is_running_reason, running_reason
-from swarm.engine.role_environ import environ_of
+from swarm.engine.role_environ import environ_of, inherits
 from swarm.engine.steps import Registry, Step
 from swarm.pane import files, serving
 from swarm.pane.spending.meter import source_of
@@ -252,7 +252,7 @@ def pane_environment(world: World, launch: Launch, program: AgentProgram) -> dic
     kept = {
         key: value
         for key, value in world.environ.items()
-        if key in _SETTINGS or (_inherits(key, role) and key not in off)
+        if key in _SETTINGS or (inherits(key, role) and key not in off)
     }
     if "TMUX_TMPDIR" in world.environ:
         kept["SWARM_TMUX_SOCKET"] = world.terminal.socket_path()

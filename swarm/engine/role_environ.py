@@ -26,10 +26,11 @@ _NEEDED_PREFIXES = ("LC_", "TERM")
 
 def environ_of(world: World, role: Env) -> dict[str, str]:
     """Return what an agent of a role has of the caller's environment, and what the role sets."""
-    return {**{key: value for key, value in world.environ.items() if _inherits(key, role)}, **role.set}
+    return {**{key: value for key, value in world.environ.items() if inherits(key, role)}, **role.set}
 
 
-def _inherits(key: str, role: Env) -> bool:
+def inherits(key: str, role: Env) -> bool:
+    """Whether a variable of the caller goes along to an agent of a role."""
     if key in _NOT_INHERITED or key.startswith(_NOT_INHERITED_PREFIXES):
         return False
     needed = key in _NEEDED or key.startswith(_NEEDED_PREFIXES)
