@@ -33,7 +33,7 @@ def version_answer() -> Answer:
     return Answer({"version": __version__}, lambda output: output.out(f"swarm {__version__}"))
 
 
-def help_(run: Run, words: _Words = None, everything: _All = False) -> Answer:
+def help_(run: Run, words: _Words = None, everything: _All = False) -> Answer:  # noqa: ARG001  # every verb has it
     """Show the help of a command; without a name swarm's own, as `swarm --help` does."""
     if everything:
         return _every_command()

@@ -150,7 +150,7 @@ def removal(act: Callable[[], CleanupReport], nothing: str = "nothing to clean u
         removal_data(report),
         lambda output: _show(output, report, nothing),
         warnings=(*report.warnings, *(f"{item.name} is still there: {item.reason}" for item in failed)),
-        next=() if report.dry_run else _ways_back(report.removed),
+        next=() if report.dry_run else _ways_back(report),
         errors=[_error(item) for item in failed],
         exit_code=EXIT_FAILED if failed else 0,
     )
@@ -174,9 +174,11 @@ def _error(item: Skipped) -> dict[str, Any]:
     return {"code": item.code, "message": f"{item.name}: {item.reason}", "hint": "", "details": {"name": item.name}}
 
 
-def _ways_back(removed: Sequence[Removed]) -> list[str]:
-    sessions = dict.fromkeys(item.session for item in removed if item.salvage)
-    return [f"restore with: swarm restore {session}" for session in sessions]
+def _ways_back(report: CleanupReport) -> list[str]:
+    """Say what brings back what was removed, and no more than that."""
+    saved = [item for item in report.removed if item.salvage]
+    names = [item.session if item.session in report.sessions else f"{item.session}/{item.agent}" for item in saved]
+    return [f"restore with: swarm restore {name}" for name in dict.fromkeys(names)]
 
 
 def _show(output: Output, report: CleanupReport, nothing: str) -> None:

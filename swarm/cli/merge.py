@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,10 +13,13 @@ from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.text import count, place, plain, short_id
 from swarm.cli.verb import Run, verb
-from swarm.domain.errors import UsageProblem
+from swarm.domain.errors import SwarmError, UsageProblem
 from swarm.domain.merging import How
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from swarm.api import Swarm
     from swarm.domain.merging import MergedAgent, MergeReport
 
 
@@ -75,21 +79,33 @@ def merge(
     chosen = [how for how, wanted in ((How.MERGE, merge), (How.SQUASH, squash), (How.REBASE, rebase)) if wanted]
     if len(chosen) > 1:
         raise UsageProblem("--merge, --squash and --rebase exclude each other", hint="give one of them")
-    report = run.open().merge(
+    swarm = run.open()
+    report = swarm.merge(
         target,
         into=into,
         how=chosen[0] if chosen else How.MERGE,
         committed_only=committed_only,
         dry_run=dry_run,
     )
-    session = target.rpartition("@")[2].partition("/")[0]
     done = bool(report.merged) and not dry_run
     return Answer(
         merge_data(report),
         lambda output: _show(output, report),
         warnings=report.warnings,
-        next=(*_undo(report), f"next: swarm cleanup {session}") if done else (),
+        next=(*_undo(report), *_next(swarm, report)) if done else (),
     )
+
+
+def _next(swarm: Swarm, report: MergeReport) -> Iterator[str]:
+    """Propose to remove what is merged, and nothing else."""
+    done = {(one.session, one.agent) for one in report.agents}
+    session = report.agents[0].session
+    with suppress(SwarmError):  # then nothing is proposed
+        there = {(session, agent.name) for agent in swarm.session(session).agents}
+        if there <= done:
+            yield f"next: swarm cleanup {session}"
+        else:
+            yield from (f"next: swarm worktree remove {agent}@{name}" for name, agent in sorted(done & there))
 
 
 def merge_data(report: MergeReport) -> dict[str, Any]:

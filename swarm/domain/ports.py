@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -210,7 +210,7 @@ class Host(Protocol):
 
     def boot_id(self) -> str: ...
     def now_ns(self) -> int: ...
-    def processes_in(self, folders: Sequence[Path]) -> dict[Path, tuple[str, ...]]: ...
+    def processes_in(self, folders: Sequence[Path], but: Collection[int] = ()) -> dict[Path, tuple[str, ...]]: ...
 
 
 class Quarantine(Protocol):

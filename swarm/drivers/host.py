@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.domain.setup import STAMP
+from swarm.pane import proc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 
 class Host:
@@ -35,14 +36,20 @@ class Host:
         """Return the time of day in nanoseconds."""
         return time.time_ns()
 
-    def processes_in(self, folders: Sequence[Path]) -> dict[Path, tuple[str, ...]]:
+    def processes_in(self, folders: Sequence[Path], but: Collection[int] = ()) -> dict[Path, tuple[str, ...]]:
         """Return, per folder, the processes that live in it: by working directory or by an open file.
 
         Each is named as ``program (pid N)``.  Where the system cannot tell, the answer is empty.  A server that
         a worktree's setup started is no sign of work: it goes with the worktree.
+
+        Args:
+            but: these, and everything that they started, are left out.
         """
         found: dict[Path, list[str]] = {folder: [] for folder in folders}
+        left_out = {*but, *(seen.pid for pid in but for seen in proc.below(pid))}
         for pid in _pids() if folders else ():
+            if pid in left_out:
+                continue
             for place in _places(pid):
                 hit = next((f for f in folders if place == str(f) or place.startswith(f"{f}/")), None)
                 if hit is not None and not _is_of_a_setup(pid):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from swarm.domain.changes import Checkout
+    from swarm.domain.changes import Changes, Checkout
     from swarm.drivers.gitrun import GitRunner
 
 _T = TypeVar("_T")

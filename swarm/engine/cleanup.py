@@ -205,7 +205,7 @@ def _decide(
         skipped = [Skipped(_name(t), "; ".join(risk.text for risk in t.risks), "WORK_AT_RISK") for t in at_risk]
         return tuple(t for t in safe if not t.risks), (*unsafe, *skipped)
     agents = tuple(AgentRisks(t.session.name, t.agent.name, t.tree, t.risks) for t in at_risk)
-    raise refusal.at_risk(agents, discard=request.discard, running=_running(world, at_risk))
+    raise refusal.at_risk(agents, discard=request.discard, whole=not request.agents, running=_running(world, at_risk))
 
 
 def _running(world: World, targets: list[Target]) -> set[tuple[str, str]]:

@@ -8,7 +8,7 @@ import os
 import shlex
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm import fsio
 from swarm.domain.errors import GitBroken, GitFailed, SwarmError
@@ -65,20 +65,43 @@ class Target:
     risks: tuple[Risk, ...] = ()
 
 
+class Living(NamedTuple):
+    """What is alive in a worktree.
+
+    Attributes:
+        agent: the agent's own program runs, with everything it started.
+        others: other processes, named for people.
+    """
+
+    agent: bool = False
+    others: tuple[str, ...] = ()
+
+
 def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[Target, ...]:
     """Look at several worktrees; the processes of the machine are looked at once."""
     trees = [world.layout.root / agent.worktree for _, agent in agents]
-    living = world.host.processes_in([tree for tree in trees if tree.is_dir()])
+    run = {tree: _program_of(world, *one) for one, tree in zip(agents, trees, strict=True)}
+    own = [pid for pid in run.values() if pid]
+    found = world.host.processes_in([tree for tree in trees if tree.is_dir()], own)
+    living = {tree: Living(bool(pid), found.get(tree, ())) for tree, pid in run.items()}
 
     def look(one: tuple[tuple[Session, Agent], Path]) -> Target:
         (session, agent), tree = one
-        return _examine(world, session, agent, tree, living.get(tree, ()))
+        return _examine(world, session, agent, tree, living[tree])
 
     with ThreadPoolExecutor(AT_ONCE) as pool:  # each waits for gits of its own
         return tuple(pool.map(look, zip(agents, trees, strict=True)))
 
 
-def _examine(world: World, session: Session, agent: Agent, tree: Path, living: tuple[str, ...]) -> Target:
+def _program_of(world: World, session: Session, agent: Agent) -> int:
+    """Return the process below which all of a running agent's are, swarm's helpers among them; 0: it does not run."""
+    if not agent.program:
+        return 0
+    facts = world.processes.facts(world.layout.run_folder(session.name, agent.name))
+    return (facts.supervisor if facts.supervised else facts.pid) if facts.alive else 0
+
+
+def _examine(world: World, session: Session, agent: Agent, tree: Path, living: Living) -> Target:
     admin = whose.own_admin(world, agent)
     unsafe, way_out = _why_unsafe(world, tree, admin)
     if unsafe:
@@ -158,9 +181,7 @@ def _pointer_risk(world: World, tree: Path, admin: AdminDir) -> Iterator[Risk]:
         yield Risk(RiskKind.IDENTITY, "its .git file is not the one that git wrote", (str(tree / ".git"),))
 
 
-def _stray(
-    world: World, session: Session, agent: Agent, tree: Path, admin: AdminDir | None, living: tuple[str, ...]
-) -> Target:
+def _stray(world: World, session: Session, agent: Agent, tree: Path, admin: AdminDir | None, living: Living) -> Target:
     """A folder at the right place that git does not know as this worktree (any more)."""
     risks = list(_process_risk(living))
     if _has_content(tree):
@@ -175,7 +196,7 @@ def _spoiled(
     agent: Agent,
     tree: Path,
     admin: AdminDir,
-    living: tuple[str, ...],
+    living: Living,
     error: SwarmError,
 ) -> Target:
     """A worktree that git cannot read, for its index is damaged: it is kept as a folder, with git's notes about it."""
@@ -197,10 +218,12 @@ def _lock_risk(admin: AdminDir | None) -> Iterator[Risk]:
         yield Risk(RiskKind.LOCKED, "it is locked" + (f": {admin.locked}" if admin.locked else ""))
 
 
-def _process_risk(living: tuple[str, ...]) -> Iterator[Risk]:
-    if living:
-        what = "1 process lives" if len(living) == 1 else f"{len(living)} processes live"
-        yield Risk(RiskKind.PROCESS, f"{what} in it", living)
+def _process_risk(living: Living) -> Iterator[Risk]:
+    if living.agent:
+        yield Risk(RiskKind.PROCESS, "the agent is running")
+    if living.others:
+        what = "1 process lives" if len(living.others) == 1 else f"{len(living.others)} processes live"
+        yield Risk(RiskKind.PROCESS, f"{what} in it", living.others)
 
 
 # --- which files are work, and how they are kept ------------------------------------------------

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from swarm import fsio
 from swarm.domain.errors import SymlinkInTheWay, UsageProblem, WorkAtRisk, WorktreeNotFound
 from swarm.domain.model import Placed
-from swarm.engine import hiding, listing, steps, transaction, whose
+from swarm.engine import hiding, listing, running, steps, transaction, whose
+from swarm.engine.lock_reason import is_running_reason, running_reason
 from swarm.engine.world import new_operation_id
 
 if TYPE_CHECKING:
@@ -30,8 +31,21 @@ def lock(world: World, session: Session, agent: Agent, reason: str) -> WorktreeI
 
 
 def unlock(world: World, session: Session, agent: Agent) -> WorktreeInfo:
-    """Take the lock away; without one nothing happens."""
-    world.git.unlock(_admin(world, agent))
+    """Take the user's lock away; without one nothing happens. A running agent keeps swarm's own lock.
+
+    Raises:
+        WorkAtRisk: there is only that one.
+    """
+    admin = _admin(world, agent)
+    if not running.state_of(world, session, agent).runs:
+        world.git.unlock(admin)
+        return _info(world, session, agent)
+    if is_running_reason(admin.locked):
+        raise WorkAtRisk(
+            f"cannot unlock {agent.name}@{session.name}: the agent is running, and this lock protects its worktree",
+            hint=f"the lock goes when the agent stops: swarm stop {agent.name}@{session.name}",
+        )
+    world.git.lock(admin, running_reason(agent.name, session.name))
     return _info(world, session, agent)
 
 

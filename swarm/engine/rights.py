@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from swarm.domain.errors import NotForAgents
-from swarm.domain.model import Parent
 from swarm.domain.rights import VERBS, Need, Right
 from swarm.domain.role import RoleKind
 from swarm.domain.role_effects import NO_RIGHTS
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from swarm.domain.model import Agent, Session
+    from swarm.domain.model import Agent, Parent, Session
     from swarm.domain.role import Role
     from swarm.engine.world import World
 
@@ -171,7 +170,7 @@ def _name(session: Session, agent: Agent | None) -> str:
 
 
 def given(world: World, role: Role | None) -> tuple[str, ...]:
-    """Return the rights that an agent of a role gets: none from a file that agents can edit, and none its starter lacks."""
+    """Return the rights of an agent of a role: none from a file that agents can edit, and none its starter lacks."""
     if role is None or not role.options.may or not _is_users_own(world, role):
         return ()
     return passed_on(world, role.options.may)

@@ -76,6 +76,41 @@ def test_who_is_to_be_stopped_is_named_so_that_it_works(panes: PaneLab) -> None:
     assert panes.cli("cleanup", "--all").returncode == 0
 
 
+def test_a_running_agent_is_called_that_and_what_swarm_runs_beside_it_is_not_work(panes: PaneLab) -> None:
+    panes.env["SWARM_AGENTS_NUDGE"] = "never"
+    panes.start("developer,reviewer", program="shell", task="")
+    panes.until("developer", "idle")
+    said = panes.cli("worktree", "remove", "developer").stderr
+
+    assert "the agent is running: fx/developer" in said
+    assert "stop it with `swarm stop developer@fx`" in said
+    assert "pid" not in said
+    panes.write({"notes.txt": "mine"}, cwd=panes.tree("developer", "fx"))
+    said = panes.cli("cleanup", "fx").stderr
+    assert "there is work at risk in fx/developer, fx/reviewer" in said
+    assert "stop what runs with `swarm stop fx`, then commit" in " ".join(said.split())
+    assert "pid" not in said
+
+
+def test_the_lock_of_a_running_agent_is_taken_away_by_nobody(panes: PaneLab) -> None:
+    panes.env["SWARM_AGENTS_NUDGE"] = "never"
+    panes.start("developer", program="shell", task="")
+    panes.until("developer", "idle")
+    tree = panes.tree("developer", "fx")
+    reason = "locked swarm: agent developer of fx runs here"
+
+    done = panes.cli("worktree", "unlock", "developer")
+    assert done.returncode == 4
+    assert "swarm stop developer@fx" in done.stderr
+    assert panes.cli("worktree", "lock", "developer", "--reason", "mine").returncode == 0
+    assert panes.cli("worktree", "unlock", "developer").returncode == 0
+    assert reason in panes.git("worktree", "list", "--porcelain").splitlines()
+    panes.git("worktree", "remove", "--force", str(tree), check=False)
+    assert tree.is_dir()
+    panes.swarm.stop(["fx"])
+    assert reason not in panes.git("worktree", "list", "--porcelain")
+
+
 def test_one_waits_for_everybody_at_once(panes: PaneLab) -> None:
     panes.start(task=QUICK)
     done = panes.cli("wait", "all@fx", "--timeout", "60")

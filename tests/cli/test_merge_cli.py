@@ -160,6 +160,18 @@ def test_nobody_is_in_nobody_s_way(cli: Cli) -> None:
 # --- merge -------------------------------------------------------------------------------------------------
 
 
+def test_the_merge_of_one_agent_proposes_to_remove_that_one(team: Cli) -> None:
+    for name in (ONE, TWO):
+        work(team, name, {name: "1\n"})
+
+    said = team.ok("merge", f"feature-x/{ONE}")
+
+    assert f"next: swarm worktree remove {ONE}@feature-x" in said.err.splitlines()
+    assert "swarm cleanup" not in said.err
+    assert f"restore with: swarm restore feature-x/{ONE}" in team.ok("worktree", "remove", ONE).err.splitlines()
+    assert team.lab.tree(TWO).is_dir()
+
+
 def test_merge_says_what_went_in_and_what_to_type_next(team: Cli) -> None:
     old = team.lab.git("rev-parse", "main")
     for name in (ONE, TWO):

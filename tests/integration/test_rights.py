@@ -192,12 +192,7 @@ def test_rights_do_not_come_from_a_repository_nor_from_a_starter_without_them(te
     env = f"SWARM_DIR={shlex.quote(team.env['SWARM_DIR'])}"
 
     warned = team.swarm.start("one", "chief", program="shell").warnings
-    code, said = run(
-        team,
-        "lead",
-        "fx",
-        f"SWARM_DIR={shlex.quote(team.env['HOME'])}/.swarm {SWARM} start two --roles boss --agent shell",
-    )
+    code, said = run(team, "lead", "fx", f"{env} {SWARM} start two --roles boss --agent shell")
     assert code == 0, said
 
     assert [record(team, name)["agents"][0]["may"] for name in ("one", "two")] == [[], []]

@@ -30,7 +30,10 @@ mine, _ = begin("sleep", "601")
 records = {
     "claude": (".claude/daemon.lock", {"pid": service, "procStart": ticks}),
     "worker": (".claude/daemon/roster.json", {"workers": {"1f7f1cb7": {"pid": service, "procStart": ticks}}}),
-    "codex": (".codex/app-server-daemon/app-server.pid", {"pid": service, "processIdentity": {"startTicks": int(ticks)}}),
+    "codex": (
+        ".codex/app-server-daemon/app-server.pid",
+        {"pid": service, "processIdentity": {"startTicks": int(ticks)}},
+    ),
     "other": (".claude/daemon.lock", {"pid": service, "procStart": "1"}),
 }
 name, record = records[sys.argv[1]]
