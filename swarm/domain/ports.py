@@ -252,3 +252,31 @@ class Merging(Protocol):
     def take_back(
         self, checkout: Checkout, old: str, new: str, before: Mapping[str, Sequence[str]], tip: str
     ) -> tuple[str, ...]: ...
+
+
+class Parts(Protocol):
+    """What only some verbs need; each is made when it is first used."""
+
+    @property
+    def trees(self) -> Trees: ...
+
+    @property
+    def merging(self) -> Merging: ...
+
+    @property
+    def host(self) -> Host: ...
+
+    @property
+    def terminal(self) -> Terminal: ...
+
+    @property
+    def programs(self) -> Programs: ...
+
+    @property
+    def processes(self) -> Processes: ...
+
+    @property
+    def preparing(self) -> Preparing: ...
+
+    @property
+    def ignore_text(self) -> bytes: ...

@@ -28,6 +28,7 @@ from swarm.domain.errors import (
 from swarm.domain.model import AgentRisks, CleanupReport, Removed, Skipped
 from swarm.engine import hiding, post_boxes, refusal, rights, running, salvage, setup_notes, steps, transaction, trash
 from swarm.engine.examine import Target, examine_all
+from swarm.engine.landing import landing_place
 from swarm.engine.teardown import Teardowns
 from swarm.engine.world import new_operation_id, no_session
 from swarm.store.approvals import Approvals
@@ -355,12 +356,6 @@ def _work_files(target: Target) -> int:
     gone = {*state.deleted, *target.aside, *target.untouched}
     changed = {*state.modified, *state.hidden, *state.unmerged, *target.keep} - gone
     return len(changed | {*state.staged}) + len(target.aside)
-
-
-def landing_place(world: World, session: Session) -> str:
-    """Return the commit in which the session's work would have landed; empty when there is none."""
-    branch = world.git.resolve_commit(places.HEADS + session.base_ref)
-    return branch or world.git.resolve_commit("HEAD") or ""
 
 
 # --- remove ---------------------------------------------------------------------------------------

@@ -12,11 +12,12 @@ from swarm.domain.errors import IdentityMissing, SwarmError
 from swarm.domain.model import Check
 from swarm.domain.status import State
 from swarm.domain.words import count
-from swarm.engine import agents, launch, trash, whose
+from swarm.engine import agents, trash, whose
 from swarm.engine.cleanup import leftover_branches
 from swarm.engine.create import LEAST_GIT, pin_base
 from swarm.engine.inboxes import bus_of
 from swarm.engine.lock_reason import is_running_reason
+from swarm.engine.pane_marks import repository_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -183,7 +184,7 @@ def _is_locked_by_us(world: World, tree: os.PathLike[str]) -> bool:
 
 
 def _panes(world: World) -> Iterator[Check]:
-    mark = launch.repository_mark(world.layout.root)
+    mark = repository_mark(world.layout.root)
     known = {(s.name, a.name) for s in world.sessions.all() for a in s.agents}
     stray = [p for p in world.terminal.panes() if p.repository == mark and (p.session, p.agent) not in known]
     for pane in stray:

@@ -28,6 +28,7 @@ from swarm.domain.words import count
 from swarm.engine import budgets, telemetry
 from swarm.engine.inboxes import inbox_folder
 from swarm.engine.lock_reason import is_running_reason, running_reason
+from swarm.engine.pane_marks import panes_of, repository_mark, stamp_of
 from swarm.engine.role_environ import environ_of, inherits
 from swarm.engine.steps import Registry, Step
 from swarm.pane import files, serving
@@ -36,7 +37,7 @@ from swarm.pane.spending.meter import source_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from swarm.domain.model import Agent, Session
+    from swarm.domain.model import Agent
     from swarm.domain.panes import LaunchSpec, Pane
     from swarm.domain.ports import AgentProgram
     from swarm.domain.role import Role
@@ -59,22 +60,6 @@ _LABEL_ENV = frozenset(
     }
 )
 _SETTINGS = frozenset(setting.variable for setting in describe())
-
-
-def stamp_of(session: Session | str, agent: str, root: Path) -> str:
-    """Return the mark in the environment of everything an agent starts."""
-    from hashlib import sha256
-
-    name = session if isinstance(session, str) else session.name
-    where = sha256(os.fsencode(root)).hexdigest()[:12]
-    return f"{where}/{name}/{agent}"
-
-
-def repository_mark(root: Path) -> str:
-    """Return the word by which panes of a repository are known: a path may hold anything, this does not."""
-    from hashlib import sha256
-
-    return sha256(os.fsencode(root)).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,12 +342,6 @@ class OpenPanes(Step):
 def _pane_of_address(world: World, address: str) -> Pane | None:
     agent, _, session = address.partition("@")
     return next((pane for pane in panes_of(world, session) if pane.agent == agent), None)
-
-
-def panes_of(world: World, session: str) -> tuple[Pane, ...]:
-    """Return the panes of one session of this repository."""
-    mark = repository_mark(world.layout.root)
-    return tuple(pane for pane in world.terminal.panes() if pane.repository == mark and pane.session == session)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from swarm.domain import names
 from swarm.domain.errors import AgentNotFound, Ambiguous, GitBroken, GitFailed
 from swarm.domain.model import WorktreeDetails, WorktreeInfo
 from swarm.engine import examine, whose
-from swarm.engine.cleanup import landing_place
+from swarm.engine.landing import landing_place
 from swarm.engine.world import no_session
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from swarm.domain.errors import AgentNotRunning, SwarmError
 from swarm.domain.status import PaneFacts, State, conclude
 from swarm.domain.words import count
 from swarm.engine import endings, launch, transaction
+from swarm.engine.pane_marks import panes_of, repository_mark, stamp_of
 from swarm.engine.world import new_operation_id
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class View:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        mark = launch.repository_mark(world.layout.root)
+        mark = repository_mark(world.layout.root)
         panes = world.terminal.panes()
         self._server = bool(panes) or world.terminal.running()
         self._screens: dict[str, tuple[str, list[str]]] | None = None  # asked for when somebody needs one
@@ -119,7 +120,7 @@ def _end(world: World, session: Session, agent: Agent, view: View) -> tuple[str,
         note = {"schema": 1, "at_ms": world.host.now_ns() // 1_000_000}
         fsio.write_atomic(folder / "stop.json", json.dumps(note).encode("ascii"))
         _shut_gate(world, folder, view.pane(session, agent))
-    stamp = launch.stamp_of(session, agent.name, world.layout.root)
+    stamp = stamp_of(session, agent.name, world.layout.root)
     left = world.processes.end_agent(folder, stamp, world.settings.agents.stop_grace)
     launch.drop_environment(folder)
     elsewhere = view.facts(session, agent).elsewhere
@@ -142,7 +143,7 @@ def forget(world: World, session: Session, agent: Agent) -> None:
     """Close an agent's pane and delete the notes about its program; what it used up is kept."""
     from swarm.engine import usage
 
-    world.terminal.kill(pane.id for pane in launch.panes_of(world, session.name) if pane.agent == agent.name)
+    world.terminal.kill(pane.id for pane in panes_of(world, session.name) if pane.agent == agent.name)
     usage.keep(world, session, agent)
     folder = world.layout.run_folder(session.name, agent.name)
     with suppress(SwarmError, OSError):  # the program's own file: what is left over there stops no cleanup
@@ -160,7 +161,7 @@ def pane_of(world: World, session: Session, agent: Agent) -> str:
     Raises:
         AgentNotRunning: it has none.
     """
-    for pane in launch.panes_of(world, session.name):
+    for pane in panes_of(world, session.name):
         if pane.agent == agent.name:
             return pane.id
     alive = world.processes.facts(world.layout.run_folder(session.name, agent.name)).alive

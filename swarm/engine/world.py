@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from swarm.domain.layout import Layout
-    from swarm.domain.ports import Git, Host, Merging, Preparing, Processes, Programs, Terminal, Trees
+    from swarm.domain.ports import Git, Host, Merging, Parts, Preparing, Processes, Programs, Terminal, Trees
     from swarm.domain.settings import Settings
     from swarm.store.journal import Journal
     from swarm.store.sessions import Sessions
@@ -24,25 +24,59 @@ class World:
     """One repository and swarm's files in it.
 
     Attributes:
+        parts: what only some verbs need, made when it is first used.
         environ: the caller's environment, for what is started.
         progress: told, in a few words, what is being done; never decides anything.
     """
 
     git: Git
-    trees: Trees
-    merging: Merging
-    host: Host
     layout: Layout
     settings: Settings
     journal: Journal
     sessions: Sessions
-    ignore_text: bytes
-    terminal: Terminal
-    programs: Programs
-    processes: Processes
-    preparing: Preparing
+    parts: Parts
     environ: Mapping[str, str]
     progress: Callable[[str], None] = lambda _text: None
+
+    @property
+    def trees(self) -> Trees:
+        """Working trees as git objects."""
+        return self.parts.trees
+
+    @property
+    def merging(self) -> Merging:
+        """Merges and diffs."""
+        return self.parts.merging
+
+    @property
+    def host(self) -> Host:
+        """The machine."""
+        return self.parts.host
+
+    @property
+    def terminal(self) -> Terminal:
+        """The tmux server."""
+        return self.parts.terminal
+
+    @property
+    def programs(self) -> Programs:
+        """The agent programs."""
+        return self.parts.programs
+
+    @property
+    def processes(self) -> Processes:
+        """The processes of agents."""
+        return self.parts.processes
+
+    @property
+    def preparing(self) -> Preparing:
+        """What makes worktrees ready."""
+        return self.parts.preparing
+
+    @property
+    def ignore_text(self) -> bytes:
+        """What is written as ``.gitignore`` into swarm's folders."""
+        return self.parts.ignore_text
 
 
 def new_operation_id() -> str:

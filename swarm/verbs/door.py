@@ -73,20 +73,14 @@ class Door:
             NotARepo, BareRepository, GitBroken, RepositoryOwner, GitMissing: there is nothing to work with.
             ConfigProblem: a configuration file is wrong.
         """
-        from swarm.drivers.agentprocs import AgentProcesses
-        from swarm.drivers.agents import AgentPrograms
         from swarm.drivers.git import Git, discover
         from swarm.drivers.gitrun import GitRunner
-        from swarm.drivers.host import Host
-        from swarm.drivers.merging import Merging
-        from swarm.drivers.preparing import Preparing
-        from swarm.drivers.tmux import Tmux
-        from swarm.drivers.trees import Trees
         from swarm.engine.world import World
         from swarm.store.configfile import load_settings
         from swarm.store.journal import Journal
-        from swarm.store.roles import RolePlaces, ignore_template
+        from swarm.store.roles import RolePlaces
         from swarm.store.sessions import Sessions
+        from swarm.verbs.parts import Parts
 
         env = dict(os.environ if environ is None else environ)
         with fsio.os_errors("cannot open the repository"):
@@ -99,18 +93,11 @@ class Door:
             runner = GitRunner(place.root, environ=env, timeout=settings.git.timeout, retries=settings.git.retries)
             world = World(
                 git=Git(place, runner, jobs=settings.git.jobs),
-                trees=Trees(runner, place.common, place.object_format),
-                merging=Merging(runner, place.common, environ=env, jobs=settings.git.jobs),
-                host=Host(),
                 layout=layout,
                 settings=settings,
                 journal=Journal(layout),
                 sessions=Sessions(layout),
-                ignore_text=ignore_template(),
-                terminal=Tmux(settings.tmux.socket, settings.tmux.session, env),
-                programs=AgentPrograms(swarm_dir.result()),
-                processes=AgentProcesses(),
-                preparing=Preparing(runner, place.root, (layout.state.name, settings.worktrees.base_path)),
+                parts=Parts(place, runner, layout, settings, swarm_dir.result(), env),
                 environ=env,
                 progress=progress or (lambda _text: None),
             )
