@@ -189,6 +189,7 @@ swarm.cleanup(["deep", "sub"])
 def test_rights_do_not_come_from_a_repository_nor_from_a_starter_without_them(team: PaneLab) -> None:
     team.write({"roles/chief.yaml": "name: chief\ninstructions: Lead.\nmay: [cleanup]\n"})
     own_role(team, "boss", "may: [cleanup]")
+    env = f"SWARM_DIR={shlex.quote(team.env['SWARM_DIR'])}"
 
     warned = team.swarm.start("one", "chief", program="shell").warnings
     code, said = run(team, "lead", "fx", f"{env} {SWARM} start two --roles boss --agent shell")
