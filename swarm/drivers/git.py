@@ -202,6 +202,10 @@ class Git:
         """Allow git again."""
         self.runner.resume()
 
+    def collector(self) -> int:
+        """Return the process of a ``git gc`` that is at work in the repository; 0 where there is none."""
+        return gitdir.collector(self.common)
+
     # --- commits and refs ----------------------------------------------------------------------
 
     def resolve_commit(self, name: str) -> str | None:

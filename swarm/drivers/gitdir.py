@@ -255,6 +255,20 @@ def live_git(common: Path, root: Path) -> bool:
     return False
 
 
+def collector(common: Path) -> int:
+    """Return the process of a ``git gc`` that is at work; 0 where there is none, or only the note of a dead one."""
+    words = (_text(common / "gc.pid") or "").split()
+    if not words or not words[0].isdigit():
+        return 0
+    try:
+        os.kill(int(words[0]), 0)
+    except ProcessLookupError:
+        return 0
+    except (PermissionError, OverflowError):
+        pass  # it is another user's
+    return int(words[0])
+
+
 def remove_stale_locks(common: Path, root: Path, locks: Iterable[Path], since_ns: int, aside: Path) -> list[str]:
     """Move away lock files that a killed git of an operation of ours left; return what stands in the way.
 

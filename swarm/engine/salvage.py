@@ -17,6 +17,7 @@ from swarm.domain.errors import Ambiguous, SalvageFailed, SalvageNotFound, Usage
 from swarm.domain.model import Agent, SalvageEntry
 from swarm.domain.trees import Capture, TreeState
 from swarm.engine import setup_notes, transaction
+from swarm.engine.keeping import keep
 from swarm.engine.lock_reason import is_running_reason
 from swarm.engine.world import new_operation_id
 
@@ -60,11 +61,15 @@ def save(world: World, target: Target, operation: str, tip: str, base: str) -> t
         facts["unsaved"] = list(target.state.special)
     admin = target.admin.path if target.admin is not None else world.layout.state / "nowhere"
     tree = target.tree if target.kind == "worktree" else world.layout.state / "nowhere"
-    saved = world.trees.capture(tree, admin, wish)
-    refs = {places.salvage_ref(session.name, agent.name, operation, part): oid for part, oid in saved.refs.items()}
-    world.git.change_refs(create=refs, reason=message)
-    world.trees.check_saved(saved.refs.values(), base)
-    return refs, saved.files
+    files = 0
+
+    def write() -> dict[str, str]:
+        nonlocal files
+        saved = world.trees.capture(tree, admin, wish)
+        files = saved.files
+        return {places.salvage_ref(session.name, agent.name, operation, part): oid for part, oid in saved.refs.items()}
+
+    return dict(keep(world, write, message, base)), files
 
 
 def _facts(world: World, target: Target, operation: str, tip: str) -> dict[str, Any]:
@@ -224,10 +229,12 @@ def save_branch(world: World, branch: str, tip: str, operation: str) -> str:
     }
     nowhere = world.layout.state / "nowhere"
     wish = Capture(TreeState(head=tip, branch=branch), branch, tip, (), (), f"swarm salvage of branch {branch}", facts)
-    saved = world.trees.capture(nowhere, nowhere, wish)
-    refs = {places.salvage_ref(LEFTOVER, agent, operation, part): oid for part, oid in saved.refs.items()}
-    world.git.change_refs(create=refs, reason=wish.message)
-    world.trees.check_saved(saved.refs.values(), tip)
+
+    def write() -> dict[str, str]:
+        saved = world.trees.capture(nowhere, nowhere, wish)
+        return {places.salvage_ref(LEFTOVER, agent, operation, part): oid for part, oid in saved.refs.items()}
+
+    keep(world, write, wish.message, tip)
     world.git.change_refs(delete={places.HEADS + branch: tip}, reason=wish.message)
     world.git.drop_branch_config(branch)
     return f"{LEFTOVER}/{agent}@{operation}"
@@ -350,14 +357,18 @@ def save_late(world: World, item: dict[str, Any], operation: str, admin: Path) -
     message = f"swarm salvage of {item['session']}/{item['agent']}, changed meanwhile"
     state = world.trees.recall(admin)
     wish = Capture(state, item["branch"], item["tip"], (), (), message, damaged=True)
-    parts = world.trees.capture(world.layout.state / "nowhere", admin, wish).refs
-    refs = {
-        places.salvage_ref(item["session"], item["agent"], operation, f"late-{part}"): oid
-        for part, oid in parts.items()
-        if part != "manifest"  # the entry has one, and git's notes are kept as files
-    }
-    there = world.git.refs(*refs)
-    world.git.change_refs(create={ref: oid for ref, oid in refs.items() if ref not in there}, reason=message)
+
+    def write() -> dict[str, str]:
+        parts = world.trees.capture(world.layout.state / "nowhere", admin, wish).refs
+        refs = {
+            places.salvage_ref(item["session"], item["agent"], operation, f"late-{part}"): oid
+            for part, oid in parts.items()
+            if part != "manifest"  # the entry has one, and git's notes are kept as files
+        }
+        there = world.git.refs(*refs)
+        return {ref: oid for ref, oid in refs.items() if ref not in there}
+
+    keep(world, write, message, "")
 
 
 def keep_whole(world: World, tree: Path, admin: Path | None, folder: Path) -> None:
