@@ -44,9 +44,10 @@ def environment(home: Path) -> dict[str, str]:
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Give a fresh folder, in memory where that is possible, and remove it in the end."""
+    """Give a fresh folder, in memory where there is room, and remove it in the end."""
     memory = Path("/dev/shm")  # a fresh private folder is made in it
-    parent = memory if os.access(memory, os.W_OK) and memory.is_dir() else None
+    roomy = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 1 << 30
+    parent = memory if roomy else None
     fresh = Path(tempfile.mkdtemp(prefix="swarm-bench-", dir=parent)).resolve()
     try:
         yield fresh

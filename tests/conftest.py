@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import tempfile
 from typing import TYPE_CHECKING
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 # Thousands of small files are made and deleted. In memory that takes a fraction of the time, and on some
-# disks it gets slower with each deletion.
-if "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK):  # the folder of this system's memory
-    os.environ["TMPDIR"] = "/dev/shm"
+# disks it gets slower with each deletion. In containers that folder often has 64 MB, which is not enough.
+_MEMORY = "/dev/shm"
+if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 1 << 30:
+    os.environ["TMPDIR"] = _MEMORY
     tempfile.tempdir = None
 
 pytest_plugins = ["swarm.testing"]  # the folder is chosen before anything asks for it

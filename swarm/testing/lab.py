@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm import Swarm
+from swarm.testing import guardian
 from swarm.testing.terminal import at_terminal
 
 if TYPE_CHECKING:
@@ -28,7 +29,11 @@ CONFIG = """\
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Return a process environment in which nothing of the user's own configuration counts."""
+    """Return a process environment in which nothing of the user's own configuration counts.
+
+    What is started in it is ended when this process is ended by a signal.
+    """
+    guardian.watch(home)
     home.mkdir(parents=True, exist_ok=True)
     config = home / "gitconfig"
     if not config.exists():

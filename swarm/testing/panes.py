@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm.pane import proc
+from swarm.testing import guardian
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import Pane, at_terminal, wait_for
 
@@ -36,6 +37,7 @@ class TmuxServer:
         self.folder = Path(tempfile.mkdtemp(prefix="swtm-", dir="/tmp"))
         self.socket = str(self.folder / "s")
         assert len(self.socket) < 90
+        guardian.watch(env["HOME"], str(self.folder))
         self.env = dict(env)
 
     def __call__(self, *args: str, check: bool = True) -> str:

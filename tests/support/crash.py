@@ -149,9 +149,7 @@ class Bench:
     """One fixed folder in which photographs are put up and trials run."""
 
     def __init__(self) -> None:
-        memory = Path("/dev/shm")
-        base = memory if memory.is_dir() and os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
-        self.top = Path(tempfile.mkdtemp(prefix="swarm-crash-", dir=base)).resolve()
+        self.top = Path(tempfile.mkdtemp(prefix="swarm-crash-")).resolve()
         self.site = self.top / "site"
         self.images = self.top / "images"
         self.images.mkdir()
