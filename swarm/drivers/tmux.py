@@ -1,4 +1,4 @@
-"""tmux, through libtmux: the only door to it. Implements ``ports.Terminal``.
+"""tmux: the only door to it. libtmux opens and ends panes; looking and typing take one plain call. A ``ports.Terminal``.
 
 tmux expands formats in its *arguments*: a folder called ``#(reboot)`` runs a command when it is given to
 ``-c``.  So every text that is not a checked name passes ``literal``, panes are addressed by their id and the
@@ -17,6 +17,7 @@ import secrets
 import shlex
 import shutil
 import signal
+import subprocess
 import time
 from typing import TYPE_CHECKING
 
@@ -127,9 +128,7 @@ class Tmux:
 
     def version(self) -> str:
         """Return what tmux says of itself."""
-        from libtmux.common import tmux_cmd
-
-        return " ".join(tmux_cmd("-V", tmux_bin=self.program()).stdout)
+        return subprocess.run([self.program(), "-V"], capture_output=True, check=False, text=True).stdout.strip()
 
     def attach_argv(self) -> tuple[str, ...]:
         """Return the command with which a person attaches."""
@@ -176,8 +175,14 @@ class Tmux:
         return done.returncode or 0, list(done.stdout), " ".join(done.stderr)
 
     def command(self, *args: str) -> tuple[int, list[str], str]:
-        """Run tmux once and return exit status, lines and complaint; ``typing.py`` is made of this."""
-        return self._run(*args)
+        """Run tmux once and return exit status, lines and complaint, without libtmux's objects.
+
+        Looking and typing happen all day, and loading libtmux takes longer than a dozen answers of tmux.
+        """
+        argv = [self.program(), "-S", self.socket_path(), _UTF8, *args]
+        done = subprocess.run(argv, capture_output=True, check=False, encoding="utf-8", errors="backslashreplace")
+        lines = done.stdout.rstrip("\n").split("\n") if done.stdout.strip("\n") else []
+        return done.returncode, lines, " ".join(filter(None, done.stderr.split("\n")))
 
     # --- what is there -------------------------------------------------------------------------------
 
@@ -190,7 +195,7 @@ class Tmux:
             self.program()
         except TmuxMissing:
             return ()
-        code, lines, _ = self._run(*LIST)
+        code, lines, _ = self.command(*LIST)
         return read_panes(lines) if code == 0 else ()
 
     def running(self) -> bool:
@@ -199,7 +204,7 @@ class Tmux:
             self.program()
         except TmuxMissing:
             return False
-        return self._run("list-sessions", "-F", "#{session_id}")[0] == 0
+        return self.command("list-sessions", "-F", "#{session_id}")[0] == 0
 
     def lost_server(self, pane_pid: int) -> tuple[int, bool]:
         """Return the pid of the server in which a process has its pane, and whether another one has its socket.
@@ -235,7 +240,7 @@ class Tmux:
 
     def capture(self, pane: str, lines: int) -> list[str]:
         """Return the last lines a pane shows, older ones from its history included."""
-        code, out, text = self._run("capture-pane", "-p", "-J", "-t", pane, "-S", f"-{max(0, lines)}")
+        code, out, text = self.command("capture-pane", "-p", "-J", "-t", pane, "-S", f"-{max(0, lines)}")
         if code != 0:
             raise TerminalProblem(f"cannot look at pane {pane}: {text}")
         strip(out)
@@ -256,7 +261,7 @@ class Tmux:
             words += [";", "capture-pane", "-p", "-t", pane]
         if not wanted:
             return {}
-        code, out, _ = self._run(*words[1:])
+        code, out, _ = self.command(*words[1:])
         if code != 0 and len(wanted) > 1:  # the first one that is gone ends the call
             return {pane: shown for one in wanted for pane, shown in self.shows([one]).items()}
         found: dict[str, tuple[str, list[str]]] = {}
