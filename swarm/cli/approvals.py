@@ -10,7 +10,7 @@ import typer
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, plain
-from swarm.cli.verb import Run, verb
+from swarm.cli.verb import Run, group, verb
 from swarm.cli.watch import again
 from swarm.domain.errors import UsageProblem
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from swarm.domain.approvals import Answer as Verdict
     from swarm.domain.approvals import Approval
     from swarm.domain.errors import SwarmError
+    from swarm.store.grants import Grant
 
 _EVERY = 0.5
 _STYLES = {"open": "warn", "allowed": "good", "denied": "bad"}
@@ -25,12 +26,26 @@ _STYLES = {"open": "warn", "allowed": "good", "denied": "bad"}
 
 def add_to(root: typer.Typer) -> None:
     """Add the commands to the tree."""
-    verb(
-        root,
+    app = group(
         "approvals",
+        "What agents ask to be allowed; without a command those who wait.",
+        "swarm approvals\nswarm approvals --watch\nswarm approvals grant bridge",
+        default="list",
+    )
+    verb(
+        app,
+        "list",
         attempt="cannot show the approvals",
-        examples="swarm approvals\nswarm approvals --watch\nswarm approvals --standing\nswarm approvals --all --json",
+        examples="swarm approvals list\nswarm approvals --watch\nswarm approvals --standing\nswarm approvals --all",
     )(approvals)
+    verb(
+        app,
+        "grant",
+        attempt="cannot grant {name}",
+        examples="swarm approvals grant bridge\nswarm approvals grant bridge --revoke",
+    )(grant)
+    verb(app, "grants", attempt="cannot show the grants", examples="swarm approvals grants")(grants)
+    root.add_typer(app)
     verb(
         root,
         "approve",
@@ -65,6 +80,7 @@ def approvals(
     ] = False,
 ) -> Answer:
     """Show what agents ask to be allowed and wait for, oldest first."""
+    run.command = "approvals"  # as it was typed
     swarm = run.open()
     if standing and (watch or all):
         raise UsageProblem("--standing goes with neither --watch nor --all")
@@ -210,6 +226,49 @@ Answers = Annotated[
         show_default=False,
     ),
 ]
+
+
+def grant(
+    run: Run,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name for the program.", show_default=False)],
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="Let it count no longer; what it answered stays.", show_default=False)
+    ] = False,
+) -> Answer:
+    """Let a program of yours answer agents as you would.
+
+    It prints a token, once; give it to the program as SWARM_GRANT. Whoever can read it there acts by the grant,
+    an agent without a sandbox as well. Only a person at a terminal makes one.
+    """
+    swarm = run.open()
+    if revoke:
+        swarm.revoke_grant(name)
+        return Answer({"name": name, "token": None}, lambda output: output.out(f"revoked {name}", "good"))
+    token = swarm.grant(name)
+    hints = (
+        f"start the program with SWARM_GRANT={name}:…",
+        f"take it back with: swarm approvals grant {name} --revoke",
+    )
+    return Answer({"name": name, "token": token}, lambda output: output.out(token), next=hints)
+
+
+def grants(run: Run) -> Answer:
+    """Show the programs that may answer agents by a grant of yours."""
+    found = run.open().grants()
+
+    def show(output: Output) -> None:
+        if not found:
+            output.err("no program has a grant")
+            return
+        columns = (Column("NAME", keep="all"), Column("MADE", keep="all", right=True), Column("BY"))
+        output.table(columns, [(one.name, age(one.made_ms), one.by) for one in found])
+
+    return Answer({"grants": [grant_data(one) for one in found]}, show)
+
+
+def grant_data(one: Grant) -> dict[str, Any]:
+    """Return a grant for machines."""
+    return {"name": one.name, "made_at": iso(one.made_ms), "by": one.by}
 
 
 def approve(

@@ -51,11 +51,20 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands."""
+    """A group of commands.
+
+    Attributes:
+        default: the command that is meant where none is named.
+    """
+
+    default = ""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line up to the command."""
         _take_as_is(self, ctx)
+        named = any(one in self.commands or one in ("-h", "--help") for one in args)
+        if self.default and not named:
+            args = [self.default, *args]
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

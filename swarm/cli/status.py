@@ -156,17 +156,18 @@ def status(
 def _answer(
     swarm: Swarm, found: Sequence[SessionStatus], session: str | None, problems: Sequence[SwarmError] = ()
 ) -> Answer:
+    granted = [one.name for one in swarm.grants()]
     return Answer(
-        {"sessions": [session_data(one) for one in found]},
+        {"sessions": [session_data(one) for one in found], "grants": granted},
         lambda output: _show(output, found, session),
         warnings=[f"not shown: {problem.message}; {problem.hint}" for problem in problems],
-        next=_next(found, asks=_asks(swarm, found)),
+        next=_next(found, asks=_asks(swarm, found), granted=granted),
         errors=[problem.as_dict() for problem in problems],
         exit_code=1 if problems else 0,
     )
 
 
-def _next(found: Sequence[SessionStatus], *, asks: bool) -> tuple[str, ...]:
+def _next(found: Sequence[SessionStatus], *, asks: bool, granted: Sequence[str] = ()) -> tuple[str, ...]:
     """Say what to type: first where somebody waits for the user, then where something ended."""
 
     def named(*states: State) -> list[str]:
@@ -178,6 +179,7 @@ def _next(found: Sequence[SessionStatus], *, asks: bool) -> tuple[str, ...]:
     return (
         *(f"waits for you: swarm attach {one}" for one in named(State.WAITING)[:3]),
         *(["answer from here: swarm approvals"] if asks else []),
+        *([f"may answer for you: {', '.join(granted)} (swarm approvals grants)"] if granted else []),
         *(f"what happened: swarm why {one}" for one in named(State.FAILED)[:1]),
         *(f"over its budget, which must be raised before a resume: swarm usage {one}" for one in over[:1]),
         *(f"bring back: swarm resume {one}" for one in stopped[:1]),

@@ -165,11 +165,15 @@ def verb(
     return register
 
 
-def group(name: str, about: str, example: str) -> typer.Typer:
-    """Return a new group of commands, which takes the global options before the command too."""
+def group(name: str, about: str, example: str, default: str = "") -> typer.Typer:
+    """Return a new group of commands, which takes the global options before the command too.
+
+    Args:
+        default: the command that is meant where none is named.
+    """
     app = typer.Typer(
         name=name,
-        cls=Group,
+        cls=type("Group", (Group,), {"default": default}) if default else Group,
         help=about,
         short_help=about.rstrip("."),
         epilog=epilog(example),

@@ -20,6 +20,7 @@
     │   ├── IdentityMissing
     ├── AgentRunning · AgentNotRunning · PaneBusy
     ├── ApprovalNotFound · AlreadyAnswered · NotForAgents · NotAPerson · NoRecord
+    ├── GrantExists · GrantNotFound
     ├── AgentNotFound · NotReached · WaitOver
     ├── BusProblem            messages
     │   ├── MessageProblem · QuotaReached · InboxNotFound · ClaimLost · MessageNotFound · AttachmentProblem
@@ -590,6 +591,22 @@ class NotAPerson(SwarmError):
     code = "NOT_A_PERSON"
     exit_code = EXIT_REFUSED
     default_hint = "type it in a terminal of your own; for a program: swarm approvals grant NAME"
+
+
+class GrantExists(SwarmError):
+    """A program's grant of this name is already there."""
+
+    code = "GRANT_EXISTS"
+    exit_code = EXIT_STATE
+    default_hint = "choose another name, or revoke it first: swarm approvals grant NAME --revoke"
+
+
+class GrantNotFound(SwarmError):
+    """No grant of this name."""
+
+    code = "GRANT_NOT_FOUND"
+    exit_code = EXIT_STATE
+    default_hint = "`swarm approvals grants` lists them"
 
 
 class SwarmDirProblem(UsageProblem):

@@ -12,11 +12,13 @@ This is the one place that decides it. Each is shown by the machine, none by def
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.domain.tuples import NamedTuple
 from swarm.pane import person
 from swarm.pane.whoami import whoami
+from swarm.store.grants import VARIABLE, Grants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,9 +62,13 @@ def caller_of(state: str, environ: Mapping[str, str]) -> Caller:
     who = whoami(environ, state=state)
     if who is not None:
         return Caller(AGENT, who)
-    if person.descends_from_agent():
-        return Caller(NOBODY, doubt=person.doubt())
     doubt = person.doubt()
+    token = environ.get(VARIABLE, "")
+    if token and not person.descends_from_agent():
+        name = Grants(Path(state)).name_of(token)
+        if name:
+            return Caller(PROGRAM, grant=name)
+        doubt = doubt and f"{doubt}, and {VARIABLE} holds no grant that counts"
     return Caller(NOBODY, doubt=doubt) if doubt else Caller(PERSON)
 
 

@@ -2,8 +2,9 @@
 
 ``<id>.question.json`` is written by the one who waits; ``<id>.answer.json`` is put in place by a link,
 which succeeds once: the first answer counts.  One that holds for always has a second name, ``<id>.always.json``,
-so that it is found without reading all others; ``<id>.revoked.json`` says who took that back.  What was asked by
-agents that are gone is a line each in ``history.jsonl``.
+so that it is found without reading all others; ``<id>.revoked.json`` says who took that back.  An answer, and what
+takes it back, counts only with the code that shows that swarm wrote it to this question (``proof.py``).  What was
+asked by agents that are gone is a line each in ``history.jsonl``.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from swarm import fsio
 from swarm.domain import approvals as domain
 from swarm.domain.approvals import Approval
-from swarm.domain.errors import AlreadyAnswered, Ambiguous, ApprovalNotFound, RecordProblem, SwarmError
+from swarm.domain.errors import AlreadyAnswered, Ambiguous, ApprovalNotFound, RecordProblem, SwarmError, UsageProblem
 from swarm.domain.words import count
+from swarm.store.proof import Proof
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +34,7 @@ _NAMED = ".always-named"
 _LIMIT, _HISTORY_LIMIT = 1 << 20, 256 << 20
 _LETTERS = "bcdfghjkmnpqrstvwxz"  # an id is typed by hand, and must not read as a word
 _LENGTH = 6
+_SHORTEST = 3
 
 
 class Found(NamedTuple):
@@ -50,6 +53,7 @@ class Approvals:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._proof = Proof(folder.parent)
 
     def ask(self, question: Question) -> Question:
         """Put a question, under a fresh id."""
@@ -91,7 +95,9 @@ class Approvals:
 
     def _write_once(self, question_id: str, suffix: str, answer: Answer, taken: str) -> None:
         temporary = self._folder / f".{question_id}.{secrets.token_hex(4)}.tmp"
-        fsio.write_atomic(temporary, _bytes(domain.answer_to_record(answer)))
+        record = domain.answer_to_record(answer)
+        code = self._proof.of(suffix, self._proved(question_id, record))
+        fsio.write_atomic(temporary, _bytes(record | {"mac": code}))
         try:
             os.link(temporary, self._folder / (question_id + suffix))
         except FileExistsError:
@@ -100,15 +106,26 @@ class Approvals:
             fsio.unlink_if_there(temporary)
         fsio.sync_folder(self._folder)
 
+    def _proved(self, question_id: str, record: dict[str, Any]) -> dict[str, Any]:
+        """Return what an answer's code is made over: it answers this question, and no other words of it."""
+        question = self._question(question_id)
+        asked = None if question is None else domain.question_to_record(question)
+        return {"id": question_id, "question": asked, "answer": record}
+
     def get(self, question_id: str) -> tuple[Question, Answer | None]:
-        """Return a question by its id, or by what its id begins with.
+        """Return a question by its id, or by what it begins with: three letters at least.
 
         Raises:
-            ApprovalNotFound, Ambiguous
+            ApprovalNotFound, Ambiguous, UsageProblem
         """
-        found = [name for name in self.ids() if name.startswith(question_id.casefold())] if question_id else []
-        if question_id in found:
-            found = [question_id]
+        wanted = question_id.casefold()
+        found = [name for name in self.ids() if name.startswith(wanted)] if wanted else []
+        if wanted in found:
+            found = [wanted]
+        elif found and len(wanted) < _SHORTEST:
+            raise UsageProblem(
+                f"{question_id!a} is too little of an id: {_SHORTEST} letters at least", hint="swarm approvals"
+            )
         if not found:
             raise ApprovalNotFound(f"there is no question {question_id[:40]!a}")
         if len(found) > 1:
@@ -120,16 +137,26 @@ class Approvals:
 
     def answer_of(self, question_id: str) -> Answer | None:
         """Return the answer to a question, if there is one."""
-        return self._answer_in(question_id + _ANSWER)
+        return self._answer_in(question_id, _ANSWER)
 
     def revoked(self, question_id: str) -> Answer | None:
         """Return who took it back that an answer holds for always, if somebody did."""
-        return self._answer_in(question_id + _REVOKED)
+        return self._answer_in(question_id, _REVOKED)
 
-    def _answer_in(self, name: str) -> Answer | None:
-        path = self._folder / name
+    def _answer_in(self, question_id: str, suffix: str) -> Answer | None:
+        path = self._folder / (question_id + suffix)
         record = _read(path)
-        return None if record is None else _parsed(path, domain.answer_from_record, record)
+        if record is None:
+            return None
+        answer: Answer = _parsed(path, domain.answer_from_record, record)
+        kind = _ANSWER if suffix == _ALWAYS else suffix  # two names of one file
+        said = self._proved(question_id, domain.answer_to_record(answer))
+        if not self._proof.holds(kind, said, record.get("mac")):
+            raise RecordProblem(
+                f"cannot believe {path}: swarm did not write it as it is, or an earlier swarm did",
+                hint=f"look at it, and remove it: {path.name}",
+            )
+        return answer
 
     def all(self) -> Found:
         """Return every question with its answer, oldest first, those that wait or waited and those that are over."""
@@ -181,12 +208,14 @@ class Approvals:
         if _NAMED not in names:
             names = self._name_all(names)
         for name in sorted(one.removesuffix(_ALWAYS) for one in names if one.endswith(_ALWAYS)):
-            if name + _REVOKED in names:
-                continue
             try:
                 asked = self._question(name)
-                if asked is not None and domain.asker(asked) == domain.asker(question):
-                    found.append(Approval(asked, self._answer_in(name + _ALWAYS), waits=False))
+                if asked is not None and domain.asker(asked) != domain.asker(question):
+                    continue
+                if name + _REVOKED in names and self.revoked(name) is not None:
+                    continue
+                if asked is not None:
+                    found.append(Approval(asked, self._answer_in(name, _ALWAYS), waits=False))
             except (SwarmError, OSError) as error:
                 problems.append(_problem(self._folder / name, error))
         return Found(tuple(found), tuple(problems))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from swarm.domain.model import Agent
     from swarm.domain.pathrules import Place
     from swarm.store.approvals import Approvals as Store
+    from swarm.store.grants import Grant, Grants
 
 
 class Approvals(Sets):
@@ -77,6 +78,51 @@ class Approvals(Sets):
         by = self._person(f"cannot revoke {question[:40]}")
         with fsio.os_errors(f"cannot revoke {question[:40]}"):
             return approvals.revoke(self._approval_store(), question, Answer(Verdict.WITHDRAWN, by, reason))
+
+    def grant(self, name: str) -> str:
+        """Let a program answer agents as the user does, by a grant of this name; return the token it has to hold.
+
+        The program has it in ``SWARM_GRANT``. It is kept nowhere; whoever can read it there acts by the grant.
+
+        Raises:
+            GrantExists, InvalidName
+            NotForAgents, NotAPerson: only a person at a terminal makes one.
+        """
+        import time
+
+        from swarm.domain.errors import NotAPerson
+        from swarm.engine import actors
+        from swarm.engine.statedir import prepare
+
+        attempt = f"cannot grant {name[:40]!a}"
+        self._person(attempt)
+        if actors.caller(self._world).kind != actors.PERSON:
+            raise NotAPerson(
+                f"{attempt}: a program with a grant makes no other", hint="type it in a terminal of your own"
+            )
+        with fsio.os_errors(attempt):
+            prepare(self._world)
+            return self._grants().make(name, actors.user_name(), time.time_ns() // 1_000_000)
+
+    def grants(self) -> tuple[Grant, ...]:
+        """Return the grants that count. Never writes."""
+        with fsio.os_errors("cannot read the grants"):
+            return self._grants().all()
+
+    def revoke_grant(self, name: str) -> None:
+        """Let a grant count no longer; what was answered by it stays answered.
+
+        Raises:
+            GrantNotFound, InvalidName, NotForAgents, NotAPerson
+        """
+        self._person(f"cannot revoke the grant {name[:40]!a}")
+        with fsio.os_errors(f"cannot revoke the grant {name[:40]!a}"):
+            self._grants().revoke(name)
+
+    def _grants(self) -> Grants:
+        from swarm.store.grants import Grants
+
+        return Grants(self._world.layout.state)
 
     def ask_permission(
         self, question: Question, *, run_dir: str = "", cwd: str = "", timeout: float = 86_400

@@ -11,7 +11,7 @@ import pytest
 
 from swarm.domain.approvals import Question
 from swarm.domain.errors import UsageProblem
-from swarm.testing.terminal import wait_for
+from swarm.testing.terminal import wait_for, without_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,6 +101,26 @@ def test_a_record_that_cannot_be_read_is_a_warning(cli: Cli, asking: subprocess.
     assert "developer@fx" in said.out
     assert "zzzzzz.question.json" in said.err
     assert [one["code"] for one in data["problems"]] == ["RECORD"]
+
+
+def test_a_grant_is_made_shown_and_revoked(cli: Cli) -> None:
+    cli.ok("worktree", "create", "fx", "--roles", "developer")
+    refused = without_terminal(lambda: cli("approvals", "grant", "bridge", "--json"))
+    assert (refused.code, refused.json()["errors"][0]["code"]) == (4, "NOT_A_PERSON")
+
+    made = cli.typed("approvals", "grant", "bridge")
+
+    assert made.code == 0
+    assert made.out.startswith("bridge:")
+    assert "swarm approvals grant bridge --revoke" in made.err
+    assert "bridge" in cli.ok("approvals", "grants").out
+    assert cli.ok("status", "--json").data()["grants"] == ["bridge"]
+    assert "may answer for you: bridge" in cli.ok("status").err
+    assert cli.typed("approvals", "grant", "bridge").code == 3
+    assert "revoked bridge" in cli.typed("approvals", "grant", "bridge", "--revoke").out
+    assert cli.typed("approvals", "grant", "bridge", "--revoke").code in (3, 6)
+    assert "no program has a grant" in cli.ok("approvals", "grants").err
+    assert cli.ok("approvals", "list", "--json").data() == cli.ok("approvals", "--json").data()
 
 
 def test_a_question_that_is_not_there(cli: Cli) -> None:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm import SwarmError
+from swarm import GrantExists, GrantNotFound, NotAPerson, SwarmError
 from swarm.domain.approvals import Standing
 from swarm.domain.errors import UsageProblem
 from swarm.drivers import reviewer
 from swarm.drivers.reviewer import verdict_of
+from swarm.engine.actors import user_name
 from swarm.pane import hooklog, proc
-from swarm.testing.terminal import wait_for
+from swarm.testing.terminal import wait_for, without_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,6 +97,9 @@ def test_a_question_is_shown_and_approved_from_another_process(asker: Asker) -> 
     assert one.question.summary == "Bash(touch x; rm -rf y)"
     assert one.standing is Standing.OPEN
 
+    for short in (one.question.id[:1], one.question.id[:2].upper()):
+        with pytest.raises(UsageProblem, match="3 letters at least"):
+            asker.lab.person.approve(short)
     asker.lab.person.approve(one.question.id[:3], reason="fine")
 
     assert asker.heard(process) == {"behavior": "allow"}
@@ -228,23 +232,133 @@ def test_the_same_is_the_same_in_the_same_folder_only(asker: Asker) -> None:
     assert elsewhere.question.cwd == "/"
 
 
-def test_a_record_without_a_folder_is_read_and_answers_nothing_elsewhere(asker: Asker) -> None:
-    """As an earlier swarm wrote it: no folder, no second name of an answer for always."""
-    process = asker.ask()
+def test_a_record_without_a_folder_is_read(asker: Asker) -> None:
+    """As an earlier swarm wrote it: no folder, no summary."""
+    asker.ask()
     (one,) = asker.asked()
-    asker.lab.person.deny(one.question.id, rule="Bash(rm *)", reason="never")
-    asker.heard(process)
-    folder = asker.lab.root / ".swarm" / "approvals"
-    record = json.loads((folder / f"{one.question.id}.question.json").read_text())
+    path = asker.lab.root / ".swarm" / "approvals" / f"{one.question.id}.question.json"
+    record = json.loads(path.read_text())
     for key in ("cwd", "said"):
         record.pop(key)
-    (folder / f"{one.question.id}.question.json").write_text(json.dumps(record))
-    (folder / f"{one.question.id}.always.json").unlink()
-    (folder / ".always-named").unlink(missing_ok=True)
+    path.write_text(json.dumps(record))
 
-    assert asker.heard(asker.ask("Bash", {"command": "rm x"})) == {"behavior": "deny", "message": "never"}
-    (old,) = asker.lab.swarm.approvals(standing=True)
+    (old,) = asker.lab.swarm.approvals()
+
     assert old.question.cwd == ""
+
+
+# --- what nobody but swarm wrote ------------------------------------------------------------------------
+
+
+def answer_file(asker: Asker, question: str, kind: str = "answer") -> Path:
+    return asker.lab.root / ".swarm" / "approvals" / f"{question}.{kind}.json"
+
+
+def test_an_answer_written_by_hand_allows_nothing(asker: Asker) -> None:
+    process = asker.ask()
+    (one,) = asker.asked()
+    by_hand = {
+        "verdict": "allow",
+        "by": "user:root",
+        "reason": "",
+        "always": True,
+        "rule": "",
+        "at_ms": 1,
+        "answers": [],
+    }
+
+    answer_file(asker, one.question.id).write_text(json.dumps({"schema": 1, **by_hand}))
+
+    assert asker.heard(process) is None
+    problems: list[SwarmError] = []
+    assert asker.lab.swarm.approvals(everything=True, problems=problems) == ()
+    assert "cannot believe" in problems[0].message
+
+
+@pytest.mark.parametrize("change", ["answer", "question", "another question"])
+def test_an_answer_for_always_counts_for_the_question_it_was_given_to_alone(asker: Asker, change: str) -> None:
+    process = asker.ask()
+    (one,) = asker.asked()
+    asker.lab.person.approve(one.question.id, always=True)
+    assert asker.heard(process) == {"behavior": "allow"}
+    other = {"command": "rm -rf /"}
+    if change == "answer":
+        path = answer_file(asker, one.question.id, "always")
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"rule": "Bash(rm *)"}))
+    elif change == "question":
+        path = answer_file(asker, one.question.id, "question")
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"given": other}))
+    else:
+        for kind in ("question", "always"):
+            path = answer_file(asker, one.question.id, kind)
+            record = json.loads(path.read_text()) | ({"given": other, "id": "zzzzzz"} if kind == "question" else {})
+            answer_file(asker, "zzzzzz", kind).write_text(json.dumps(record))
+
+    asker.ask("Bash", other)
+
+    (left,) = asker.asked()
+    assert left.question.given == other
+
+
+def test_a_denial_for_always_is_not_taken_back_by_a_file(asker: Asker) -> None:
+    process = asker.ask()
+    (one,) = asker.asked()
+    asker.lab.person.deny(one.question.id, always=True)
+    asker.heard(process)
+    answer = answer_file(asker, one.question.id).read_text()
+    answer_file(asker, one.question.id, "revoked").write_text(answer)
+
+    process = asker.ask()
+
+    asker.asked()  # it is not believed, and so a person is asked
+    asker.lab.person.deny(asker.asked()[0].question.id)
+    assert asker.heard(process)["behavior"] == "deny"
+
+
+# --- grants -------------------------------------------------------------------------------------------------
+
+
+def test_a_program_with_a_grant_answers_by_its_name_until_that_is_revoked(asker: Asker) -> None:
+    lab = asker.lab
+    lab.env["SWARM_GRANT"] = lab.person.grant("bridge")
+    assert [(one.name, one.by) for one in lab.swarm.grants()] == [("bridge", user_name())]
+    process = asker.ask()
+    (one,) = asker.asked()
+
+    without_terminal(lambda: lab.swarm.approve(one.question.id))
+
+    assert asker.heard(process) == {"behavior": "allow"}
+    assert [each.answer.by for each in lab.swarm.approvals(everything=True) if each.answer] == ["grant:bridge"]
+    with pytest.raises(NotAPerson, match="a program with a grant makes no other"):
+        without_terminal(lambda: lab.swarm.grant("more"))
+    lab.person.revoke_grant("bridge")
+    assert lab.swarm.grants() == ()
+    asker.ask()
+    (again,) = asker.asked()
+    with pytest.raises(NotAPerson, match="SWARM_GRANT holds no grant that counts"):
+        without_terminal(lambda: lab.swarm.approve(again.question.id))
+
+
+def test_a_grant_is_made_by_a_person_and_not_by_a_file(asker: Asker) -> None:
+    lab = asker.lab
+    token = lab.person.grant("bridge")
+    for refused in ("bridge", "BRIDGE"):
+        with pytest.raises(GrantExists):
+            lab.person.grant(refused)
+    with pytest.raises(NotAPerson):
+        without_terminal(lambda: lab.swarm.grant("mine"))
+    with pytest.raises(GrantNotFound):
+        lab.person.revoke_grant("mine")
+    folder = lab.root / ".swarm" / "grants"
+    record = json.loads((folder / "bridge.json").read_text())
+    assert token.partition(":")[2] not in json.dumps(record)
+    (folder / "mine.json").write_text(json.dumps(record | {"name": "mine"}))
+
+    assert [one.name for one in lab.swarm.grants()] == ["bridge"]
+    assert (lab.root / ".swarm/key").stat().st_mode & 0o777 == 0o600
+
+
+# --- rules ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
