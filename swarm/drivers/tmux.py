@@ -1,4 +1,4 @@
-"""tmux: the only door to it. libtmux opens and ends panes; looking and typing take one plain call. A ``ports.Terminal``.
+"""tmux: the only door to it. libtmux opens and ends panes; looking and typing take one plain call each.
 
 tmux expands formats in its *arguments*: a folder called ``#(reboot)`` runs a command when it is given to
 ``-c``.  So every text that is not a checked name passes ``literal``, panes are addressed by their id and the
