@@ -13,6 +13,7 @@ import pytest
 
 from swarm.domain.errors import CleanupFailed, WorkAtRisk
 from swarm.domain.model import RiskKind
+from swarm.store import roles
 from swarm.testing.lab import Lab, file_digests
 from tests.support.work import BRANCH, KINDS, Kind, commits_of, kept_commits, process, state_of
 
@@ -290,8 +291,8 @@ def another_user() -> Iterator[None]:
 
 
 @pytest.fixture
-def open_folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder that every user may write to; pytest's own are closed to others."""
+def open_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that every user may write to; pytest's own are closed to others, and this checkout may be, too."""
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
     # What is imported on first use must be there already: the interpreter may be out of nobody's reach.
@@ -301,6 +302,8 @@ def open_folder(tmp_path: Path) -> Iterator[Path]:
     rehearsal.restore(SESSION)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         os.chmod(name, 0o777)
+        shipped = shutil.copytree(roles.builtin_roles_dir(), Path(name, "shipped"))
+        monkeypatch.setattr(roles, "builtin_roles_dir", lambda: shipped)
         yield Path(name)
 
 
