@@ -2,6 +2,8 @@
 
 A write is: private temporary file beside the target, sync, rename, sync of the folder.  A reader
 sees the old content or the new, and after the call has returned a power cut does not undo it.
+
+Below swarm's own folders no link is followed (``pane/own.py``).
 """
 
 from __future__ import annotations
@@ -15,13 +17,15 @@ import secrets
 import shlex
 import stat
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm import fstree
 from swarm.domain.errors import Environment, NoPermission, NoSpace, StateDirProblem, SwarmError, SymlinkInTheWay
+from swarm.pane import own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 #: Of Linux: the current folder, and "do not replace".
@@ -32,7 +36,10 @@ _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 def translate(error: OSError, what: str) -> SwarmError:
     """Turn an operating-system error into ours; *what* is the attempt in the user's words."""
-    path = f" {os.fsdecode(error.filename)!r}" if isinstance(error.filename, (str, bytes, os.PathLike)) else ""
+    named = isinstance(error.filename, (str, bytes, os.PathLike))
+    if error.errno == errno.ELOOP and named:
+        return SymlinkInTheWay(f"{what}: {os.fsdecode(error.filename)} is a symbolic link")
+    path = f" {os.fsdecode(error.filename)!r}" if named else ""
     message = f"{what}: {error.strerror or error}{path}"
     if error.errno in _FULL:
         return NoSpace(message)
@@ -52,7 +59,7 @@ def os_errors(what: str) -> Iterator[None]:
 
 def sync_folder(path: Path) -> None:
     """Make the names in a folder survive a power cut."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = own.folder(os.fspath(path))
     try:
         os.fsync(fd)
     finally:
@@ -65,29 +72,32 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = 
     Raises:
         OSError: nothing changed; a temporary file may be left only by a kill.
     """
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
+    temporary = f".{path.name}.{secrets.token_hex(4)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(temporary, flags, 0o600)
-    try:
+    with own.at(os.fspath(path)) as (at, name):
+        if at is None:
+            temporary = os.path.join(os.path.dirname(name), temporary)
+        fd = os.open(temporary, flags, 0o600, dir_fd=at)
         try:
-            os.fchmod(fd, mode)
-            write_all(fd, data)
-            if durable:
-                os.fsync(fd)
-        finally:
-            os.close(fd)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+            try:
+                os.fchmod(fd, mode)
+                write_all(fd, data)
+                if durable:
+                    os.fsync(fd)
+            finally:
+                os.close(fd)
+            os.replace(temporary, name, src_dir_fd=at, dst_dir_fd=at)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=at)
+            raise
     if durable:
         sync_folder(path.parent)
 
 
 def write_new(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Create *path* with *data*; whatever is already there, also a dangling link, stays and is an error."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fd = own.open(os.fspath(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         write_all(fd, data)
         os.fchmod(fd, mode)
@@ -102,11 +112,13 @@ def write_all(fd: int, data: bytes | bytearray) -> None:
         view = view[os.write(fd, view) :]
 
 
-def append_line(path: Path, line: bytes) -> None:
+def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:
     """Add one line to a log, whole: with one write, below the lock that the caller holds."""
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fd = own.open(os.fspath(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         write_all(fd, line + b"\n")
+        if durable:
+            os.fsync(fd)
     finally:
         os.close(fd)
 
@@ -154,23 +166,85 @@ def make_private_dir(path: Path) -> None:
     Raises:
         SymlinkInTheWay, StateDirProblem: it is something else.
     """
+    with own.at(os.fspath(path)) as (at, name):
+        try:
+            os.mkdir(name, 0o700, dir_fd=at)
+        except FileExistsError:
+            _check_private(path, os.lstat(name, dir_fd=at))
+        else:
+            fstree.set_mode(at, name, 0o700)  # a strange umask must not decide this
+
+
+def set_mode(path: Path, mode: int) -> None:
+    """Set the bits of a file or folder; never of what a link leads to."""
+    with own.at(os.fspath(path)) as (at, name):
+        fstree.set_mode(at, name, mode)
+
+
+def make_folders(path: Path, mode: int = 0o777) -> None:
+    """Make sure that a folder is there, and those above it.
+
+    Raises:
+        OSError: something else is at its place, say a link.
+    """
+    own.make_folders(os.fspath(path), mode)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a path that does not lead to a folder without a link.
+
+    Raises:
+        OSError
+    """
+    os.close(own.folder(os.fspath(path)))
+
+
+def is_folder(path: Path, *, refuse_links: bool = False) -> bool:
+    """Whether a path leads to a folder, without a link.
+
+    Raises:
+        SymlinkInTheWay: there is one, if *refuse_links*.
+    """
     try:
-        os.mkdir(path, 0o700)
-    except FileExistsError:
-        check_private_dir(path)
-    else:
-        os.chmod(path, 0o700)  # a strange umask must not decide this
+        check_folder(path)
+    except OSError as error:
+        if error.errno == errno.ELOOP and refuse_links:
+            raise SymlinkInTheWay(f"cannot use {os.fsdecode(error.filename)}: it is a symbolic link") from None
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return False
+        raise
+    return True
 
 
 def check_private_dir(path: Path) -> None:
     """Refuse a state folder that is a link, no folder, someone else's, or writable by others."""
-    info = os.lstat(path)
+    _check_private(path, own.lstat(os.fspath(path)))
+
+
+def refuse_foreign(path: Path) -> None:
+    """Refuse to read what is in a state folder that is a link, or somebody else's; one that is not there is neither.
+
+    Raises:
+        SymlinkInTheWay, StateDirProblem
+    """
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        info = os.lstat(path)
+        if stat.S_ISLNK(info.st_mode):
+            raise SymlinkInTheWay(f"cannot use {path}: it is a symbolic link")
+        _check_owner(path, info)
+
+
+def _check_owner(path: Path, info: os.stat_result) -> None:
+    if info.st_uid != os.geteuid():
+        raise StateDirProblem(f"cannot use {path}: it belongs to another user (uid {info.st_uid})")
+
+
+def _check_private(path: Path, info: os.stat_result) -> None:
     if stat.S_ISLNK(info.st_mode):
         raise SymlinkInTheWay(f"cannot use {path}: it is a symbolic link")
     if not stat.S_ISDIR(info.st_mode):
         raise StateDirProblem(f"cannot use {path}: it is not a folder")
-    if info.st_uid != os.geteuid():
-        raise StateDirProblem(f"cannot use {path}: it belongs to another user (uid {info.st_uid})")
+    _check_owner(path, info)
     if info.st_mode & 0o022:
         raise StateDirProblem(f"cannot use {path}: others can write to it", hint=f"chmod 700 {shlex.quote(str(path))}")
 
@@ -183,7 +257,7 @@ def exists(path: Path) -> bool:
 def remove_empty(path: Path) -> bool:
     """Remove a folder if it is there and empty; say whether it is gone."""
     try:
-        os.rmdir(path)
+        own.rmdir(os.fspath(path))
     except FileNotFoundError:
         return True
     except OSError as error:
@@ -196,7 +270,7 @@ def remove_empty(path: Path) -> bool:
 def unlink_if_there(path: Path) -> None:
     """Remove a file that may already be gone."""
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
+        own.unlink(os.fspath(path))
 
 
 def is_temporary(entry: str, name: str = "") -> bool:
@@ -211,8 +285,10 @@ def is_temporary(entry: str, name: str = "") -> bool:
 def sweep_temporaries(folder: Path, name: str) -> None:
     """Remove what a kill in ``write_atomic`` left beside the file *name*."""
     try:
-        found = os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
+        found = own.listdir(os.fspath(folder))
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):  # behind a link is nothing of ours
+            raise
         return
     for entry in found:
         if is_temporary(entry, name):
@@ -239,7 +315,7 @@ def rename_within(source: Path, target: Path) -> bool:
         OSError: also for a place on another file system.
     """
     try:
-        os.rename(source, target)
+        own.rename(os.fspath(source), os.fspath(target))
     except FileNotFoundError:
         if exists(source):
             raise
@@ -252,29 +328,15 @@ def _move_across(source: Path, target: Path) -> None:
 
     A folder that is at its place already is such a copy: it got its name when it was whole.
     """
-    import shutil
-
     half = target.parent / f".moving-{zlib.crc32(os.fsencode(target.name)):08x}"
     remove_tree(half)
-    if source.is_dir() and not source.is_symlink():
-        if not exists(target):
-            shutil.copytree(source, half, symlinks=True, copy_function=_copy_plain)
-    else:
-        _copy_plain(source, half)
+    if not (exists(target) and source.is_dir() and not source.is_symlink()):
+        _copy(source, half, pipes=False)
     if exists(half):
         sync_filesystem(target.parent)
-        os.rename(half, target)
+        own.rename(os.fspath(half), os.fspath(target))
         sync_folder(target.parent)
     remove_tree(source)
-
-
-def _copy_plain(source: str | Path, target: str | Path) -> None:
-    """Copy a file or a link; a pipe, socket or device cannot be copied."""
-    import shutil
-
-    mode = os.lstat(source).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def rename_new(source: Path, target: Path) -> None:
@@ -286,64 +348,31 @@ def rename_new(source: Path, target: Path) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "renameat2"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), str(target))
-    if libc.renameat2(_HERE, os.fsencode(source), _HERE, os.fsencode(target), _MUST_BE_FREE) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code), str(target))
+    with own.at(os.fspath(source)) as (fd, name), own.at(os.fspath(target)) as (other_fd, other):
+        here, there = (_HERE if at is None else at for at in (fd, other_fd))
+        if libc.renameat2(here, os.fsencode(name), there, os.fsencode(other), _MUST_BE_FREE) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), str(target))
 
 
 def remove_tree(path: Path | str) -> None:
     """Delete a folder and all below it, never through a link; folders without write permission are opened up."""
-    try:
-        entries = list(os.scandir(path))
-    except NotADirectoryError:
-        os.unlink(path)
-        return
-    except FileNotFoundError:
-        return
-    except PermissionError:
-        os.chmod(path, 0o700)
-        entries = list(os.scandir(path))
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            remove_tree(entry.path)
-        else:
-            _unlink_forced(entry.path)
-    with contextlib.suppress(FileNotFoundError):
-        os.rmdir(path)
-
-
-def _unlink_forced(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return
-    except PermissionError:
-        os.chmod(os.path.dirname(path), 0o700)
-        unlink_if_there(Path(path))
+    with contextlib.suppress(FileNotFoundError), own.at(os.fspath(path)) as (at, name):
+        fstree.remove(at, name)
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy a folder and all in it, with modes and times; sockets and devices are left out: nothing can be in them."""
-    import shutil  # only here: what must start at once has no use for it
+    """Copy whatever is at a path, a folder with all in it, with modes and times.
 
-    target.mkdir(parents=True, exist_ok=True)
-    for entry in os.scandir(source):
-        copy_one(Path(entry.path), target / entry.name)
-    shutil.copystat(source, target)
+    Sockets and devices are left out: nothing can be in them.  A folder that is there already is added to.
+    """
+    make_folders(target.parent)
+    _copy(source, target, pipes=True)
 
 
-def copy_one(source: Path, target: Path) -> None:
-    """Copy whatever is at a path, as ``copy_tree`` does."""
-    import shutil
-
-    mode = source.lstat().st_mode
-    if stat.S_ISDIR(mode):
-        copy_tree(source, target)
-    elif stat.S_ISFIFO(mode):
-        os.mkfifo(target)
-        os.chmod(target, stat.S_IMODE(mode))
-    elif not is_hollow(mode):
-        shutil.copy2(source, target, follow_symlinks=False)
+def _copy(source: Path, target: Path, *, pipes: bool) -> None:
+    with own.at(os.fspath(source)) as (fd, name), own.at(os.fspath(target)) as (to_fd, to_name):
+        fstree.copy((fd, name), (to_fd, to_name), pipes=pipes)
 
 
 def is_hollow(mode: int) -> bool:

@@ -50,8 +50,10 @@ def _directory(ctx: typer.Context) -> Path:
 
 
 def _layout(root: Path) -> Layout:
+    from swarm import fsio
     from swarm.domain.layout import Layout
 
+    fsio.refuse_foreign(root / ".swarm")
     return Layout(root)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from swarm.cli.places import find_root
 from swarm.domain.errors import SwarmError
+from swarm.pane import own
 from swarm.version import __version__
 
 
@@ -43,6 +44,7 @@ def _folders() -> Iterator[Path]:
     except OSError:
         root = None
     if root is not None and (root / ".swarm").is_dir() and not (root / ".swarm").is_symlink():
+        own.trust(str(root / ".swarm"))
         yield root / ".swarm"
     yield Path(tempfile.gettempdir())
 
@@ -55,7 +57,7 @@ def _text(error: BaseException, args: Sequence[str]) -> str:
 
 def _write(folder: Path, text: str) -> Path:
     path = folder / f"swarm-crash-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}.txt"
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fd = own.open(os.fspath(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)
     return path

@@ -26,7 +26,7 @@ def validate(run: Run) -> Answer:
     """
     root = _root(run)
     checked = {"configuration": _config(root), "roles": _roles(run, root)}
-    if root is not None:
+    if root is not None and not _is_foreign(root):
         checked["sessions"] = _sessions(root)
         checked["operations"] = _unfinished(root)
     found = {area: list(_single(problems)) for area, problems in checked.items()}
@@ -63,6 +63,16 @@ def _root(run: Run) -> Path | None:
         return discover(run.directory, dict(os.environ)).root
     except NotARepo:
         return None
+
+
+def _is_foreign(root: Path) -> bool:
+    from swarm import fsio
+
+    try:
+        fsio.refuse_foreign(root / ".swarm")
+    except SwarmError:  # the configuration's problem says so
+        return True
+    return False
 
 
 def _single(problems: Iterator[SwarmError]) -> Iterator[SwarmError]:

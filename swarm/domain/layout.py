@@ -62,6 +62,13 @@ class Layout:
         """swarm's own folder."""
         return self.root / STATE_DIR
 
+    @property
+    def tops(self) -> tuple[Path, ...]:
+        """The folders below which all is swarm's to write and remove, and no link is followed."""
+        inside = self.base.is_relative_to(self.root) and self.base != self.root
+        base = self.root / self.base.relative_to(self.root).parts[0] if inside else self.base
+        return self.state, base
+
     @cached_property
     def lock(self) -> Path:
         """The file whose kernel lock serialises every change."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from swarm import fsio
 from swarm.domain.errors import SwarmError
 from swarm.drivers import index as indexes
+from swarm.pane import own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -152,6 +153,8 @@ class _Target:
     index: bytearray
     admin: Path
     made: set[bytes] = field(default_factory=set)
+    folder: bytes = b""  # the one that is being written to, and
+    at: int = -1  # its descriptor: no path with a link in it is ever used
 
 
 def first_contents(source: Source, main: Path) -> tuple[bytes | None, ...]:
@@ -210,7 +213,7 @@ def _copy_some(
             for target in targets:
                 _put(target, entry, data, when_ns)
     finally:
-        for fd in opened:
+        for fd in (*opened, *(target.at for target in targets if target.at >= 0)):
             os.close(fd)
     for target in targets:
         _write_index(target, source.cache)
@@ -218,7 +221,7 @@ def _copy_some(
 
 
 def _open(folder: Path) -> int:
-    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    return own.folder(os.fspath(folder))
 
 
 def _content(entry: Entry, main: int) -> bytes | None:
@@ -256,15 +259,16 @@ def _put(target: _Target, entry: Entry, data: bytes | None, when_ns: int) -> Non
     if data is None:
         indexes.STAT.pack_into(target.index, entry.place, 0, 0, 0, 0, 0, 0, entry.mode, 0, 0, 0)
         return
-    _make_folder(target, entry.path.rpartition(b"/")[0])
+    folder, _, name = entry.path.rpartition(b"/")
+    at = _enter(target, folder)
     times = (when_ns, when_ns)
     if stat.S_ISLNK(entry.mode):
-        os.symlink(data, entry.path, dir_fd=target.top)
-        os.utime(entry.path, ns=times, dir_fd=target.top, follow_symlinks=False)
-        info = os.lstat(entry.path, dir_fd=target.top)
+        os.symlink(data, name, dir_fd=at)
+        os.utime(name, ns=times, dir_fd=at, follow_symlinks=False)
+        info = os.lstat(name, dir_fd=at)
     else:
         mode = 0o777 if entry.mode & 0o100 else 0o666  # the user's umask decides the rest
-        fd = os.open(entry.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=target.top)
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=at)
         try:
             if data and (written := os.write(fd, data)) < len(data):
                 fsio.write_all(fd, data[written:])
@@ -280,12 +284,27 @@ def _put(target: _Target, entry: Entry, data: bytes | None, when_ns: int) -> Non
     )
 
 
-def _make_folder(target: _Target, folder: bytes) -> None:
-    if not folder or folder in target.made:
-        return
-    _make_folder(target, folder.rpartition(b"/")[0])
-    os.mkdir(folder, 0o777, dir_fd=target.top)
-    target.made.add(folder)
+def _enter(target: _Target, folder: bytes) -> int:
+    """Open a folder of a tree, and make it first, where that was not done for the file before."""
+    if target.at >= 0 and folder == target.folder:
+        return target.at
+    at, way = os.dup(target.top), b""
+    try:
+        for name in folder.split(b"/") if folder else ():
+            way = way + b"/" + name if way else name
+            if way not in target.made:
+                os.mkdir(name, 0o777, dir_fd=at)
+                target.made.add(way)
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+            os.close(at)
+            at = inner
+    except BaseException:
+        os.close(at)
+        raise
+    if target.at >= 0:
+        os.close(target.at)
+    target.folder, target.at = folder, at
+    return at
 
 
 def _write_index(target: _Target, cache: bytes) -> None:

@@ -25,6 +25,7 @@ from swarm.domain.layout import HEADS
 from swarm.domain.model import AdminDir, WorktreeEntry
 from swarm.drivers import calm, copying, gitdir, register
 from swarm.drivers.gitrun import STATUS, GitRunner, Started, cause_of, explain
+from swarm.drivers.ground import Ground, refuse_links
 from swarm.drivers.index import backdate
 from swarm.drivers.looking import Look
 
@@ -492,6 +493,8 @@ class Git:
             aside: an existing folder of the operation's own.
             anyway: also if git believes that the branch is checked out elsewhere.
         """
+        for folder in (tree.parent, self.common / "worktrees"):
+            Ground(folder).look()
         plain = branch and (look := self._look) is not None and look.registers()
         if plain and register.register(self.common, tree, branch=branch, commit=commit, reason=reason, aside=aside):
             return
@@ -557,7 +560,9 @@ class Git:
 
     def unlock(self, admin: AdminDir) -> None:
         """Remove the lock of a worktree."""
-        (admin.path / "locked").unlink(missing_ok=True)
+        from swarm import fsio
+
+        fsio.unlink_if_there(admin.path / "locked")
 
     def lock(self, admin: AdminDir, reason: str) -> None:
         """Lock a worktree against removal, as ``git worktree lock`` does."""
@@ -590,6 +595,14 @@ class Git:
     def pointer_of(self, tree: Path) -> Path | None:
         """Return the registration that *tree* points at."""
         return gitdir.pointer_of(tree)
+
+    def refuse_links(self, admin: Path) -> None:
+        """Refuse a registration in whose folder git would write through a link.
+
+        Raises:
+            SymlinkInTheWay
+        """
+        refuse_links(self.root, {"GIT_DIR": str(admin)})
 
     def ref_locks(self, refs: Iterable[str]) -> tuple[Path, ...]:
         """Return the lock files a change of *refs* may leave when git is killed."""

@@ -295,7 +295,7 @@ def remove_stale_locks(common: Path, root: Path, locks: Iterable[Path], since_ns
             shared[lock] = info
     moving = _moving(shared)
     for lock in (*stale, *(lock for lock in shared if lock not in moving)):
-        aside.mkdir(parents=True, exist_ok=True)
+        fsio.make_folders(aside)
         fsio.rename_if_there(lock, aside / f"lock-{time.time_ns()}-{lock.name}")
     return [*kept, *map(str, moving)]
 

@@ -40,6 +40,7 @@ from swarm.domain.errors import (
     RepositoryOwner,
     SwarmError,
 )
+from swarm.drivers import ground
 from swarm.drivers.postponed import postponed
 
 if TYPE_CHECKING:
@@ -250,8 +251,11 @@ class GitRunner:
         timeout: float | None = None,
     ) -> Started:
         started: list[subprocess.Popen[bytes]] = []
+        place = ground.Ground(cwd or self.cwd)
+        if (env or {}).get("GIT_OPTIONAL_LOCKS") != "0":
+            ground.refuse_links(cwd or self.cwd, env or {})
         try:
-            self._spawn(started, args, cwd or self.cwd, env, stdin)
+            self._spawn(started, args, cwd or self.cwd, place, env, stdin)
         except BaseException:
             # A signal or Ctrl-C: git must not go on changing things while we roll back.
             for process in started:
@@ -259,7 +263,7 @@ class GitRunner:
                 self._forget(process)
             raise
         limit = self._timeout if timeout is None else min(timeout, self._timeout)
-        return Started(started[0], limit, what or f"git {_verb(args)} failed", self._forget)
+        return Started(started[0], limit, what or f"git {_verb(args)} failed", self._forget, place)
 
     def _forget(self, process: subprocess.Popen[bytes]) -> None:
         with self._guard:
@@ -270,6 +274,7 @@ class GitRunner:
         started: list[subprocess.Popen[bytes]],
         args: Sequence[str],
         cwd: Path,
+        place: ground.Ground,
         env: Mapping[str, str] | None,
         stdin: bytes,
     ) -> None:
@@ -278,17 +283,18 @@ class GitRunner:
             if self.work() in self._stopped:
                 raise GitFailed("git was not started: the operation is being stopped")
             try:
-                process = subprocess.Popen(  # argv, never a shell
-                    ["git", *_QUIET, *args],
-                    executable=self._git,
-                    cwd=cwd,
-                    env={**self._environ, **(env or {})},
-                    stdin=given,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    start_new_session=True,
-                    pass_fds=() if self._lock_fd is None else (self._lock_fd,),
-                )
+                with place.held() as start:
+                    process = subprocess.Popen(  # argv, never a shell
+                        ["git", *_QUIET, *args],
+                        executable=self._git,
+                        cwd=start,
+                        env={**self._environ, **(env or {})},
+                        stdin=given,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE,
+                        start_new_session=True,
+                        pass_fds=() if self._lock_fd is None else (self._lock_fd,),
+                    )
             except FileNotFoundError as error:
                 if not cwd.is_dir():
                     raise GitFailed(f"git {_verb(args)} failed: {cwd} is gone") from error
@@ -317,6 +323,7 @@ class Started:
     Args:
         what: the attempt in the user's words.
         ended: told when it does not run any more.
+        place: where it runs.
     """
 
     def __init__(
@@ -325,11 +332,13 @@ class Started:
         timeout: float,
         what: str,
         ended: Callable[[subprocess.Popen[bytes]], None],
+        place: ground.Ground,
     ) -> None:
         self._process = process
         self._timeout = timeout
         self._what = what
         self._ended = ended
+        self._place = place
 
     def outcome(self) -> tuple[int, bytes, bytes]:
         """Wait for the end, and return (exit code, output, error text) whatever they are.
@@ -348,6 +357,7 @@ class Started:
             raise
         finally:
             self._ended(self._process)
+        self._place.check()
         return self._process.returncode, out, err
 
     def use_the_time(self, act: Callable[[], object]) -> None:

@@ -18,7 +18,9 @@ from swarm import fsio
 from swarm.domain.prepared import Ended
 from swarm.domain.setup import STAMP, words_of
 from swarm.drivers import processes
+from swarm.drivers.ground import Ground
 from swarm.drivers.postponed import postponed
+from swarm.pane import own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +61,7 @@ def run(
     words = words_of(line)
     found = program(words, environ)
     began = time.monotonic()
-    out = os.open(log, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    out = own.open(os.fspath(log), os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fsio.write_all(out, f"$ {line}\n".encode("utf-8", "surrogateescape"))
         start = os.fstat(out).st_size
@@ -82,11 +84,11 @@ _TOO_LONG = "too long"
 
 
 def _start(words: Sequence[str], name: str, cwd: Path, environ: Mapping[str, str], out: int) -> subprocess.Popen[bytes]:
-    with postponed():
+    with postponed(), Ground(cwd).held() as start:
         return subprocess.Popen(
             [name, *words[1:]],
             executable=words[0] if os.path.isabs(words[0]) else os.path.join(cwd, words[0]),
-            cwd=cwd,
+            cwd=start,
             env=dict(environ),
             stdin=subprocess.DEVNULL,
             stdout=out,

@@ -17,6 +17,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from swarm import fsio
+from swarm.pane import own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,7 @@ def backdate(tree: Path, index: Path, when_ns: int, *, sha256: bool = False) -> 
     files = _files(data, size)
     if files is None:
         return False
-    top = os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    top = own.folder(os.fspath(tree))
     try:
         for place, path in files:
             _backdate_one(data, place, path, top, when_ns)
@@ -74,7 +75,7 @@ def put(index: Path, data: bytearray, mode: int | None = None) -> bool:
     """
     lock = index.with_name("index.lock")
     try:
-        fd = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        fd = own.open(os.fspath(lock), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except FileExistsError:
         return False
     try:

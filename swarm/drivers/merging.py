@@ -30,6 +30,7 @@ from swarm.drivers.plumbing import (
 )
 from swarm.drivers.quarantine import Quarantine
 from swarm.drivers.treeparts import IN_ONE_FILE
+from swarm.pane import own
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -350,4 +351,4 @@ def _in_the_way(tree: Path, path: str, tracked: Collection[str], changes: Change
 
 def _remove_empty(folder: Path) -> None:
     with contextlib.suppress(OSError):
-        folder.rmdir()
+        own.rmdir(os.fspath(folder))

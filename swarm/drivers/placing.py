@@ -18,6 +18,7 @@ from swarm import fsio
 from swarm.domain.errors import SwarmError
 from swarm.domain.prepared import Selected
 from swarm.domain.setup import is_literal
+from swarm.pane import own
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -146,7 +147,7 @@ def copy(top: Path, tree: Path, paths: Sequence[str]) -> tuple[str, ...]:
             if not _make_parents(tree, path):
                 problems.append(f"{path}: a folder on its way is something else in the worktree")
             elif (top / path).is_symlink():
-                os.symlink(os.readlink(top / path), target)
+                own.symlink(os.readlink(top / path), os.fspath(target))
             else:
                 clones = _copy_file(top / path, target, clones=clones)
         except FileNotFoundError:
@@ -166,7 +167,7 @@ def link(top: Path, tree: Path, paths: Sequence[str]) -> tuple[str, ...]:
         elif os.path.lexists(target):
             problems.append(f"{path}: the worktree has one of its own")
         else:
-            os.symlink(os.path.relpath(top / path, target.parent), target)
+            own.symlink(os.path.relpath(top / path, target.parent), os.fspath(target))
     return tuple(problems)
 
 
@@ -176,7 +177,7 @@ def _make_parents(tree: Path, path: str) -> bool:
     for part in path.split("/")[:-1]:
         folder /= part
         try:
-            os.mkdir(folder)
+            own.mkdir(os.fspath(folder))
         except FileExistsError:
             if not stat.S_ISDIR(os.lstat(folder).st_mode):
                 return False
@@ -190,7 +191,7 @@ def _copy_file(source: Path, target: Path, *, clones: bool) -> bool:
         info = os.fstat(read)
         if not stat.S_ISREG(info.st_mode):
             return clones
-        write = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        write = own.open(os.fspath(target), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             clones = clones and _clone(read, write)
             if not clones:

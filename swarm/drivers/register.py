@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from swarm import fsio
 from swarm.domain.layout import HEADS
+from swarm.pane import own
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,16 +40,16 @@ def register(common: Path, tree: Path, *, branch: str, commit: str, reason: str,
         return False
     fresh = aside / f"{tree.name}.new"
     _write_admin(fresh, tree, branch, reason, _first_line(common, branch, commit))
-    admin.parent.mkdir(exist_ok=True)
-    tree.mkdir()
+    fsio.make_folders(admin.parent)
+    own.mkdir(os.fspath(tree))
     _write(tree / ".git", b"gitdir: " + os.fsencode(admin) + b"\n")
     try:
         fsio.rename_new(fresh, admin)
     except OSError as error:
         if error.errno not in _LEAVE_TO_GIT:
             raise
-        (tree / ".git").unlink()
-        tree.rmdir()
+        fsio.unlink_if_there(tree / ".git")
+        fsio.remove_empty(tree)
         return False
     return True
 
@@ -59,13 +60,13 @@ def _is_usual(name: str) -> bool:
 
 
 def _write_admin(folder: Path, tree: Path, branch: str, reason: str, log: bytes) -> None:
-    folder.mkdir()
+    own.mkdir(os.fspath(folder))
     _write(folder / "locked", os.fsencode(reason) + b"\n")
     _write(folder / "gitdir", os.fsencode(tree / ".git") + b"\n")
     _write(folder / "HEAD", os.fsencode(f"ref: {HEADS}{branch}\n"))
     _write(folder / "commondir", b"../..\n")
     if log:
-        (folder / "logs").mkdir()
+        own.mkdir(os.fspath(folder / "logs"))
         _write(folder / "logs/HEAD", log)
 
 
@@ -92,7 +93,7 @@ def note_filled(admin: Path, commit: str) -> None:
 
 def _write(path: Path, data: bytes) -> None:
     """Make a file as git makes it: the user's umask decides who may read it."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    fd = own.open(os.fspath(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
         fsio.write_all(fd, data)
     finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from swarm.drivers import gitdir, standin
 from swarm.drivers.treeparts import IN_ONE_FILE, MANIFEST, admin_files, cwd_of, has_index
 from swarm.drivers.treesave import TreeSave
 from swarm.drivers.walk import walk
+from swarm.pane import own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ class TreeBack(TreeSave):
             )
         self._write_raw(tree, {path: work[path] for path in sorted(raw) if path in work})
         for path in manifest["empty"]:
-            (tree / path).mkdir(parents=True, exist_ok=True)
+            fsio.make_folders(tree / path)
         _copy_aside(tree, admin, folder, manifest["aside"])
         self._join_submodules(tree, admin)
         _apply_modes(tree, manifest["modes"], manifest["aside"])
@@ -102,8 +102,8 @@ class TreeBack(TreeSave):
         for path in admin_files(folder / "late-admin"):
             target = admin / path.relative_to(folder / "late-admin")
             if target != admin / "HEAD":  # decided when the worktree was registered
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(path, target)
+                fsio.make_folders(target.parent)
+                fsio.copy_tree(path, target)
         if not has_index(admin) or not self.can_read(tree, admin):
             # A damaged one is of no use; the salvage keeps it.
             fsio.unlink_if_there(admin / "index")
@@ -113,8 +113,8 @@ class TreeBack(TreeSave):
         for entry in os.scandir(folder / "late"):
             if entry.name == ".git":
                 continue
-            fsio.copy_one(Path(entry.path), tree / entry.name)
-        os.chmod(tree, stat.S_IMODE((folder / "late").stat().st_mode))
+            fsio.copy_tree(Path(entry.path), tree / entry.name)
+        fsio.set_mode(tree, stat.S_IMODE((folder / "late").stat().st_mode))
         for modules in (folder / "late-admin" / "modules", folder / "modules"):
             if modules.is_dir():
                 fsio.copy_tree(modules, admin / "modules")
@@ -149,7 +149,7 @@ class TreeBack(TreeSave):
             if name == "HEAD":
                 continue  # decided when the worktree was registered
             target = admin / name
-            target.parent.mkdir(parents=True, exist_ok=True)
+            fsio.make_folders(target.parent)
             fsio.write_atomic(target, data, 0o644, durable=False)
 
     def _without_sparse(self, paths: list[str], admin: Path, tree: Path) -> list[str]:
@@ -164,11 +164,11 @@ class TreeBack(TreeSave):
         contents = self._contents([oid for _, oid in entries.values()])
         for (path, (mode, _)), data in zip(entries.items(), contents, strict=True):
             target = tree / path
-            target.parent.mkdir(parents=True, exist_ok=True)
+            fsio.make_folders(target.parent)
             if fsio.exists(target):
                 fsio.remove_tree(target)
             if mode == "120000":
-                os.symlink(os.fsdecode(data), target)
+                own.symlink(os.fsdecode(data), os.fspath(target))
             else:
                 fsio.write_new(target, data, 0o755 if mode == "100755" else 0o644)
 
@@ -190,22 +190,22 @@ def _apply_modes(tree: Path, modes: Mapping[str, int], aside: Iterable[str]) -> 
     for path, mode in found.files.items():
         wanted = modes.get(path, 0o755 if mode & 0o100 else 0o644)
         if path not in found.links and mode != wanted and not path.startswith(copied):
-            os.chmod(tree / path, wanted)
+            fsio.set_mode(tree / path, wanted)
     for path in sorted(found.folders, reverse=True):
         wanted = modes.get(path, 0o755)
         if found.folders[path] != wanted and not path.startswith(copied):
-            os.chmod(tree / path, wanted)
+            fsio.set_mode(tree / path, wanted)
     if modes.get("", found.top) != found.top:
-        os.chmod(tree, modes[""])
+        fsio.set_mode(tree, modes[""])
 
 
 def _copy_aside(tree: Path, admin: Path, folder: Path, paths: Iterable[str]) -> None:
     """Copy back what was moved aside, as far as it is still there; the salvage keeps its own."""
     for path in paths:
         source, target = folder / "files" / path, tree / path
-        target.parent.mkdir(parents=True, exist_ok=True)
+        fsio.make_folders(target.parent)
         if fsio.exists(source):
-            fsio.copy_one(source, target)
+            fsio.copy_tree(source, target)
     if (folder / "modules").is_dir():
         fsio.copy_tree(folder / "modules", admin / "modules")
 

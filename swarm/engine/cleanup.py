@@ -284,6 +284,7 @@ def _record(
             "gitdir": t.admin.gitdir if t.admin else "",
             "pointer": str(world.git.pointer_of(t.tree) or ""),
             "kind": t.kind,
+            "link": t.link,
             "branch": t.agent.branch,
             "tip": tips.get(places.HEADS + t.agent.branch, ""),
             "keep_branch": request.keep_branches or t.agent.branch in busy,
@@ -420,7 +421,9 @@ def _remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
     tree = Path(item["tree"])
     admin = Path(item["admin"]) if item["admin"] else None
     moved_tree, moved_admin = _moved(world, record, item)
-    moved_tree.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fsio.make_folders(moved_tree.parent, 0o700)
+    if item.get("link") and tree.is_symlink():
+        fsio.unlink_if_there(tree)  # the link alone: what it leads to is not ours
     if not fsio.exists(moved_tree) and fsio.exists(tree):
         if not _still_the_same(world, item, tree):
             raise WorktreeExists(f"something else is at its place now, and stays: {tree}")
@@ -455,7 +458,7 @@ def _save_late(world: World, record: dict[str, Any], item: dict[str, Any], tree:
     folder = world.layout.salvage_folder(item["session"], item["agent"], record["operation"])
     if not fsio.exists(tree):
         if item["kind"] == "missing":  # the git folders of its submodules are there all the same
-            salvage.move_aside(world, tree, admin, folder, [])
+            salvage.move_aside(tree, admin, folder, [])
         return
     started = (folder / "files").is_dir()
     changed = (
@@ -467,9 +470,9 @@ def _save_late(world: World, record: dict[str, Any], item: dict[str, Any], tree:
     if changed and admin is not None:
         salvage.save_late(world, item, record["operation"], admin)
     if item["kind"] == "folder" or changed:
-        salvage.keep_whole(world, tree, admin, folder)
+        salvage.keep_whole(tree, admin, folder)
     else:
-        salvage.move_aside(world, tree, admin, folder, item["aside"])
+        salvage.move_aside(tree, admin, folder, item["aside"])
 
 
 def _delete_branch(world: World, item: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ from swarm.domain.errors import (
     raise_all,
 )
 from swarm.domain.model import Agent, CreatedAgent, CreateReport, Placed, Session
-from swarm.engine import budgets, hiding, launch, parents, post_boxes, rights, setup, steps, transaction
+from swarm.engine import budgets, hiding, launch, parents, post_boxes, rights, setup, steps, strays, transaction
 from swarm.engine.world import new_operation_id
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]
     found += budgets.too_many(world, world.sessions.get(request.session), request.agents, request.roles)
     if request.setup is not None:
         found += setup.refusals(world, request.setup)
-    found += check_folders(world, facts.folders)
+    found += check_folders(world, facts.folders, session=request.session)
     refs = _refs_around(world, facts)
     if refs is not facts.refs:  # else all of it was looked at a moment ago, and no swarm was at work since
         found += _check_rights(world)
@@ -292,11 +292,12 @@ def pin_base(world: World, base: str | None, commit: str | None = None) -> tuple
     return base, found
 
 
-def check_folders(world: World, tracked: Iterable[str] | None = None) -> Iterator[SwarmError]:
+def check_folders(world: World, tracked: Iterable[str] | None = None, *, session: str) -> Iterator[SwarmError]:
     """Refuse state folders that are links, files, someone else's, or part of the project's history.
 
     Args:
         tracked: which are part of it, if that is known.
+        session: which is to be made or added to.
     """
     for folder in (world.layout.state, world.layout.base):
         try:
@@ -310,6 +311,7 @@ def check_folders(world: World, tracked: Iterable[str] | None = None) -> Iterato
         elif folder == world.layout.state:
             yield from _check_private(folder)
     yield from _check_parents(world)
+    yield from _check_links(world, session)
     if tracked is None:
         folders = (places.STATE_DIR, world.layout.base_path)
         tracked = world.git.tracked("HEAD", folders) if world.git.resolve_commit("HEAD") else ()
@@ -318,6 +320,17 @@ def check_folders(world: World, tracked: Iterable[str] | None = None) -> Iterato
         if name == places.STATE_DIR:  # that one cannot be moved
             hint = f"git rm -r --cached {name} && git commit -m 'stop tracking {name}'"
         yield StateDirProblem(f"cannot use {name}: the project has it in its history", hint=hint)
+
+
+def _check_links(world: World, session: str) -> Iterator[SwarmError]:
+    """Refuse links deeper in the state folder, where half of a set would already be made when they are met."""
+    if world.layout.state.is_symlink():
+        return  # said already
+    for folder in (world.layout.trash, world.layout.session_file(session).parent):
+        try:
+            fsio.is_folder(folder, refuse_links=True)
+        except SymlinkInTheWay as problem:
+            yield problem
 
 
 def _check_rights(world: World) -> Iterator[SwarmError]:
@@ -406,7 +419,7 @@ def _check_agents(world: World, request: Request, facts: Facts) -> Iterator[Swar
         if branch not in branches and _is_broken_ref(world.git.common / places.HEADS / branch):
             yield BranchExists(f"branch {branch} already exists, though git cannot read it")
         tree = world.layout.worktree(spec.name, request.session)
-        yield from _check_path(tree, there, registered)
+        yield from _check_path(world, tree, spec.name, request.session, there, registered)
 
 
 def _check_branch(branch: str, branches: set[str]) -> Iterator[SwarmError]:
@@ -421,10 +434,16 @@ def _check_branch(branch: str, branches: set[str]) -> Iterator[SwarmError]:
         yield NameCollision(f"branch {branch} differs from the existing {same} only in case")
 
 
-def _check_path(tree: Path, there: dict[str, str], registered: set[str]) -> Iterator[SwarmError]:
+def _check_path(
+    world: World, tree: Path, agent: str, session: str, there: dict[str, str], registered: set[str]
+) -> Iterator[SwarmError]:
     found = there.get(tree.name.casefold())
     if found == tree.name:
-        yield WorktreeExists(f"worktree {tree.name} already exists: {tree}")
+        hint = None
+        if strays.is_stray(world, tree):
+            where = f"{shlex.quote(agent)}@{session}"
+            hint = f"it is in no session: `swarm worktree remove {where} --force`, or use a different session name"
+        yield WorktreeExists(f"worktree {tree.name} already exists: {tree}", hint=hint)
     elif found is not None:
         yield NameCollision(f"worktree {tree.name} differs from the existing {found} only in case")
     elif str(tree / ".git") in registered:

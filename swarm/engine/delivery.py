@@ -32,7 +32,7 @@ from swarm.domain.message import DROP, POSTMASTER, Message
 from swarm.domain.status import State
 from swarm.engine import running, turns
 from swarm.engine.inboxes import bus_of, inbox_folder, post_own
-from swarm.pane import files, proc
+from swarm.pane import files, own, proc
 from swarm.pane.inbox import Inbox, dropped, up_ms
 from swarm.store.bus.notices import send_notice
 
@@ -392,7 +392,7 @@ def _takes_keys(typist: Typist, pane: str) -> Screen:
 @contextmanager
 def _alone(run: Path) -> Iterator[None]:
     """Let one at a time speak to an agent."""
-    fd = os.open(run / "nudge.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = own.open(os.fspath(run / "nudge.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield

@@ -7,14 +7,15 @@ import hashlib
 import os
 import shlex
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm import fsio
-from swarm.domain.errors import GitBroken, GitFailed, SwarmError
+from swarm.domain.errors import GitBroken, GitFailed, SwarmError, SymlinkInTheWay
 from swarm.domain.model import Risk, RiskKind
 from swarm.domain.words import count
 from swarm.engine import setup_notes, whose
+from swarm.engine.inboxes import events_folder, inbox_folder
 from swarm.engine.lock_reason import is_running_reason
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Target:
             ``gone``: neither is there. ``folder``: a folder that git does not know as this worktree.
         unsafe: why it must not be touched even with force; empty when it may.
         way_out: what has to be done by hand before.
+        link: a link stands in its place.
         admin: git's folder for it.
         state: what is in it; where that cannot be looked at, what git's folder for it says.
         keep, aside: files that are saved as git objects, or moved into the salvage.
@@ -57,6 +59,7 @@ class Target:
     state: TreeState | None = None
     unsafe: str = ""
     way_out: str = ""
+    link: bool = False
     keep: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -103,9 +106,11 @@ def _program_of(world: World, session: Session, agent: Agent) -> int:
 
 def _examine(world: World, session: Session, agent: Agent, tree: Path, living: Living) -> Target:
     admin = whose.own_admin(world, agent)
-    unsafe, way_out = _why_unsafe(world, tree, admin)
+    unsafe, way_out = _link_in_the_way(world, session, agent, admin) or _why_unsafe(world, tree, admin)
     if unsafe:
         return Target(session, agent, tree, "folder", admin, unsafe=unsafe, way_out=way_out)
+    if tree.is_symlink():
+        return _linked(world, session, agent, tree, admin)
     if not fsio.exists(tree):
         return _absent(world, session, agent, tree, admin)
     if admin is None or not tree.is_dir():
@@ -137,11 +142,25 @@ def _examine(world: World, session: Session, agent: Agent, tree: Path, living: L
     )
 
 
+def _link_in_the_way(world: World, session: Session, agent: Agent, admin: AdminDir | None) -> tuple[str, str] | None:
+    """Say which link stands where a removal would write or delete: found half way, it would hold up every command."""
+    layout = world.layout
+    salvage = layout.salvage_folder(session.name, agent.name, "")
+    boxes = [folder_of(world, session.name, agent.name) for folder_of in (inbox_folder, events_folder)]
+    boxes.append(layout.state / "messages" / "blobs")
+    try:
+        for folder in (layout.base, layout.trash, layout.run_folder(session.name, agent.name), *boxes, salvage):
+            fsio.is_folder(folder, refuse_links=True)
+        if admin is not None:
+            world.git.refuse_links(admin.path)
+    except SymlinkInTheWay as problem:
+        return problem.message, problem.hint
+    return None
+
+
 def _why_unsafe(world: World, tree: Path, admin: AdminDir | None) -> tuple[str, str]:
     """Say why a path must not be removed at all, and what to do: what is checked here is the path that is removed."""
     base = world.layout.root.resolve()
-    if tree.is_symlink():
-        return "it is a symbolic link, not the folder swarm made", ""
     if not tree.parent.resolve().is_relative_to(base):
         return "its folder leads out of the repository", ""
     if tree in (world.layout.root, *world.layout.root.parents):
@@ -168,6 +187,13 @@ def _absent(world: World, session: Session, agent: Agent, tree: Path, admin: Adm
         place = moved.gitdir.removesuffix("/.git")
         risks = (Risk(RiskKind.IDENTITY, "it was moved, and stays where it is now", (place,)),)
     return Target(session, agent, tree, "gone", risks=risks)
+
+
+def _linked(world: World, session: Session, agent: Agent, tree: Path, admin: AdminDir | None) -> Target:
+    """A link stands where the worktree was: it may go, what it leads to is nobody's here."""
+    target = _absent(world, session, agent, tree, admin)
+    text = "it is a symbolic link, not the folder swarm made; with --force the link goes, and what it leads to stays"
+    return replace(target, link=True, risks=(*target.risks, Risk(RiskKind.IDENTITY, text, (str(tree),))))
 
 
 def _pointer_risk(world: World, tree: Path, admin: AdminDir) -> Iterator[Risk]:

@@ -170,6 +170,8 @@ class Sending(PostBase):
         """Keep copies of files; none when one of them is missing."""
         from pathlib import Path
 
+        from swarm import fsio
+
         paths = [Path(one) for one in files]
         for path in paths:
             if not _is_text(path.name):
@@ -181,7 +183,7 @@ class Sending(PostBase):
                 raise AttachmentProblem(f"cannot attach {path}: {why}", hint="check the path")
         self._make_ready()
         folder = Path(self._state, post_office.MESSAGES)
-        folder.mkdir(0o700, exist_ok=True)
+        fsio.make_folders(folder, 0o700)
         return tuple(self.bus.attach(path) for path in paths)
 
     def _in_question(self, words: Sequence[str], me: Sender) -> tuple[Member, ...]:

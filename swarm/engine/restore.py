@@ -77,7 +77,10 @@ def make_plan(world: World, target: str) -> Plan:
     rights.check(world, "restore", saved, attempt=f"cannot restore {target}")
     wanted = [_want(world, entry) for entry in entries]
     wanted, left = _without_what_is_there(world, wanted) if not set(target) & {"/", "@"} else (wanted, ())
-    problems = [*create.check_folders(world), *(p for one in wanted for p in _conflicts(world, one))]
+    problems = [
+        *create.check_folders(world, session=entries[0].session),
+        *(p for one in wanted for p in _conflicts(world, one)),
+    ]
     raise_all(f"cannot restore {target}", problems)
     return _lay_out(world, wanted, left)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,6 +16,7 @@ from swarm.domain.words import count
 from swarm.engine import endings, launch, transaction
 from swarm.engine.pane_marks import panes_of, repository_mark, stamp_of
 from swarm.engine.world import new_operation_id
+from swarm.pane import own
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +134,7 @@ def _shut_gate(world: World, folder: Path, pane: Pane | None) -> None:
     if pane is None or pane.dead:
         return
     with suppress(FileNotFoundError):
-        (folder / "launch.json").unlink()  # whoever removes it decides
+        own.unlink(os.fspath(folder / "launch.json"))  # whoever removes it decides
         return
     deadline = time.monotonic() + _BEGIN_SECONDS
     while world.processes.facts(folder).supervisor != pane.pid and time.monotonic() < deadline:

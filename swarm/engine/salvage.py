@@ -292,7 +292,7 @@ def _drop_one(world: World, session: str, agent: str, salvage_id: str) -> None:
     folder = world.layout.salvage_folder(session, agent, salvage_id)
     if folder.is_dir():
         trash = world.layout.trash / f"salvage-{salvage_id}-{agent}-{time.time_ns()}"
-        trash.parent.mkdir(exist_ok=True, mode=0o700)
+        fsio.make_folders(trash.parent, 0o700)
         fsio.rename_if_there(folder, trash)
         fsio.remove_tree(trash)
     for parent in (folder.parent, folder.parent.parent, folder.parent.parent.parent, world.layout.trash):
@@ -318,18 +318,18 @@ def forget_refs(world: World, session: str, agent: str, salvage_id: str) -> None
     world.git.prune_empty_ref_folders(world.settings.worktrees.branch_prefix)
 
 
-def move_aside(world: World, tree: Path, admin: Path | None, folder: Path, paths: list[str]) -> None:
+def move_aside(tree: Path, admin: Path | None, folder: Path, paths: list[str]) -> None:
     """Move files out of a tree that is on its way to the trash, into the salvage. May be repeated."""
     for path in paths:
         target = folder / "files" / path
         if fsio.exists(target):
             continue  # moved by an earlier try
         if fsio.exists(tree / path):
-            _private_parents(world, target)
+            _private_parents(target)
             _open_up(tree / path)
             fsio.rename_if_there(tree / path, target)
     if admin is not None and (admin / "modules").is_dir() and not (folder / "modules").exists():
-        _private_parents(world, folder / "modules")
+        _private_parents(folder / "modules")
         fsio.rename_if_there(admin / "modules", folder / "modules")
 
 
@@ -349,7 +349,7 @@ def _allow(path: Path, folder_bits: int) -> None:
         mode = path.lstat().st_mode
         wanted = folder_bits if stat.S_ISDIR(mode) else 0o400
         if not stat.S_ISLNK(mode) and mode & wanted != wanted:
-            path.chmod(stat.S_IMODE(mode) | wanted)
+            fsio.set_mode(path, stat.S_IMODE(mode) | wanted)
 
 
 def save_late(world: World, item: dict[str, Any], operation: str, admin: Path) -> None:
@@ -371,23 +371,21 @@ def save_late(world: World, item: dict[str, Any], operation: str, admin: Path) -
     keep(world, write, message, "")
 
 
-def keep_whole(world: World, tree: Path, admin: Path | None, folder: Path) -> None:
+def keep_whole(tree: Path, admin: Path | None, folder: Path) -> None:
     """Keep a tree as it is, because it is no longer as it was when it was saved; and git's notes about it."""
     if admin is not None and not fsio.exists(folder / "late-admin"):
-        _private_parents(world, folder / "late-admin")
+        _private_parents(folder / "late-admin")
         half = folder / "late-admin.half"
         fsio.remove_tree(half)
         fsio.copy_tree(admin, half)
         fsio.rename_if_there(half, folder / "late-admin")
     if fsio.exists(tree) and not fsio.exists(folder / "late"):
-        _private_parents(world, folder / "late")
+        _private_parents(folder / "late")
         fsio.rename_if_there(tree, folder / "late")
 
 
-def _private_parents(world: World, path: Path) -> None:
-    if not world.layout.salvage.is_dir():
-        os.mkdir(world.layout.salvage, 0o700)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+def _private_parents(path: Path) -> None:
+    fsio.make_folders(path.parent, 0o700)
 
 
 transaction.recovers("drop", _continue_drop)

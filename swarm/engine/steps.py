@@ -135,7 +135,7 @@ class MakeBase(Step):
 
     def do(self, world: World) -> None:
         folder = Path(self.path)
-        folder.mkdir(parents=True, exist_ok=True)
+        fsio.make_folders(folder)
         if not fsio.exists(folder / ".gitignore"):
             fsio.write_atomic(folder / ".gitignore", world.ignore_text, 0o644, durable=False)
 
@@ -220,7 +220,7 @@ class AddWorktree(Step):
     def undo_files(self, world: World) -> None:
         tree = Path(self.tree)
         aside = world.layout.trash_folder(self.operation)
-        aside.mkdir(parents=True, exist_ok=True)
+        fsio.make_folders(aside)
         mine = [admin for admin in world.git.admin_dirs() if self._is_ours(admin)]
         if (mine and self._tree_is_ours(world, tree, mine)) or _is_husk(world, tree):
             trash.put(world, self.operation, tree, f"{tree.name}.tree")
@@ -260,7 +260,7 @@ class AddWorktree(Step):
         foreign = world.trees.foreign(aside, self.commit, (world.settings.worktrees.instructions_file,))
         for name in foreign:
             target = world.layout.salvage / "rollback" / self.operation / tree.name / name
-            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fsio.make_folders(target.parent, 0o700)
             fsio.rename_if_there(aside / name, target)
         fsio.remove_tree(aside)  # now, and not last of all: on a full disk the other steps need the room
 
@@ -486,6 +486,7 @@ class Verify(Step):
         by_gitdir = {admin.gitdir: admin for admin in world.git.admin_dirs()}
         for path, branch, commit in self.trees:
             tree = Path(path)
+            fsio.check_folder(tree)
             admin = by_gitdir.get(str(tree / ".git"))
             wrong = _what_is_wrong(world, tree, admin, branch, commit)
             if branch and refs.get(places.HEADS + branch) != commit:

@@ -97,7 +97,7 @@ class Teardowns:
     def _run_all(self, busy: Sequence[_Job]) -> list[str]:
         stop = Event()
         try:
-            self._world.layout.trash.mkdir(exist_ok=True, mode=0o700)
+            fsio.make_folders(self._world.layout.trash, 0o700)
             with ThreadPoolExecutor(min(len(busy), max(2, os.cpu_count() or 1))) as pool:
                 try:
                     found = list(pool.map(lambda one: self._run(one, stop), busy))

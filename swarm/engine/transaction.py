@@ -69,7 +69,7 @@ def run(world: World, operation: Operation) -> None:
     try:
         world.journal.write(operation.id, record)
         # A rollback must not need room: this folder is made while there is some.
-        world.layout.trash_folder(operation.id).mkdir(parents=True, exist_ok=True, mode=0o700)
+        fsio.make_folders(world.layout.trash_folder(operation.id), 0o700)
         for step in operation.steps:
             step.do(world)
     except BaseException as error:
@@ -133,7 +133,7 @@ def finish(world: World, record: dict[str, Any], *, mark: str | None = None) -> 
 def roll_back(world: World, record: dict[str, Any], outcome: str = "crash") -> None:
     """Take back a set that was not committed. May be interrupted and repeated."""
     steps = [step_kinds.from_dict(item) for item in record["steps"]]
-    world.layout.trash_folder(record["operation"]).mkdir(parents=True, exist_ok=True, mode=0o700)
+    fsio.make_folders(world.layout.trash_folder(record["operation"]), 0o700)
     for step in reversed(steps):
         step.undo_files(world)
     clear_locks(world, record)

@@ -27,7 +27,7 @@ def put(world: World, operation: str, tree: Path, name: str) -> Path:
         if error.errno != errno.EXDEV:
             raise
         target = _beside(world, operation) / name
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fsio.make_folders(target.parent, 0o700)
         fsio.rename_within(tree, target)
     return target
 
@@ -40,7 +40,7 @@ def find(world: World, operation: str, name: str) -> Path:
 
 def empty_beside(world: World, operation: str) -> None:
     """Delete what an operation has put beside the worktrees, so that their folder can go with the last of them."""
-    if not fsio.exists(world.layout.trash_beside):
+    if not fsio.is_folder(world.layout.trash_beside):
         return
     with contextlib.suppress(PermissionError):  # files of another user, say a container's, must not block swarm
         fsio.remove_tree(_beside(world, operation))
@@ -66,7 +66,9 @@ def sweep(world: World) -> None:
 
 def left(world: World) -> tuple[str, ...]:
     """Return of which operations there is something in the trash."""
-    return tuple(dict.fromkeys(name for folder in _folders(world) if folder.is_dir() for name in os.listdir(folder)))
+    # Behind a link is nothing of ours; what needs the folder says that one is in the way.
+    there = filter(fsio.is_folder, _folders(world))
+    return tuple(dict.fromkeys(name for folder in there for name in os.listdir(folder)))
 
 
 def stays(world: World, operation: str) -> tuple[Path, ...]:

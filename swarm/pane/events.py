@@ -13,7 +13,7 @@ import fcntl
 import os
 import time
 
-from swarm.pane import quickjson
+from swarm.pane import own, quickjson
 
 EVENTS = "events.jsonl"
 _OLD = "events.old.jsonl"
@@ -47,7 +47,7 @@ def main(args: list[str]) -> int:
         command.append(_AT_ONCE)
     elif kind == "SessionStart":
         _note_conversation(run_dir, event)
-    fd = os.open(os.path.join(run_dir, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = own.open(os.path.join(run_dir, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -105,11 +105,12 @@ def note(run_dir: str, event: dict[str, object]) -> None:
     kept = {key: _short(event[key]) for key in _KEPT if key in event}
     line = quickjson.line({"at_ms": time.time_ns() // 1_000_000, **kept})
     path = os.path.join(run_dir, EVENTS)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    own.trust_state_of(run_dir)
+    fd = own.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         os.write(fd, line)
         if os.fstat(fd).st_size > _ROLL_AT:
-            os.replace(path, os.path.join(run_dir, _OLD))
+            own.replace(path, os.path.join(run_dir, _OLD))
     finally:
         os.close(fd)
 

@@ -10,6 +10,8 @@ import json
 import os
 import stat
 
+from swarm.pane import own
+
 SCHEMA = 1
 PROCESS = "process.json"
 EXIT = "exit.json"
@@ -41,7 +43,7 @@ def write(folder: str, name: str, record: dict[str, object]) -> None:
     temporary = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        fd = os.open(temporary, flags, 0o600)
+        fd = own.open(temporary, flags, 0o600)
         try:
             os.fchmod(fd, 0o600)  # it may be a leftover
             data = memoryview(json.dumps({"schema": SCHEMA, **record}).encode("ascii") + b"\n")
@@ -49,7 +51,7 @@ def write(folder: str, name: str, record: dict[str, object]) -> None:
                 data = data[os.write(fd, data) :]
         finally:
             os.close(fd)
-        os.replace(temporary, path)
+        own.replace(temporary, path)
     except OSError:
         remove(folder, os.path.basename(temporary))
         raise
@@ -77,7 +79,7 @@ def read_any(path: str) -> dict[str, object] | None:
 def remove(folder: str, name: str) -> None:
     """Remove a file that may not be there, or may not let itself be removed."""
     with contextlib.suppress(OSError):
-        os.unlink(os.path.join(folder, name))
+        own.unlink(os.path.join(folder, name))
 
 
 def read_bytes(path: str, limit: int, *, private: bool = False) -> bytes:

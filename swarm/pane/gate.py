@@ -15,7 +15,7 @@ import json
 import os
 import time
 
-from swarm.pane import files, proc
+from swarm.pane import files, own, proc
 from swarm.pane import signals as sig
 
 _LIMIT = 16 << 20
@@ -161,7 +161,7 @@ def claim(path: str) -> None:
         Closed: somebody was faster, or it cannot be removed.
     """
     try:
-        os.unlink(path)
+        own.unlink(path)
     except FileNotFoundError:
         raise Closed("nothing to start: another launcher was faster", 3) from None
     except OSError as error:

@@ -15,7 +15,7 @@ import fcntl
 import os
 import time
 
-from swarm.pane import files
+from swarm.pane import files, own
 from swarm.pane.inbox import SCAN_EVERY
 
 _LOCK = "label.lock"
@@ -102,7 +102,7 @@ class Label:
 
         if _time_of(self._lock) > changed:
             return True  # somebody looks at all of us who began after that
-        fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = own.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,7 +17,7 @@ import signal
 import termios
 import time
 
-from swarm.pane import files, gate, person, proc
+from swarm.pane import files, gate, own, person, proc
 from swarm.pane import signals as sig
 from swarm.pane.awaited import Reminder
 from swarm.pane.chores import Chores
@@ -45,6 +45,7 @@ def main(args: list[str]) -> int:
     if len(args) != 1:
         _tell("usage: launcher.py LAUNCH_FILE")
         return 2
+    own.trust_state_of(os.path.dirname(args[0]))
     signals = sig.Signals()
     try:
         launch = gate.read(args[0])

@@ -20,6 +20,7 @@ from swarm.domain import approvals as domain
 from swarm.domain.approvals import Approval
 from swarm.domain.errors import AlreadyAnswered, Ambiguous, ApprovalNotFound, RecordProblem, SwarmError, UsageProblem
 from swarm.domain.words import count
+from swarm.pane import own
 from swarm.store.proof import Proof
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Approvals:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._proof = Proof(folder.parent)
+
+    def _path(self, name: str) -> str:
+        return os.fspath(self._folder / name)
 
     def ask(self, question: Question) -> Question:
         """Put a question, under a fresh id."""
@@ -90,7 +94,7 @@ class Approvals:
 
     def _name_always(self, question_id: str) -> None:
         with contextlib.suppress(FileExistsError):
-            os.link(self._folder / (question_id + _ANSWER), self._folder / (question_id + _ALWAYS))
+            own.link(self._path(question_id + _ANSWER), self._path(question_id + _ALWAYS))
         fsio.sync_folder(self._folder)
 
     def _write_once(self, question_id: str, suffix: str, answer: Answer, taken: str) -> None:
@@ -99,7 +103,7 @@ class Approvals:
         code = self._proof.of(suffix, self._proved(question_id, record))
         fsio.write_atomic(temporary, _bytes(record | {"mac": code}))
         try:
-            os.link(temporary, self._folder / (question_id + suffix))
+            own.link(os.fspath(temporary), self._path(question_id + suffix))
         except FileExistsError:
             raise AlreadyAnswered(taken) from None
         finally:

@@ -10,6 +10,7 @@ import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from swarm import fsio
 from swarm.domain.errors import SwarmError, raise_all
 from swarm.domain.layers import Entry, Layer, build_settings, environment_layer, flag_layer
 from swarm.domain.settings import SECTIONS, OriginKind, Setting, Settings, describe, find_setting
@@ -42,7 +43,10 @@ def load_settings(
     Raises:
         ConfigProblem, Refused: with every problem of every file that can be read at all.
         NoPermission: a file may not be read.
+        SymlinkInTheWay, StateDirProblem: *project_dir* is a link, or another user's; nothing in it is read.
     """
+    if project_dir is not None:
+        fsio.refuse_foreign(project_dir)
     layers: list[Layer] = []
     problems: list[SwarmError] = []
     for kind, path in _files(project_dir, user_dir):

@@ -63,9 +63,12 @@ class Journal:
                     fsio.unlink_if_there(folder / name)
 
     def log(self, **facts: Any) -> None:
-        """Add a line to the history; losing the last line in a power cut is allowed."""
+        """Add a line to the history; it is durable when this returns."""
         line = json.dumps(facts, ensure_ascii=True, sort_keys=False)
-        fsio.append_line(self._layout.history, line.encode("ascii"))
+        is_new = not fsio.exists(self._layout.history)
+        fsio.append_line(self._layout.history, line.encode("ascii"), durable=True)
+        if is_new:
+            fsio.sync_folder(self._layout.journal)
 
     def mark(self) -> tuple[int, int]:
         """Return what is another after every finished operation."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from swarm import fsio
 from swarm.domain.errors import Locked
+from swarm.pane import own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +45,7 @@ def hold(
     """
     from filelock import lock_descriptor, unlock_descriptor
 
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fd = own.open(os.fspath(path), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         now = time.monotonic()
         deadline, tell_at = now + timeout, now + _SILENT

@@ -86,7 +86,13 @@ class RolePlaces:
 
     @classmethod
     def standard(cls, root: Path | None, swarm_dir: Path | None) -> RolePlaces:
-        """Return the places of a repository and a swarm directory, and the shipped roles."""
+        """Return the places of a repository and a swarm directory, and the shipped roles.
+
+        Raises:
+            SymlinkInTheWay, StateDirProblem: the repository's ``.swarm`` is a link, or another user's.
+        """
+        if root is not None:
+            fsio.refuse_foreign(root / ".swarm")
         return cls(root, swarm_dir)
 
 

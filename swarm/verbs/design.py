@@ -245,6 +245,8 @@ class Design(Sets):
     ) -> None:
         """Remove a role's worktree, and its branch; one that is not there is success.
 
+        A folder at its place that is in no session is removed, too; with *force* what is in it goes into the salvage.
+
         Raises:
             WorkAtRisk: there is work in it and *force* was not given.
         """
@@ -254,6 +256,7 @@ class Design(Sets):
             try:
                 session, agent = listing.find_agent(self._world, names.check_name("role", role), session_id)
             except (AgentNotFound, SessionNotFound):
+                self._remove_stray(self.get_worktree_path(role, session_id), force=force)
                 return
         self.remove(agent.name, session.name, force=force, keep_branch=not delete_branch)
 

@@ -11,6 +11,7 @@ from swarm import dirs, fsio
 from swarm.domain import names
 from swarm.domain.errors import SwarmError
 from swarm.domain.layout import Layout
+from swarm.pane import own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -90,6 +91,8 @@ class Door:
             user_dir = dirs.user_dir(env)
             settings = load_settings(place.root / ".swarm", user_dir=user_dir, environ=env, flags=flags or {})
             layout = Layout(place.root, settings.worktrees.base_path, by_role=settings.worktrees.layout == "role")
+            for folder in (*layout.tops, place.common / "worktrees"):
+                own.trust(str(folder))
             runner = GitRunner(place.root, environ=env, timeout=settings.git.timeout, retries=settings.git.retries)
             world = World(
                 git=Git(place, runner, jobs=settings.git.jobs),

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
 from swarm.domain import names
-from swarm.domain.errors import AgentNotFound, SwarmError, UsageProblem, WorktreeNotFound
+from swarm.domain.errors import AgentNotFound, SessionNotFound, SwarmError, UsageProblem, WorktreeNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from swarm.domain.model import (
         CleanupReport,
@@ -168,10 +169,22 @@ class Sets(Door):
         teardown: bool = True,
         dry_run: bool = False,
     ) -> CleanupReport:
-        """Remove one agent's worktree and branch, as ``cleanup`` does."""
+        """Remove one agent's worktree and branch, as ``cleanup`` does.
+
+        A folder at its place that is in no session is removed, too; with *force* what is in it goes into the salvage.
+        """
         from swarm.engine import cleanup
 
-        found, one = self._find_worktree(agent, session)
+        try:
+            found, one = self._find_worktree(agent, session)
+        except (WorktreeNotFound, SessionNotFound):
+            if session is None:
+                raise
+            tree = self._world.layout.worktree(names.check_name("role", agent), names.check_session(session))
+            report = self._remove_stray(tree, force=force, dry_run=dry_run)
+            if report is None:
+                raise
+            return report
         request = cleanup.Request(
             agents=((found.name, one.name),),
             force=force,
@@ -181,6 +194,22 @@ class Sets(Door):
             verb="worktree remove",
         )
         return self._clean(request, dry_run=dry_run)
+
+    def _remove_stray(self, tree: Path, *, force: bool, dry_run: bool = False) -> CleanupReport | None:
+        """Remove a folder that is in no session; None when there is none."""
+        from swarm.domain.model import CleanupReport
+        from swarm.engine import strays
+
+        with fsio.os_errors(f"cannot remove {tree}"):
+            if not strays.is_stray(self._world, tree):
+                return None
+            strays.check(tree, force=force)
+            if dry_run:
+                return CleanupReport(warnings=(f"{tree} is in no session and would go",), dry_run=True)
+            with self._changing("worktree remove"):
+                aside = strays.remove(self._world, tree, force=force) if strays.is_stray(self._world, tree) else None
+            what = "it was empty" if aside is None else f"what was in it is in {aside}"
+            return CleanupReport(warnings=(f"{tree} was in no session and is removed: {what}",))
 
     def _clean(self, request: Any, *, dry_run: bool) -> CleanupReport:
         from swarm.engine import adopt, cleanup

@@ -7,13 +7,13 @@ import re
 import shutil
 from typing import TYPE_CHECKING
 
+import pytest
+
 from swarm.domain.layout import Layout
 from swarm.store.sessions import Sessions
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from tests.cli.conftest import Cli
 
@@ -452,6 +452,31 @@ def test_validate_finds_every_problem(team: Cli) -> None:
     areas = [problem["area"] for problem in found["data"]["problems"]]
     assert areas == ["configuration", "configuration", "roles", "sessions", "operations"]
     assert "did you mean git.timeout?" in said.out
+
+
+#: What only looks, and looks into the state folder for that.
+LOOKS = ("config show", "list", "status", "worktree list", "role list", "validate", "log", "salvage list")
+
+
+@pytest.mark.parametrize("theirs", [True, False], ids=["someone else's", "a link"])
+def test_of_a_state_folder_that_is_not_ours_nothing_is_read(team: Cli, *, theirs: bool) -> None:
+    """Not even its configuration, which could name programs to run."""
+    state = team.lab.root / ".swarm"
+    team.lab.write({"config.yaml": "git: {jobs: no-number}\n", "roles/their-role/CLAUDE.md": "x\n"}, cwd=state)
+    if theirs and os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    if theirs:
+        os.chown(state, 65534, 65534)
+    else:
+        state.rename(team.lab.root.parent / "state")
+        state.symlink_to(team.lab.root.parent / "state")
+
+    for command in LOOKS:
+        said = team(*command.split())
+        everything = said.out + said.err
+        assert said.code == 2, f"{command}: {everything}"
+        assert ("belongs to another user" if theirs else "symbolic link") in everything, command
+        assert not [word for word in ("no-number", "their-role", "feature-x") if word in everything], command
 
 
 def test_log_shows_what_was_done(team: Cli) -> None:

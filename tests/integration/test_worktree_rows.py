@@ -491,17 +491,60 @@ def test_wt31_the_branch_goes_after_the_worktree_and_a_missing_one_is_no_error(l
     assert not lab.tree("reviewer").exists()
 
 
-def test_wt32_a_link_at_the_path_is_never_followed(lab: Lab) -> None:
+def test_wt30_a_folder_that_is_in_no_session_goes_and_what_is_in_it_is_moved_aside(lab: Lab) -> None:
+    tree = lab.tree("developer")
+    for _ in range(2):
+        tree.mkdir(parents=True)
+        wt.remove_worktree("developer", session_id=SESSION)  # an empty one, without a word
+        assert not tree.exists()
+    lab.write({"notes.txt": "mine\n"}, cwd=tree)
+
+    with pytest.raises(WorktreeExists) as taken:
+        wt.create_worktree("developer", SESSION)
+    assert f"swarm worktree remove developer@{SESSION} --force" in taken.value.hint
+    with pytest.raises(WorkAtRisk, match=re.escape(str(tree))):
+        wt.remove_worktree("developer", session_id=SESSION)
+    report = lab.swarm.remove("developer", SESSION, force=True)
+
+    (aside,) = (lab.root / ".swarm/salvage/stray").glob("*/*")
+    assert str(aside) in report.warnings[0]
+    assert file_digests(aside).keys() == {"notes.txt"}
+    wt.create_worktree("developer", SESSION)
+
+
+@pytest.mark.parametrize("what", ["a repository", "a worktree of the user's", "a link", "a file"])
+def test_wt30_what_is_not_swarms_to_remove_stays(lab: Lab, what: str) -> None:
+    tree = lab.tree("developer")
+    tree.parent.mkdir()
+    if what == "a repository":
+        lab.git("init", "--quiet", str(tree))
+    elif what == "a worktree of the user's":
+        lab.git("worktree", "add", "--quiet", str(tree))
+    elif what == "a link":
+        tree.symlink_to(lab.root / "src")
+    else:
+        tree.write_text("x")
+
+    wt.remove_worktree("developer", force=True, session_id=SESSION)
+
+    assert os.path.lexists(tree)
+    assert not (lab.root / ".swarm/salvage").exists()
+
+
+def test_wt32_a_link_at_the_path_goes_with_force_and_is_never_followed(lab: Lab) -> None:
     wt.create_worktree("developer", SESSION)
     real = lab.root.parent / "real"
     lab.tree("developer").rename(real)
     lab.tree("developer").symlink_to(real)
     before = file_digests(real)
-    for force in (False, True):
-        with pytest.raises(CleanupFailed):
-            wt.remove_worktree("developer", force)
-    assert file_digests(real) == before
+    with pytest.raises(WorkAtRisk):
+        wt.remove_worktree("developer")
     assert lab.tree("developer").is_symlink()
+
+    assert wt.full_cleanup() == {"worktrees": 1, "branches": 1}
+
+    assert file_digests(real) == before
+    assert not (lab.root / ".worktrees").exists()
 
 
 def test_wt33_removing_all_tells_how_many_and_what_failed(lab: Lab) -> None:

@@ -13,6 +13,7 @@ from fcntl import LOCK_EX, flock
 
 from swarm import fsio
 from swarm.domain.errors import AttachmentProblem
+from swarm.pane import own
 from swarm.store.bus.files import locked_folder
 
 TYPE_CHECKING = False
@@ -53,7 +54,7 @@ def _keep(folder: Path, file: BinaryIO | Any, name: str, most: int) -> dict[str,
     temporary = folder / f".{os.urandom(8).hex()}.tmp"
     digest = hashlib.sha256()
     size = 0
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fd = own.open(os.fspath(temporary), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         try:
             flock(fd, LOCK_EX)  # until it has its name: then nobody takes it for one that was left behind
@@ -65,7 +66,7 @@ def _keep(folder: Path, file: BinaryIO | Any, name: str, most: int) -> dict[str,
                 fsio.write_all(fd, chunk)
             os.fsync(fd)
             with locked_folder(os.fspath(folder), shared=True):
-                os.replace(temporary, folder / digest.hexdigest())
+                own.replace(os.fspath(temporary), os.fspath(folder / digest.hexdigest()))
         finally:
             os.close(fd)
     except BaseException:
@@ -129,7 +130,7 @@ def get(folder: Path, artifact: dict[str, Any]) -> Path:
 
 def _make(folder: Path) -> None:
     try:
-        os.mkdir(folder, 0o700)
+        own.mkdir(os.fspath(folder), 0o700)
     except FileExistsError:
         return
     fsio.sync_folder(folder.parent)

@@ -11,6 +11,7 @@ import json
 import os
 
 from swarm.domain.errors import InboxNotFound
+from swarm.pane import own
 from swarm.store.bus import lines
 from swarm.store.bus.files import lock_in_turn, write_all
 from swarm.store.bus.log import Log
@@ -56,7 +57,7 @@ class Book:
         fd = self._open_lock()
         turn = -1
         try:
-            turn = os.open(self._folder + "/reader.turn", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            turn = own.open(self._folder + "/reader.turn", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             lock_in_turn(fd, turn, self._folder + "/reader.lock", self._patience)
             state = self._current(fd)
         except BaseException:
@@ -107,7 +108,7 @@ class Book:
 
     def _open_lock(self) -> int:
         try:
-            return os.open(self._folder + "/reader.lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            return own.open(self._folder + "/reader.lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
             raise InboxNotFound(f"there is no {self._address.replace('.', ' ', 1)}") from None
 
@@ -145,12 +146,12 @@ class Book:
             # First the log: a snapshot must not know of entries that a power cut can take away.
             self.log.handle().sync()
             data = lines.seal(json.dumps(dump(self._state), separators=(",", ":")).encode(), 0)
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            fd = own.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
                 write_all(fd, data)
             finally:
                 os.close(fd)
-            os.rename(temporary, self._folder + "/reader.state")
+            own.rename(temporary, self._folder + "/reader.state")
             self._unsaved = 0
             self.saved += 1
         except OSError:

@@ -14,6 +14,7 @@ from _thread import RLock
 
 from swarm.domain.message import PRIORITIES
 from swarm.domain.tuples import NamedTuple
+from swarm.pane import own
 from swarm.store.bus.files import beginning_of, locked_folder, sync_folder, write_all
 from swarm.store.bus.log import Full, Log
 
@@ -277,7 +278,7 @@ class Box:
             if content is not None:
                 path = f"{self.folder}/bad/{name}{suffix}"
                 flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-                fd = os.open(path, flags, 0o600)
+                fd = own.open(path, flags, 0o600)
                 try:
                     write_all(fd, content)
                     os.fsync(fd)
@@ -288,7 +289,7 @@ class Box:
 
 def _make_folder(path: str) -> bool:
     try:
-        os.mkdir(path, 0o700)
+        own.mkdir(path, 0o700)
     except FileExistsError:
         return False
     except FileNotFoundError:
@@ -299,7 +300,7 @@ def _make_folder(path: str) -> bool:
 
 def identity_of(lock: str) -> bytes:
     """Return the name of a box, which stands in its lock file."""
-    fd = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    fd = own.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         return os.pread(fd, 64, 0)
     finally:
@@ -309,10 +310,10 @@ def identity_of(lock: str) -> bytes:
 def _write_lock(path: str) -> None:
     """Make the lock file, which holds a name for this very box: another of the same path is another box."""
     temporary = path + ".tmp"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fd = own.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         write_all(fd, os.urandom(16).hex().encode() + b"\n")
         os.fsync(fd)
     finally:
         os.close(fd)
-    os.rename(temporary, path)
+    own.rename(temporary, path)

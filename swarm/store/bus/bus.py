@@ -10,6 +10,7 @@ import os
 import time
 
 from swarm.domain.message import box_of
+from swarm.pane import own
 from swarm.store.bus.box import Box, Limits
 from swarm.store.bus.files import os_errors
 from swarm.store.bus.machine import ThisMachine
@@ -69,6 +70,7 @@ class FileBus:
     ) -> None:
         self._saved = saved
         self._root = os.fspath(root)
+        own.trust(self._root)
         self._machine = machine or ThisMachine()
         self._limits = limits
         self._keep = keep
@@ -114,7 +116,7 @@ class FileBus:
             self._boxes.pop(box.address, None)
             aside = f"{os.path.dirname(box.folder)}/.removed-{os.urandom(6).hex()}"
             try:
-                os.rename(box.folder, aside)
+                own.rename(box.folder, aside)
             except FileNotFoundError:
                 raise box.not_there() from None
             fsio.remove_tree(Path(aside))

@@ -8,6 +8,8 @@ import stat
 import time
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, fcntl, flock
 
+from swarm.pane import own
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +101,7 @@ class locked_folder:  # noqa: N801  # reads as a statement, and contextlib costs
         self._fd = -1
 
     def __enter__(self) -> None:
-        self._fd = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._fd = own.folder(self._path)
         try:
             lock(self._fd, self._path, self._patience, self._kind)
         except BaseException:
@@ -148,7 +150,7 @@ def sync_data(fd: int) -> None:
 
 def sync_folder(path: str) -> None:
     """Make the names in a folder durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = own.folder(path)
     try:
         os.fsync(fd)
     finally:

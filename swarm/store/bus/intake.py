@@ -16,6 +16,7 @@ from zlib import crc32
 from swarm.domain.errors import Environment, Locked, MessageProblem, QuotaReached, SwarmError
 from swarm.domain.message import DROP, MAX_EXTRA, Message, decode
 from swarm.domain.plain import MAX_TEXT
+from swarm.pane import own
 from swarm.pane.inbox import dropped
 from swarm.store.bus.files import sync_folder
 
@@ -55,7 +56,7 @@ def take_in(box: Box, send: Callable[[Message], Receipt]) -> None:
             _refuse(box, name, str(error))
             continue
         try:
-            os.unlink(path)
+            own.unlink(path)
         except FileNotFoundError:
             continue
         sync_folder(folder)
@@ -63,7 +64,7 @@ def take_in(box: Box, send: Callable[[Message], Receipt]) -> None:
 
 def _read(path: str, address: str) -> Message | None:
     """Return the message in a file; None while it is being written."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd = own.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
@@ -126,7 +127,7 @@ def _set_aside(box: Box, name: str, why: str) -> None:
     kept = os.fsencode(f"drop-{info.st_ino:x}-{info.st_mtime_ns:x}-{name}")[:_NAME].decode(errors="ignore")
     box.keep_bad(kept, f"{name}: {why}\n")
     try:
-        os.rename(path, f"{box.folder}/bad/{kept}")
+        own.rename(path, f"{box.folder}/bad/{kept}")
     except FileNotFoundError:
         return
     sync_folder(f"{box.folder}/bad")

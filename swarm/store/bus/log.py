@@ -12,6 +12,7 @@ from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from time import monotonic, sleep
 
 from swarm.domain.tuples import NamedTuple
+from swarm.pane import own
 from swarm.store.bus import lines
 from swarm.store.bus.files import lock, locked_folder, sync_data, sync_folder, write_all
 from swarm.store.bus.part import Line, blocks, matching, parted, whole_lines
@@ -243,7 +244,7 @@ class Log(Parts):
         """Give the active part, closed and locked by us, its final name, unless it has it."""
         with locked_folder(self.folder, self._patience):
             if self._is_active():
-                os.rename(self.path, f"{self.folder}/{self._base:019d}.log")
+                own.rename(self.path, f"{self.folder}/{self._base:019d}.log")
         self._sure_until = 0.0
 
     def is_empty(self) -> bool:

@@ -9,6 +9,7 @@ import contextlib
 import os
 
 from swarm.domain.tuples import NamedTuple
+from swarm.pane import own
 from swarm.store.bus import lines
 from swarm.store.bus.files import locked_folder, sync_folder, write_all
 from swarm.store.bus.parts import HEAD, REMOVED, Parts
@@ -90,7 +91,7 @@ class OldParts(Parts):
     def set_time(self, part: Part) -> None:
         """Give a part back the time of its last record."""
         with contextlib.suppress(FileNotFoundError):
-            os.utime(f"{self.folder}/{part.base:019d}.log", ns=(part.time_ms * 1_000_000, part.time_ms * 1_000_000))
+            own.utime(f"{self.folder}/{part.base:019d}.log", (part.time_ms * 1_000_000, part.time_ms * 1_000_000))
 
     def remove(self, parts: Sequence[Part]) -> None:
         """Delete some. First it is made durable where the log goes on: it must never begin anew at its first place."""
@@ -100,15 +101,15 @@ class OldParts(Parts):
                 self._note(newest)
             for part in parts:
                 with contextlib.suppress(FileNotFoundError):
-                    os.unlink(f"{self.folder}/{part.base:019d}.log")
+                    own.unlink(f"{self.folder}/{part.base:019d}.log")
 
     def _note(self, newest: Part) -> None:
         temporary = f"{self.folder}/{REMOVED}.tmp"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        fd = own.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             write_all(fd, lines.seal(b"%b%d}" % (HEAD, newest.end), newest.last))
             os.fsync(fd)
         finally:
             os.close(fd)
-        os.rename(temporary, f"{self.folder}/{REMOVED}")
+        own.rename(temporary, f"{self.folder}/{REMOVED}")
         sync_folder(self.folder)

@@ -16,6 +16,7 @@ import os
 import stat
 from time import monotonic
 
+from swarm.pane import own
 from swarm.store.bus import lines
 from swarm.store.bus.files import locked_folder, write_all
 from swarm.store.bus.part import whole_lines
@@ -109,7 +110,7 @@ class Parts:
         mode = _BOTH
         while fd < 0:
             try:
-                fd = os.open(self.path, mode)
+                fd = own.open(self.path, mode)
             except FileNotFoundError:
                 self.create()
             except OSError as error:
@@ -148,15 +149,15 @@ class Parts:
             base, number = self._begin()
             for name in os.listdir(self.folder):
                 if name.endswith(".tmp"):  # of a creator that was killed: nobody else is here
-                    os.unlink(f"{self.folder}/{name}")
+                    own.unlink(f"{self.folder}/{name}")
             temporary = f"{self.folder}/active.{os.getpid()}.tmp"
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            fd = own.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
                 write_all(fd, lines.seal(b"%b%d}" % (HEAD, base), number))
                 os.fsync(fd)
             finally:
                 os.close(fd)
-            os.rename(temporary, self.path)
+            own.rename(temporary, self.path)
 
     def _begin(self) -> tuple[int, int]:
         """Return where the next part begins, and the number of the last record before it."""
@@ -202,7 +203,7 @@ class Parts:
     def _open_active(self, mode: int) -> int:
         """Open the active part once more; -1 when it is another one by now, or there is none for a moment."""
         try:
-            fd = os.open(self.path, mode | os.O_NOFOLLOW | os.O_CLOEXEC)
+            fd = own.open(self.path, mode | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
             return -1
         info = os.fstat(fd)
@@ -232,4 +233,4 @@ class Parts:
         return sorted(int(n) for n in names if n.isdigit())
 
     def _open_part(self, base: int, mode: int = os.O_RDONLY) -> int:
-        return os.open(f"{self.folder}/{base:019d}.log", mode | os.O_NOFOLLOW | os.O_CLOEXEC)
+        return own.open(f"{self.folder}/{base:019d}.log", mode | os.O_NOFOLLOW | os.O_CLOEXEC)

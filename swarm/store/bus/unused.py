@@ -20,6 +20,7 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 
 from swarm.domain.bus import PrunedAttachments
 from swarm.domain.message import PRIORITIES
+from swarm.pane import own
 from swarm.store.bus.box import identity_of
 from swarm.store.bus.files import locked_folder
 from swarm.store.bus.log import Log
@@ -62,8 +63,8 @@ class Sweep:
         except FileNotFoundError:
             if not os.path.isdir(self._folder):
                 return False
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-        os.utime(path)
+        os.close(own.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        own.utime(path)
         return True
 
     def plan(self, keep: Keep, now_ms: int, without: Without) -> PrunedAttachments:
@@ -93,7 +94,7 @@ class Sweep:
             # Asked again: somebody may have attached the same since.
             unused = {name: size for name, size in self._old(before).items() if name not in self._boxes.named}
             for name in unused:
-                os.unlink(f"{self._folder}/{name}")
+                own.unlink(f"{self._folder}/{name}")
         return _sum(unused.values())
 
     def _old(self, before_ms: int) -> dict[str, int]:
@@ -118,12 +119,12 @@ class Sweep:
         """Remove copies that were never finished; whoever still writes one holds its lock."""
         for entry, _ in self._files(_HALF, before_ms):
             try:
-                fd = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                fd = own.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
             try:
                 flock(fd, LOCK_EX | LOCK_NB)
-                os.unlink(entry.path)
+                own.unlink(entry.path)
             except (BlockingIOError, FileNotFoundError):
                 continue
             finally:
@@ -213,7 +214,7 @@ def _files_in(folder: str) -> list[str]:
 
 
 def _opener(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    return own.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def _sum(sizes: Iterable[int]) -> PrunedAttachments:
