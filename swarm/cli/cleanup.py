@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Why something was left alone on purpose; every other code is a failure.
 _ON_PURPOSE = frozenset({"", "WORK_AT_RISK"})
+#: How many files one line names.
+_MOST_SHOWN = 20
 
 
 def add_to(root: typer.Typer) -> None:
@@ -211,6 +213,11 @@ def _show_removed(output: Output, removed: Sequence[Removed], *, dry_run: bool) 
         rows = [(f"{item.agent}@{item.session}", _commits(item), _saved(item), _dropped(item)) for item in removed]
         output.table(columns, rows)
     for item in removed:
+        if item.discarded:
+            shown = ", ".join(item.discarded[:_MOST_SHOWN])
+            more = f" and {len(item.discarded) - _MOST_SHOWN} more" if item.discarded[_MOST_SHOWN:] else ""
+            did = "would discard" if dry_run else "discarded"
+            output.out(f"  {plain(item.agent)}@{plain(item.session)}: {did} {plain(shown)}{more}")
         for note in item.notes:
             output.out(f"  {plain(item.agent)}@{plain(item.session)}: {plain(note)}")
 

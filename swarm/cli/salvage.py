@@ -14,6 +14,7 @@ from swarm.cli.table import Column
 from swarm.cli.text import age, count, iso, local_time, plain, short_id
 from swarm.cli.verb import Run, group, milliseconds, verb
 from swarm.domain.errors import UsageProblem
+from swarm.domain.scalars import show_seconds
 
 if TYPE_CHECKING:
     from swarm.domain.model import SalvageEntry
@@ -35,9 +36,12 @@ def list_(
             metavar="[SESSION]", help="Only this session's.", autocompletion=completion.salvaged, show_default=False
         ),
     ] = None,
+    dropped: Annotated[
+        bool, typer.Option("--dropped", help="What was dropped, and can still be restored.", show_default=False)
+    ] = False,
 ) -> Answer:
     """List what was saved, newest first."""
-    return listing(run.open().salvaged(session), hint="restore with: swarm restore SESSION[/AGENT]")
+    return listing(run.open().salvaged(session, dropped=dropped), hint="restore with: swarm restore SESSION[/AGENT]")
 
 
 def listing(entries: Sequence[SalvageEntry], hint: str) -> Answer:
@@ -144,9 +148,15 @@ def drop(
             "--older-than", metavar="TIME", help="Only what was saved longer ago, such as 30d.", show_default=False
         ),
     ] = None,
+    now: Annotated[
+        bool, typer.Option("--now", help="Delete it at once, and what was dropped before.", show_default=False)
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.", show_default=False)] = False,
 ) -> Answer:
-    """Delete saved work for good. It asks first, or needs --yes."""
+    """Drop saved work: all that a name means. It asks first, or needs --yes.
+
+    For a week (cleanup.keep_dropped) it can still be restored; then a cleanup deletes it. With --now nothing stays.
+    """
     names = tuple(targets or ())
     limit = milliseconds("--older-than", older_than)
     if names and all:
@@ -156,29 +166,34 @@ def drop(
             "nothing named to drop", hint="name entries (`swarm salvage list`), or use --all or --older-than"
         )
     swarm = run.open()
-    if not yes and not _confirmed(run.output, ", ".join(names) or "everything that was saved", older_than):
-        return Answer({"dropped": []}, lambda output: output.out("nothing was deleted"))
-    dropped = swarm.drop_salvage(names, everything=all, older_than_ms=limit)
+    now = now or not swarm.settings.cleanup.keep_dropped
+    if not yes and not _confirmed(run.output, ", ".join(names) or "everything that was saved", older_than, now=now):
+        return Answer({"dropped": [], "for_good": now}, lambda output: output.out("nothing was dropped"))
+    dropped = swarm.drop_salvage(names, everything=all, older_than_ms=limit, now=now)
 
     def words(output: Output) -> None:
         what = count(len(dropped), "saved worktree") if dropped else ""
-        output.out(f"deleted {what} for good" if dropped else "nothing to drop", "good" if dropped else "")
+        done = f"deleted {what} for good" if now else f"dropped {what}"
+        output.out(done if dropped else "nothing to drop", "good" if dropped else "")
         for entry in dropped:
             output.out(f"  {plain(entry.name)}")
 
-    return Answer({"dropped": [entry_data(entry) for entry in dropped]}, words)
+    kept = show_seconds(swarm.settings.cleanup.keep_dropped / 1000)
+    hint = f"take it back within {kept}: swarm restore {dropped[0].name}" if dropped and not now else ""
+    data = {"dropped": [entry_data(entry) for entry in dropped], "for_good": now}
+    return Answer(data, words, next=(hint,) if hint else ())
 
 
-def _confirmed(output: Output, what: str, older_than: str | None) -> bool:
+def _confirmed(output: Output, what: str, older_than: str | None, *, now: bool) -> bool:
     """Ask on the terminal.
 
     Raises:
         UsageProblem: there is nobody to ask.
     """
     if output.json or not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
-        raise UsageProblem("deleting saved work needs a confirmation", hint="add --yes")
+        raise UsageProblem("dropping saved work needs a confirmation", hint="add --yes")
     output.clear_progress()
     limit = f" older than {plain(older_than)}" if older_than else ""
-    sys.stderr.write(f"Delete {plain(what)}{limit} for good? [y/N] ")
+    sys.stderr.write(f"Delete {plain(what)}{limit} for good? [y/N] " if now else f"Drop {plain(what)}{limit}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().casefold() in ("y", "yes")

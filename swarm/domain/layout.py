@@ -75,6 +75,11 @@ class Layout:
         return self.state / "lock"
 
     @cached_property
+    def dropped(self) -> Path:
+        """The file that says which saved work was dropped, and when; until it is deleted it can be restored."""
+        return self.state / "dropped.json"
+
+    @cached_property
     def journal(self) -> Path:
         """The folder of unfinished operations and of the history."""
         return self.state / "journal"

@@ -272,6 +272,7 @@ class Removed:
     Attributes:
         salvage: what restore takes; empty when nothing was saved.
         whole: its folder is kept as it was, because git could not read it, or it changed while it was removed.
+        discarded: what is gone for good because it was asked to be: files that were not in a commit.
     """
 
     session: str
@@ -288,6 +289,7 @@ class Removed:
     dropped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     whole: bool = False
+    discarded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,11 @@ class Lock:
 class Cleanup:
     """What counts as work when a worktree is removed."""
 
+    keep_dropped: int = key(
+        7 * 86_400_000,
+        milliseconds(0, 3650 * 86_400_000),
+        "How long dropped saved work can still be restored; 0: a drop deletes it at once.",
+    )
     precious: tuple[str, ...] = key(
         (
             ".env*",

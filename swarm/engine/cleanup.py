@@ -78,7 +78,8 @@ def preview(world: World, request: Request) -> CleanupReport:
             *(t.session.name, t.agent.name, t.agent.role, t.tree, t.agent.branch),
             branch_deleted=not request.keep_branches,
             head=t.state.head if t.state else "",
-            saved_files=0 if request.discard else _work_files(t),
+            saved_files=0 if request.discard else len(_work_files(t)),
+            discarded=_work_files(t) if request.discard else (),
             dropped=t.dropped,
             notes=tuple(f"would run `{line}` first" for line in ends.lines(t.session.name, t.agent.name)),
         )
@@ -343,20 +344,21 @@ def _summary(
         salvage="" if request.discard or nothing else f"{target.session.name}/{agent.name}@{operation}",
         landed=landed,
         commits=world.git.count(tip, base) if known and tip != base else 0,
-        saved_files=0 if request.discard else _work_files(target),
+        saved_files=0 if request.discard else len(_work_files(target)),
+        discarded=_work_files(target) if request.discard else (),
         dropped=target.dropped,
         notes=tuple(notes),
     )
 
 
-def _work_files(target: Target) -> int:
-    """Return how many files and folders are saved because they are work; more may be, to be on the safe side."""
+def _work_files(target: Target) -> tuple[str, ...]:
+    """Return the files and folders that are saved because they are work; more may be, to be on the safe side."""
     state = target.state
     if state is None:
-        return len(target.keep) + len(target.aside)
+        return tuple(sorted({*target.keep, *target.aside}))
     gone = {*state.deleted, *target.aside, *target.untouched}
     changed = {*state.modified, *state.hidden, *state.unmerged, *target.keep} - gone
-    return len(changed | {*state.staged}) + len(target.aside)
+    return tuple(sorted({*changed, *state.staged, *target.aside}))
 
 
 # --- remove ---------------------------------------------------------------------------------------

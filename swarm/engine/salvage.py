@@ -16,7 +16,7 @@ from swarm.domain import layout as places
 from swarm.domain.errors import Ambiguous, SalvageFailed, SalvageNotFound, UsageProblem
 from swarm.domain.model import Agent, SalvageEntry
 from swarm.domain.trees import Capture, TreeState
-from swarm.engine import setup_notes, transaction
+from swarm.engine import dropped, setup_notes, transaction
 from swarm.engine.keeping import keep
 from swarm.engine.lock_reason import is_running_reason
 from swarm.engine.world import new_operation_id
@@ -121,8 +121,17 @@ def _head_branch(target: Target, head: str, tip: str) -> str:
     return target.state.branch
 
 
-def entries(world: World, session: str | None = None) -> tuple[SalvageEntry, ...]:
-    """Return what was saved, newest first."""
+def entries(world: World, session: str | None = None, *, gone: bool = False) -> tuple[SalvageEntry, ...]:
+    """Return what was saved, newest first.
+
+    Args:
+        gone: instead what was dropped, and can still be restored.
+    """
+    marks = dropped.since(world)
+    return tuple(entry for entry in _all_entries(world, session) if (entry.name in marks) == gone)
+
+
+def _all_entries(world: World, session: str | None = None) -> tuple[SalvageEntry, ...]:
     wanted = names.check_session(session).casefold() if session else ""
     manifests = {ref: oid for ref, oid in world.git.refs(places.SALVAGE_REFS).items() if ref.endswith("/manifest")}
     if wanted:  # names are compared without case, refs are not
@@ -154,11 +163,23 @@ def _entry(facts: dict[str, Any]) -> SalvageEntry:
 def find(world: World, target: str) -> tuple[SalvageEntry, ...]:
     """Return what ``SESSION``, ``SESSION/AGENT`` (or ``AGENT@SESSION``) or ``SESSION/AGENT@ID`` means.
 
-    A session means each of its agents, as last saved, of the last generation of that name.
+    A session means each of its agents, as last saved, of the last generation of that name. What was dropped counts
+    where nothing else does.
 
     Raises:
         SalvageNotFound
     """
+    for gone in (False, True):
+        found = _meant(world, target, gone=gone)
+        # An entry without a commit has nothing to bring back; earlier versions wrote them. One can still be dropped.
+        found = [entry for entry in found if entry.head or entry.branch_tip] or found
+        if found:
+            return _latest(found)
+    raise SalvageNotFound(f"nothing is saved under {target}")
+
+
+def _meant(world: World, target: str, *, gone: bool) -> list[SalvageEntry]:
+    """Return every entry that a target names, newest first."""
     path, at, salvage_id = target.partition("@")
     session, slash, agent = path.partition("/")
     if at and salvage_id and not slash:
@@ -168,18 +189,18 @@ def find(world: World, target: str) -> tuple[SalvageEntry, ...]:
         names.check_name("agent", agent)
     if at and not (slash and salvage_id):
         raise UsageProblem(f"cannot read {target!r}", hint="write SESSION, SESSION/AGENT or SESSION/AGENT@ID")
-    found = list(entries(world, session))
+    found = list(entries(world, session, gone=gone))
     if slash:
         found = [entry for entry in found if entry.agent.casefold() == agent.casefold()]
     if at:
         found = [entry for entry in found if entry.id.startswith(salvage_id)]
-    # An entry without a commit has nothing to bring back; earlier versions wrote them. One can still be dropped.
-    found = [entry for entry in found if entry.head or entry.branch_tip] or found
-    if not found:
-        raise SalvageNotFound(f"nothing is saved under {target}")
     if at and len({entry.id for entry in found}) > 1:
         names_ = ", ".join(entry.name for entry in found)
         raise Ambiguous(f"{target} could be {names_}", hint="write more of the id")
+    return found
+
+
+def _latest(found: list[SalvageEntry]) -> tuple[SalvageEntry, ...]:
     newest = found[0].generation
     latest: dict[str, SalvageEntry] = {}
     for entry in found:
@@ -249,18 +270,54 @@ def _leftover_agent(branch: str) -> str:
 
 
 def drop(
-    world: World, targets: tuple[str, ...], *, everything: bool, older_than_ms: int | None
+    world: World, targets: tuple[str, ...], *, everything: bool, older_than_ms: int | None, now: bool = False
 ) -> tuple[SalvageEntry, ...]:
-    """Delete entries for good; the files go first, so that a crash leaves an entry that can be dropped again."""
+    """Drop every entry that the targets name; they can be restored until their time is over.
+
+    Args:
+        now: delete them at once, also those that were dropped before.
+    """
     if not targets and not everything and older_than_ms is None:
         raise UsageProblem("nothing named to drop", hint="name entries, or use --all or --older-than")
-    chosen = [entry for target in targets for entry in find(world, target)] if targets else list(entries(world))
+    now = now or not world.settings.cleanup.keep_dropped
+    chosen = _to_drop(world, targets, now=now)
     if older_than_ms is not None:
         limit = world.host.now_ns() // 1_000_000 - older_than_ms
         chosen = [entry for entry in chosen if entry.created_ms <= limit]
+    if chosen and now:
+        _delete(world, chosen)
+    elif chosen:
+        dropped.mark(world, chosen)
+        transaction.note(world, new_operation_id(), "salvage drop", "", "done")
+    sweep(world)
+    return tuple(chosen)
+
+
+def _to_drop(world: World, targets: tuple[str, ...], *, now: bool) -> list[SalvageEntry]:
+    sorts = (False, True) if now else (False,)
+    if not targets:
+        return [entry for gone in sorts for entry in entries(world, gone=gone)]
+    chosen: dict[str, SalvageEntry] = {}
+    for target in targets:
+        found = [entry for gone in sorts for entry in _meant(world, target, gone=gone)]
+        if not found:
+            raise SalvageNotFound(f"nothing is saved under {target}")
+        chosen.update((entry.name, entry) for entry in found)
+    return list(chosen.values())
+
+
+def sweep(world: World) -> None:
+    """Delete what was dropped longer ago than the settings keep it."""
+    over = dropped.expired(world)
+    if over:
+        _delete(world, [entry for entry in entries(world, gone=True) if entry.name in over])
+        dropped.forget(world, over)  # also what is not there any more
+
+
+def _delete(world: World, chosen: list[SalvageEntry]) -> None:
+    """Delete entries; the files go first, so that a crash leaves an entry that can be deleted again."""
     if chosen:
         _drop_all(world, _drop_record(world, chosen))
-    return tuple(chosen)
 
 
 def _drop_record(world: World, chosen: list[SalvageEntry]) -> dict[str, Any]:
@@ -285,6 +342,7 @@ def _drop_all(world: World, record: dict[str, Any]) -> None:
     """Drop every entry of a record; what an earlier try has dropped is passed over."""
     for session, agent, salvage_id in record["entries"]:
         _drop_one(world, session, agent, salvage_id)
+    dropped.forget(world, (f"{session}/{agent}@{salvage_id}" for session, agent, salvage_id in record["entries"]))
     transaction.close(world, record, "done")
 
 

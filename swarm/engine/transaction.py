@@ -245,6 +245,7 @@ def _sweep_temporaries(world: World) -> None:
     """Remove the files that a kill in the middle of a write left, wherever swarm writes one."""
     world.journal.sweep()
     world.sessions.sweep()
+    fsio.sweep_temporaries(world.layout.dropped.parent, world.layout.dropped.name)
     fsio.sweep_temporaries(world.git.common / "info", "exclude")
     for admin in world.git.admin_dirs():
         fsio.sweep_temporaries(admin.path, "locked")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -212,7 +213,7 @@ class Sets(Door):
             return CleanupReport(warnings=(f"{tree} was in no session and is removed: {what}",))
 
     def _clean(self, request: Any, *, dry_run: bool) -> CleanupReport:
-        from swarm.engine import adopt, cleanup
+        from swarm.engine import adopt, cleanup, salvage
 
         with fsio.os_errors("cannot clean up"):
             if dry_run:
@@ -222,7 +223,10 @@ class Sets(Door):
                 if not (found.removed or found.branches):
                     return replace(found, dry_run=False)  # there is nothing, and no folder is made to say so
             with self._changing(request.verb):
-                return cleanup.cleanup(self._world, request)
+                report = cleanup.cleanup(self._world, request)
+                with contextlib.suppress(SwarmError, OSError):  # the next one does it
+                    salvage.sweep(self._world)
+                return report
 
     def prune(self, *, dry_run: bool = False) -> CleanupReport:
         """Forget worktrees whose folder is gone; branches stay, and what git still knows of them is salvaged."""
@@ -264,12 +268,16 @@ class Sets(Door):
             with self._changing(f"restore {target}"):
                 return restore.restore(self._world, target)
 
-    def salvaged(self, session: str | None = None) -> tuple[SalvageEntry, ...]:
-        """Return what was saved, newest first. Never writes, never waits."""
+    def salvaged(self, session: str | None = None, *, dropped: bool = False) -> tuple[SalvageEntry, ...]:
+        """Return what was saved, newest first. Never writes, never waits.
+
+        Args:
+            dropped: instead what was dropped and can still be restored.
+        """
         from swarm.engine import salvage
 
         with fsio.os_errors("cannot list the salvage"):
-            return salvage.entries(self._world, session)
+            return salvage.entries(self._world, session, gone=dropped)
 
     def salvage_entry(self, target: str) -> SalvageEntry:
         """Return one saved worktree: ``SESSION/AGENT`` or ``SESSION/AGENT@ID``."""
@@ -279,19 +287,26 @@ class Sets(Door):
             return salvage.find(self._world, target)[0]
 
     def drop_salvage(
-        self, targets: Sequence[str] = (), *, everything: bool = False, older_than_ms: int | None = None
+        self,
+        targets: Sequence[str] = (),
+        *,
+        everything: bool = False,
+        older_than_ms: int | None = None,
+        now: bool = False,
     ) -> tuple[SalvageEntry, ...]:
-        """Delete saved work for good.
+        """Drop saved work: it is listed no more, and deleted when ``cleanup.keep_dropped`` is over.
 
         Args:
-            targets: which entries; or *everything*.
+            targets: which entries: all of a ``SESSION``, all of a ``SESSION/AGENT``, or one; or *everything*.
             older_than_ms: only what was saved longer ago than this.
+            now: delete it at once, and what was dropped before.
         """
         from swarm.engine import rights, salvage
 
         rights.check(self._world, "drop_salvage", attempt="cannot drop the salvage")
         with fsio.os_errors("cannot drop the salvage"), self._changing("salvage drop"):
-            return salvage.drop(self._world, tuple(targets), everything=everything, older_than_ms=_age(older_than_ms))
+            age = _age(older_than_ms)
+            return salvage.drop(self._world, tuple(targets), everything=everything, older_than_ms=age, now=now)
 
     def lock(self, agent: str, session: str | None = None, *, reason: str = "") -> WorktreeInfo:
         """Lock a worktree against removal, in git's own way."""

@@ -154,7 +154,7 @@ def test_dropping_saved_work_asks_first(team: Cli, typed: bytes, left: int) -> N
 
     code, shown = _in_terminal(team, ["salvage", "drop", "--all"], typed)
 
-    assert (code, "for good? [y/N]" in shown) == (0, True)
+    assert (code, "Drop everything that was saved? [y/N]" in shown) == (0, True)
     assert len(team.ok("salvage", "list", "--json").data()["entries"]) == left
 
 

@@ -386,9 +386,15 @@ def test_salvage_can_be_shown_and_dropped(team: Cli) -> None:
     asked = team("salvage", "drop", "feature-x/developer")
     assert (asked.code, "--yes" in asked.err) == (2, True)
 
-    assert len(team.ok("salvage", "drop", "feature-x/developer", "--yes", "--json").data()["dropped"]) == 1
-    assert team("salvage", "show", "feature-x/developer").code == 3
-    assert "deleted 1 saved worktree for good" in team.ok("salvage", "drop", "--all", "--yes").out
+    data = team.ok("salvage", "drop", "feature-x/developer", "--yes", "--json").data()
+    assert (len(data["dropped"]), data["for_good"]) == (1, False)
+    assert "developer" not in team.ok("salvage", "list").out
+    assert "developer" in team.ok("salvage", "list", "--dropped").out
+    said = team.ok("salvage", "drop", "feature-x", "--yes")
+    assert "dropped 1 saved worktree" in said.out
+    assert "take it back within 7d: swarm restore feature-x/researcher@" in said.err
+    assert "deleted 2 saved worktrees for good" in team.ok("salvage", "drop", "--all", "--now", "--yes").out
+    assert team("salvage", "show", "feature-x/developer").code != 0
     assert "nothing to drop" in team.ok("salvage", "drop", "--all", "--yes").out
 
 

@@ -255,7 +255,7 @@ SCENARIOS = {
         Scenario(
             "salvage-drop",
             after_cleanup,
-            lambda swarm: swarm.drop_salvage(everything=True),
+            lambda swarm: swarm.drop_salvage(everything=True, now=True),
             goes_on=True,
             drops=True,
         ),

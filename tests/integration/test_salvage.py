@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,7 @@ def test_dropped_work_is_gone_with_refs_and_files(lab: Lab) -> None:
     tip = work(lab)
     swarm.cleanup(["feature-x"], force=True)
     assert (lab.root / ".swarm/salvage").is_dir()
-    (dropped,) = swarm.drop_salvage(["feature-x/developer"])
+    (dropped,) = swarm.drop_salvage(["feature-x/developer"], now=True)
     assert dropped.agent == "developer"
     assert [entry.agent for entry in swarm.salvaged()] == ["reviewer"]
     assert not any("/developer/" in ref for ref in salvage_refs(lab))
@@ -103,10 +104,64 @@ def test_dropping_everything_leaves_no_trace(lab: Lab, swarm: Swarm) -> None:
         swarm.create(session, ["developer"])
         work(lab, "developer", session)
         swarm.cleanup([session], force=True)
-    assert len(swarm.drop_salvage(everything=True)) == 2
+    assert len(swarm.drop_salvage(everything=True, now=True)) == 2
     assert salvage_refs(lab) == []
     assert not (lab.root / ".git/refs/swarm").exists()
     assert lab.fingerprint() == before
+
+
+def test_a_drop_takes_every_entry_of_a_name_and_restore_brings_one_back(lab: Lab, swarm: Swarm) -> None:
+    for _ in range(2):
+        swarm.create("feature-x", ["developer", "reviewer"])
+        work(lab)
+        swarm.cleanup(["feature-x"], force=True)
+    assert len(swarm.salvaged()) == 4
+
+    assert len(swarm.drop_salvage(["feature-x/developer"])) == 2
+    assert [entry.agent for entry in swarm.salvaged()] == ["reviewer", "reviewer"]
+    assert len(swarm.drop_salvage(["feature-x"])) == 2
+    assert swarm.salvaged() == ()
+    assert len(swarm.salvaged(dropped=True)) == 4
+    with pytest.raises(SalvageNotFound):
+        swarm.drop_salvage(["feature-x"])
+    swarm.restore("feature-x/developer")
+    assert (lab.tree("developer") / "notes.txt").read_text() == "not committed\n"
+
+
+def test_what_was_dropped_is_deleted_when_its_time_is_over_or_at_once(lab: Lab, swarm: Swarm) -> None:
+    def saved(session: str) -> None:
+        swarm.create(session, ["developer"])
+        work(lab, "developer", session)
+        swarm.cleanup([session], force=True)
+
+    saved("one")
+    swarm.drop_salvage(["one"])
+    saved("two")
+    assert len(salvage_refs(lab)) > 0
+    assert [entry.session for entry in swarm.salvaged(dropped=True)] == ["one"]
+    record = lab.root / ".swarm/dropped.json"
+    record.write_text(re.sub(r"\d{13}", str(time.time_ns() // 1_000_000 - 7 * 86_400_000), record.read_text()))
+    saved("three")
+    assert not any("/one/" in ref for ref in salvage_refs(lab))
+    assert not record.exists()
+
+    swarm.drop_salvage(["two"])
+    swarm.drop_salvage(["two"], now=True)
+    assert not any("/two/" in ref for ref in salvage_refs(lab))
+    assert len(lab.open(cleanup__keep_dropped="0").drop_salvage(["three"])) == 1
+    assert salvage_refs(lab) == []
+    assert not record.exists()
+
+
+def test_a_damaged_note_of_what_was_dropped_deletes_nothing(lab: Lab, swarm: Swarm) -> None:
+    swarm.create("feature-x", ["developer"])
+    swarm.cleanup(["feature-x"])
+    swarm.drop_salvage(everything=True)
+    (lab.root / ".swarm/dropped.json").write_text("{")
+    swarm.create("other", ["developer"])
+    swarm.cleanup(["other"])
+
+    assert [entry.session for entry in swarm.salvaged()] == ["other", "feature-x"]
 
 
 def test_dropping_by_age_spares_what_is_younger(lab: Lab, swarm: Swarm) -> None:
@@ -134,6 +189,7 @@ def test_discard_saves_nothing_and_says_so(lab: Lab, swarm: Swarm) -> None:
     (removed,) = swarm.cleanup(["feature-x"], discard=True, force=True).removed
     assert removed.salvage == ""
     assert removed.saved_files == 0
+    assert removed.discarded == ("notes.txt",)
     assert swarm.salvaged() == ()
     assert salvage_refs(lab) == []
     assert not (lab.root / ".swarm/salvage").exists()
