@@ -35,7 +35,15 @@ class Need(StrEnum):
 _LOOKING = (
     *("approvals", "attach_command", "branch_exists", "conflicts", "diff", "doctor", "generate_branch_name"),
     *("get_current_branch", "get_git_root", "get_role_config_path", "get_worktree_head", "get_worktree_info"),
-    *("get_worktree_path", "has_commits", "has_uncommitted_changes", "history", "hook_trouble", "is_changing"),
+    *(
+        "get_worktree_path",
+        "grants",
+        "has_commits",
+        "has_uncommitted_changes",
+        "history",
+        "hook_trouble",
+        "is_changing",
+    ),
     *("is_git_repository", "list_all_worktrees", "list_worktrees", "peek", "role", "role_config_exists"),
     *("role_names", "roles", "root", "salvage_entry", "salvaged", "session", "sessions", "settings", "setup_of"),
     *("show", "status", "transcript", "unfinished", "unfinished_acts", "unreadable", "usage", "validate_repository"),
@@ -73,7 +81,7 @@ VERBS: Mapping[str, Right | Need] = {
         ("copy_role_config", "create", "lock", "lock_worktree", "unlock", "unlock_worktree"), Right.WORKTREE
     ),
     **dict.fromkeys(("update_role", "update_role_config"), Right.WORKTREE),
-    **dict.fromkeys(("approve", "deny", "revoke", "type_into"), Need.PERSON),
+    **dict.fromkeys(("approve", "deny", "grant", "revoke", "revoke_grant", "type_into"), Need.PERSON),
     **dict.fromkeys(("cleanup.discard", "drop_salvage", "prune", "prune_sessions", "prune_worktrees"), Need.PERSON),
     **dict.fromkeys(("post.prune", "post.prune_attachments"), Need.PERSON),
 }

@@ -206,8 +206,7 @@ def _latest(found: list[SalvageEntry]) -> tuple[SalvageEntry, ...]:
     for entry in found:
         if entry.generation == newest:
             latest.setdefault(entry.agent, entry)
-    order = sorted(latest.values(), key=lambda entry: int(entry.manifest.get("position", 0)))
-    return tuple(order)
+    return tuple(sorted(latest.values(), key=lambda entry: int(entry.manifest.get("position", 0))))
 
 
 def refs_of(world: World, entry: SalvageEntry) -> dict[str, str]:

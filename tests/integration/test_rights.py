@@ -60,6 +60,8 @@ tries = {
     "approve": lambda: swarm.approve("abcdef"),
     "deny": lambda: swarm.deny("abcdef"),
     "revoke": lambda: swarm.revoke("abcdef"),
+    "grant": lambda: swarm.grant("bridge"),
+    "revoke_grant": lambda: swarm.revoke_grant("bridge"),
     "type_into": lambda: swarm.type_into("dev", "x", "other"),
     "cleanup.discard": lambda: swarm.cleanup(["sub"], force=True, discard=True),
     "drop_salvage": lambda: swarm.drop_salvage(everything=True),

@@ -134,11 +134,11 @@ VERBS = {
     "prune": "(self, *, dry_run: bool = False) -> CleanupReport",
     "recover": "(self) -> RecoverReport",
     "restore": "(self, target: str, *, dry_run: bool = False) -> RestoreReport",
-    "salvaged": "(self, session: str | None = None) -> tuple[SalvageEntry, ...]",
+    "salvaged": "(self, session: str | None = None, *, dropped: bool = False) -> tuple[SalvageEntry, ...]",
     "salvage_entry": "(self, target: str) -> SalvageEntry",
     "drop_salvage": (
         "(self, targets: Sequence[str] = (), *, everything: bool = False, "
-        "older_than_ms: int | None = None) -> tuple[SalvageEntry, ...]"
+        "older_than_ms: int | None = None, now: bool = False) -> tuple[SalvageEntry, ...]"
     ),
     "lock": "(self, agent: str, session: str | None = None, *, reason: str = '') -> WorktreeInfo",
     "unlock": "(self, agent: str, session: str | None = None) -> WorktreeInfo",
