@@ -28,8 +28,15 @@ from typing import TYPE_CHECKING, Any
 import filelock  # noqa: F401  # everything the traced child uses is loaded before it is forked
 import yaml  # noqa: F401
 
+import swarm.drivers.agentprocs
+import swarm.drivers.agents
 import swarm.drivers.git
 import swarm.drivers.hooks_run
+import swarm.drivers.host
+import swarm.drivers.merging
+import swarm.drivers.preparing
+import swarm.drivers.tmux
+import swarm.drivers.trees
 import swarm.engine.cleanup
 import swarm.engine.create
 import swarm.engine.listing
