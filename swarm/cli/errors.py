@@ -18,6 +18,7 @@ from swarm.domain.errors import (
     SwarmError,
     UsageProblem,
     WorkAtRisk,
+    told_of,
 )
 
 _MOST_ITEMS = 10
@@ -26,9 +27,8 @@ _MOST_LINES = 20
 
 def explain(error: BaseException, command: str, attempt: str) -> SwarmError | None:
     """Return *error* as one of ours, begun with what was attempted; None if it is a bug."""
-    if isinstance(error, KeyboardInterrupt):
-        error = Interrupted("interrupted by SIGINT", signum=2)
-    elif isinstance(error, OSError):
+    error = told_of(error)
+    if isinstance(error, OSError):
         error = fsio.translate(error, attempt or "cannot do this")
     if not isinstance(error, SwarmError):
         return None

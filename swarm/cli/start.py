@@ -140,13 +140,16 @@ def start(
         raise UsageProblem("name either --roles or --workflow", hint="for example: --roles researcher,developer")
     goal = _goal(run, task, task_file)
     swarm = run.open()
+    attach_after = attach_after and not dry_run and not run.output.json
+    if attach_after:
+        _need_terminal(swarm)
     how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "setup": not no_setup, "dry_run": dry_run}
     how |= {"beside": beside or "", "print_mode": print_mode}
     if workflow is not None:
         report = swarm.start_workflow(workflow, goal, session=session, base=base, **how)
     else:
         report = swarm.start(session, roles or "", base=base, task=goal, **how)
-    if attach_after and not dry_run and not run.output.json:
+    if attach_after:
         _show_started(run.output, report)
         _attach(run, swarm)
     data = {name: getattr(report, name) for name in ("session", "base_ref", "base", "agents", "warnings")}
@@ -210,6 +213,10 @@ def attach(
 ) -> Answer:
     """Show the panes in this terminal; inside tmux the client is switched, never nested."""
     swarm = run.open()
+    if not run.output.json:
+        if not agent:
+            _need_panes(swarm)
+        _need_terminal(swarm)
     pane = swarm.show_pane(*split_agent(agent)) if agent else ""
     if run.output.json:
         return Answer({"command": swarm.attach_command(), "pane": pane}, lambda _output: None)
@@ -220,17 +227,24 @@ def attach(
 def _attach(run: Run, swarm: Swarm) -> None:
     """Become tmux; comes back only when that is not possible."""
     argv = swarm.attach_command()
+    run.output.clear_progress()
+    os.execv(argv[0], list(argv))  # noqa: S606  # argv, no shell
+
+
+def _need_panes(swarm: Swarm) -> None:
     if not any(one.pane for found in swarm.status(look=False) for one in found.agents):
         raise AgentNotRunning("cannot attach: there are no panes", hint=_how_to_get_panes(swarm))
+
+
+def _need_terminal(swarm: Swarm) -> None:
+    """Refuse, before anything is done, where tmux could show nothing."""
     if not (given.is_typed() and sys.stdout is not None and sys.stdout.isatty()):
         raise UsageProblem("cannot attach: this is no terminal", hint=f"in a terminal: {_attach_line(swarm)}")
-    if os.environ.get("TMUX") and "switch-client" not in argv:
+    if os.environ.get("TMUX") and "switch-client" not in swarm.attach_command():
         raise UsageProblem(
             "cannot attach: this terminal is inside another tmux server",
             hint=f"in a terminal outside of it: {_attach_line(swarm)}",
         )
-    run.output.clear_progress()
-    os.execv(argv[0], list(argv))  # noqa: S606  # argv, no shell
 
 
 def _next_line(swarm: Swarm) -> str:

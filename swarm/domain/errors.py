@@ -732,6 +732,25 @@ class Interrupted(SwarmError):
         super().__init__(message, signum=signum, **facts)
 
 
+def told_of(error: BaseException) -> BaseException:
+    """Return what the user is told of an error: one that is not ours may be a signal underneath.
+
+    What a signal's handler raises in the middle of Python's own code comes out wrapped: until Python 3.11 a class that
+    is just being made turns it into a ``RuntimeError``.
+    """
+    if isinstance(error, SwarmError | OSError):
+        return error
+    chain = [error]
+    while (one := chain[-1].__cause__ or chain[-1].__context__) is not None and one not in chain:
+        chain.append(one)
+    for one in chain:
+        if isinstance(one, Interrupted):
+            return one
+        if isinstance(one, KeyboardInterrupt):
+            return Interrupted("interrupted by SIGINT", signum=2)
+    return error
+
+
 class Refused(SwarmError):
     """Several problems at once; ``problems`` holds each. Code and exit status are the first one's."""
 

@@ -31,6 +31,7 @@ from swarm.domain.errors import (
     TargetNotFound,
     UsageProblem,
     WorktreeNotFound,
+    told_of,
 )
 from swarm.domain.merging import AgentConflicts, FileConflict, How, Merged, MergedAgent, MergeReport, suggest_order
 from swarm.domain.model import AgentRisks, Risk, RiskKind
@@ -424,7 +425,7 @@ def _apply(world: World, request: Request, plan: _Plan) -> None:
     except BaseException as error:
         world.git.stop_all()
         world.git.resume()
-        _settle(world, record, error)
+        _settle(world, record, told_of(error))
         raise
     with contextlib.suppress(SwarmError, OSError):
         transaction.close(world, record, "done")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
 from swarm.domain import layout as places
-from swarm.domain.errors import Interrupted, RecordProblem, SwarmError
+from swarm.domain.errors import Interrupted, RecordProblem, SwarmError, told_of
 from swarm.domain.model import RecoverReport
 from swarm.engine import adopt, trash
 from swarm.engine import steps as step_kinds
@@ -89,6 +89,7 @@ def _roll_back_now(world: World, record: dict[str, Any], error: BaseException) -
     """Take back in this process; what cannot be taken back now is left to the next command."""
     world.git.stop_all()
     world.git.resume()
+    error = told_of(error)
     try:
         roll_back(world, record, outcome=type(error).__name__)
     except Exception as second:  # noqa: BLE001  # the first error is what the user must see; this is added to it

@@ -49,6 +49,26 @@ def test_start_says_what_was_made_and_what_to_type_next(panes: PaneLab) -> None:
     ]
 
 
+def test_start_with_attach_refuses_before_anything_is_made_where_there_is_no_terminal(panes: PaneLab) -> None:
+    before = panes.fingerprint()
+
+    done = panes.cli("start", "fx", "--roles", "developer", "--agent", "demo", "--attach")
+
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: cannot attach: this is no terminal")
+    assert (panes.fingerprint(), panes.swarm.sessions(), panes.panes()) == (before, (), [])
+    assert not (panes.root / ".worktrees").exists()
+
+
+def test_attach_without_a_terminal_leaves_the_panes_as_they_were_shown(panes: PaneLab) -> None:
+    panes.start("developer,researcher")
+    before = panes.tmux.rows("#{pane_id} #{pane_active}")
+
+    done = [panes.cli("attach", f"{name}@fx") for name in ("developer", "researcher")]
+
+    assert [(one.returncode, "no terminal" in one.stderr) for one in done] == [(2, True), (2, True)]
+    assert panes.tmux.rows("#{pane_id} #{pane_active}") == before
+
+
 @pytest.mark.parametrize("how", ["--task", "--task-file", "-", "file -"])
 def test_the_task_from_everywhere(panes: PaneLab, tmp_path: Path, how: str) -> None:
     text = f"The goal: ü {{x}} #(y)\n{QUICK}"

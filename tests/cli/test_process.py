@@ -231,6 +231,47 @@ def test_a_signal_ends_a_command_in_order(team: Cli, monkeypatch: pytest.MonkeyP
     assert signal.getsignal(number) is before
 
 
+@pytest.mark.parametrize("library", [False, True], ids=["by a class", "by a library"])
+def test_a_signal_that_comes_out_wrapped_is_no_bug(
+    team: Cli, monkeypatch: pytest.MonkeyPatch, library: bool
+) -> None:
+    """Until Python 3.11 a class that is just being made, say a dataclass, wraps what a handler raises."""
+    from swarm import Swarm
+
+    class Part:
+        def __set_name__(self, _owner: type, _name: str) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    def interrupted(self: Swarm) -> tuple[()]:
+        try:
+            type("Made", (), {"part": Part()})
+        except BaseException as error:
+            if library:
+                raise RuntimeError("cannot make it") from error
+            raise
+        return ()
+
+    monkeypatch.setattr(Swarm, "history", interrupted)
+    said = team("log")
+
+    assert (said.code, said.err.splitlines()[0]) == (143, "error: cannot show the log: interrupted by SIGTERM")
+    assert not list((team.lab.root / ".swarm").glob("swarm-crash-*"))
+
+
+def test_what_is_taken_back_then_is_told_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from swarm.domain.errors import Interrupted
+    from swarm.engine import steps
+
+    def wrapped(*_: object) -> None:
+        raise RuntimeError("a class cannot be made") from Interrupted("interrupted by SIGTERM", signum=15)
+
+    monkeypatch.setattr(steps.Verify, "do", wrapped)
+    said = cli("worktree", "create", "fx", "--roles", "developer")
+
+    assert said.code == 143
+    assert "interrupted by SIGTERM; everything it had begun was taken back" in said.err
+
+
 class Stuck:
     """A program that stops while Python loads something, until it is ended."""
 
