@@ -1,7 +1,7 @@
 """The command tree, and the one place where errors become words and exit codes.
 
-0 done · 1 failed, or partly done · 2 usage · 3 not found, or already there · 4 refused to
-protect work · 5 environment · 70 our bug · 75 try again · 128+n ended by signal n
+0 done · 1 failed, or partly done · 2 usage · 3 already there or running · 4 refused to protect
+work · 5 environment · 6 not found or not running · 70 our bug · 75 try again · 128+n ended by signal n
 """
 
 from __future__ import annotations

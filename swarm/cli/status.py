@@ -132,7 +132,8 @@ def list_(run: Run) -> Answer:
     AHEAD is the number of commits since the start.
     """
     swarm = run.open()
-    return _answer(swarm, swarm.status(), None, swarm.unreadable())
+    problems: list[SwarmError] = []
+    return _answer(swarm, swarm.status(problems=problems), None, problems)
 
 
 def status(
@@ -150,7 +151,8 @@ def status(
     swarm = run.open()
     if watch:
         return _watch(run, swarm, session)
-    return _answer(swarm, swarm.status(session), session, () if session else swarm.unreadable())
+    problems: list[SwarmError] = []
+    return _answer(swarm, swarm.status(session, problems=problems), session, problems)
 
 
 def _answer(

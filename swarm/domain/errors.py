@@ -24,7 +24,7 @@
     ├── AgentNotFound · NotReached · WaitOver
     ├── BusProblem            messages
     │   ├── MessageProblem · QuotaReached · InboxNotFound · ClaimLost · MessageNotFound · AttachmentProblem
-    │   ├── NothingToTake · IdTaken · SentInPart
+    │   ├── AttachmentExists · NothingToTake · IdTaken · SentInPart
     ├── SwarmDirProblem ── SwarmDirNotFound · SwarmDirExists
     ├── Locked                another swarm command is at work        (exit 75)
     ├── Interrupted           a signal came, everything was rolled back
@@ -47,9 +47,10 @@ SAYS_ATTEMPT = ("cannot ", "could not ", "nothing was ", "this is a bug")
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
-EXIT_STATE = 3
+EXIT_EXISTS = 3
 EXIT_REFUSED = 4
 EXIT_ENVIRONMENT = 5
+EXIT_NOT_FOUND = 6
 EXIT_BUG = 70
 EXIT_TRY_AGAIN = 75
 
@@ -192,7 +193,7 @@ class WorktreeExists(WorktreeError):
     """Something is already at the path of the new worktree."""
 
     code = "WORKTREE_EXISTS"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_EXISTS
     default_hint = "remove the existing worktree with `swarm cleanup`, or use a different session name"
 
 
@@ -200,7 +201,7 @@ class WorktreeNotFound(WorktreeError):
     """There is no such worktree."""
 
     code = "WORKTREE_NOT_FOUND"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "it may already be removed; `swarm worktree list` shows what is there"
 
 
@@ -208,7 +209,7 @@ class RoleNotFound(WorktreeError):
     """No instructions exist for this role."""
 
     code = "ROLE_NOT_FOUND"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "create roles/<role>/CLAUDE.md first, or name an existing role"
 
 
@@ -216,7 +217,7 @@ class RoleExists(WorktreeError):
     """A role of this name is already in that place."""
 
     code = "ROLE_EXISTS"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_EXISTS
     default_hint = "edit it, or choose another name"
 
 
@@ -252,7 +253,7 @@ class BranchExists(GitFailed):
     """The branch name is taken."""
 
     code = "BRANCH_EXISTS"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_EXISTS
     default_hint = "use a different session name, or delete that branch if nobody needs it"
 
 
@@ -286,7 +287,7 @@ class SessionExists(SwarmError):
     """A session of this name is already there."""
 
     code = "SESSION_EXISTS"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_EXISTS
     default_hint = "choose another session name, or remove the old one with `swarm cleanup`"
 
 
@@ -294,7 +295,7 @@ class SessionNotFound(SwarmError):
     """No session of this name."""
 
     code = "SESSION_NOT_FOUND"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "`swarm list` shows the sessions there are"
 
 
@@ -302,7 +303,7 @@ class WorkflowNotFound(SwarmError):
     """No workflow of this name."""
 
     code = "WORKFLOW_NOT_FOUND"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "`swarm workflow list` shows those there are"
 
 
@@ -310,7 +311,7 @@ class SalvageNotFound(SwarmError):
     """Nothing was salvaged under this name."""
 
     code = "SALVAGE_NOT_FOUND"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "`swarm salvage list` shows what can be restored"
 
 
@@ -318,7 +319,7 @@ class RestoreConflict(SwarmError):
     """What is there now is in the way of what should be brought back."""
 
     code = "RESTORE_CONFLICT"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_EXISTS
     default_hint = "clean up or rename what is in the way, then restore again"
 
 
@@ -357,7 +358,7 @@ class TargetNotFound(SwarmError):
     """There is no such branch to merge into."""
 
     code = "TARGET_NOT_FOUND"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "name a branch that exists with --into; `git branch` lists them"
 
 
@@ -503,7 +504,7 @@ class AgentRunning(SwarmError):
     """The agent runs already."""
 
     code = "AGENT_RUNNING"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_EXISTS
     default_hint = "`swarm status` shows it; stop it first with `swarm stop`"
 
 
@@ -511,7 +512,7 @@ class AgentNotRunning(SwarmError):
     """The agent does not run."""
 
     code = "AGENT_NOT_RUNNING"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "bring it back with `swarm resume`"
 
 
@@ -519,7 +520,7 @@ class AgentNotFound(SwarmError):
     """No agent of this name."""
 
     code = "AGENT_NOT_FOUND"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "`swarm list` shows the agents there are"
 
 
@@ -550,7 +551,7 @@ class ApprovalNotFound(SwarmError):
     """No such question of an agent."""
 
     code = "APPROVAL_NOT_FOUND"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "list the open ones with `swarm approvals`"
 
 
@@ -558,7 +559,7 @@ class NoRecord(SwarmError):
     """An agent's program writes nothing down of its conversation that swarm can read."""
 
     code = "NO_RECORD"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "what its pane shows: `swarm peek AGENT`"
 
 
@@ -573,7 +574,7 @@ class AlreadyAnswered(SwarmError):
     """Somebody answered an agent's question first."""
 
     code = "ALREADY_ANSWERED"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_EXISTS
     default_hint = "see who and how with `swarm approvals --all`"
 
 
@@ -597,7 +598,7 @@ class GrantExists(SwarmError):
     """A program's grant of this name is already there."""
 
     code = "GRANT_EXISTS"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_EXISTS
     default_hint = "choose another name, or revoke it first: swarm approvals grant NAME --revoke"
 
 
@@ -605,7 +606,7 @@ class GrantNotFound(SwarmError):
     """No grant of this name."""
 
     code = "GRANT_NOT_FOUND"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "`swarm approvals grants` lists them"
 
 
@@ -620,7 +621,7 @@ class SwarmDirNotFound(SwarmDirProblem):
     """No swarm directory anywhere."""
 
     code = "SWARM_DIR_NOT_FOUND"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "run `swarm init`"
 
 
@@ -628,7 +629,7 @@ class SwarmDirExists(SwarmDirProblem):
     """The directory is already initialised."""
 
     code = "SWARM_DIR_EXISTS"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_EXISTS
     default_hint = "nothing to do: it is ready for use"
 
 
@@ -651,7 +652,7 @@ class IdTaken(BusProblem):
     """Another message has this id: one of another sender, or one of the same that says something else."""
 
     code = "ID_TAKEN"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_EXISTS
     default_hint = "choose another id, or none; `swarm message ID` shows what has it"
 
 
@@ -679,7 +680,7 @@ class InboxNotFound(BusProblem):
     """There is no such inbox or queue."""
 
     code = "INBOX_NOT_FOUND"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "starting a session makes the inboxes of its agents"
 
 
@@ -687,7 +688,7 @@ class ClaimLost(BusProblem):
     """The claim is over: its time ran out or its holder ended, and the messages went back."""
 
     code = "CLAIM_LOST"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "take the messages again; claim them for longer, or extend the claim while you work"
 
 
@@ -695,7 +696,7 @@ class MessageNotFound(BusProblem):
     """No message of this id."""
 
     code = "MESSAGE_NOT_FOUND"
-    exit_code = EXIT_STATE
+    exit_code = EXIT_NOT_FOUND
     default_hint = "look at the inbox for the ids of the messages in it"
 
 
@@ -711,8 +712,15 @@ class AttachmentProblem(BusProblem):
     """An attachment is too large, gone, or not what was attached."""
 
     code = "ATTACHMENT"
-    exit_code = EXIT_STATE
     default_hint = "ask the sender to attach it again"
+
+
+class AttachmentExists(AttachmentProblem):
+    """A file is already there where an attachment would be copied to."""
+
+    code = "ATTACHMENT_EXISTS"
+    exit_code = EXIT_EXISTS
+    default_hint = "name another folder"
 
 
 class Locked(SwarmError):

@@ -32,6 +32,7 @@ class AgentProcesses:
 
     def facts(self, run_dir: Path) -> ProgramFacts:
         """Return what is known of the program of a run folder. Never raises for files that are not there."""
+        from swarm.drivers.agents import notes as launched
         from swarm.pane import facts as notes
         from swarm.pane import proc
 
@@ -47,6 +48,7 @@ class AgentProcesses:
         if ended is not None and not ended.is_of(process):
             ended = None  # of an earlier start
         alive = ended is None and notes.alive(process)
+        told = launched.read(run_dir)
         return ProgramFacts(
             launched=True,
             pid=process.pid,
@@ -65,13 +67,13 @@ class AgentProcesses:
             said_prompt=said.prompt if said else "",
             foreground=at_prompt(process.pid) if alive else None,
             stopped_ms=stopped if stopped >= process.started_ms else 0,
-            own=own_words(run_dir, process) if alive else None,
-            asked=alive and was_asked(run_dir, process),
+            own=own_words(run_dir, process, told) if alive else None,
+            asked=alive and was_asked(process, told),
             budget=_budget(run_dir, process),
             ran_ms=process.ran_ms,
             prints=process.prints,
             deaf=process.deaf,
-            elsewhere=elsewhere(run_dir, process.pid if alive else 0),
+            elsewhere=elsewhere(run_dir, process.pid if alive else 0, told),
         )
 
     def run_aside(self, argv: Sequence[str], environ: Mapping[str, str]) -> None:
@@ -90,11 +92,12 @@ class AgentProcesses:
         return tuple(str(one) for one in end_agent(run_dir, stamp, grace))
 
 
-def own_words(run_dir: Path, process: Process) -> OwnWords | None:
-    """Return what a living program says in its own way; None when it has none that swarm knows."""
-    from swarm.drivers.agents import notes
+def own_words(run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWords | None:
+    """Return what a living program says in its own way; None when it has none that swarm knows.
 
-    told = notes.read(run_dir)
+    Args:
+        told: what was noted about the program when it was launched.
+    """
     if told.get("program") != "claude":
         return None
     from swarm.drivers.agents.claude import state
@@ -114,15 +117,13 @@ def own_words(run_dir: Path, process: Process) -> OwnWords | None:
     return OwnWords(state.SOURCE, "starting", "it has not reported yet", process.started_ms)
 
 
-def elsewhere(run_dir: Path, pid: int) -> str:
+def elsewhere(run_dir: Path, pid: int, told: Mapping[str, str]) -> str:
     """Return in words where an agent's conversation goes on without its pane; empty when it does not.
 
     Args:
         pid: of its program; 0 when that has ended.
+        told: what was noted about the program when it was launched.
     """
-    from swarm.drivers.agents import notes
-
-    told = notes.read(run_dir)
     if told.get("program") != "claude" or not told.get("config"):
         return ""
     from swarm.drivers.agents.claude import moved
@@ -137,12 +138,10 @@ def idle_since(run_dir: Path) -> int:
     return own.since_ms if own is not None and own.state == "idle" else 0
 
 
-def was_asked(run_dir: Path, process: Process) -> bool:
+def was_asked(process: Process, told: Mapping[str, str]) -> bool:
     """Whether a program was started a moment ago with a first prompt, and may not have come to it yet."""
-    from swarm.drivers.agents import notes
-
     fresh = time.time_ns() // 1_000_000 - process.started_ms < _FIRST_TURN_MS
-    return fresh and notes.read(run_dir).get("asked") == "yes"
+    return fresh and told.get("asked") == "yes"
 
 
 def _budget(run_dir: Path, process: Process) -> str:

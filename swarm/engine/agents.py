@@ -44,9 +44,10 @@ def status(world: World, sessions: Sequence[Session], *, look: bool) -> tuple[Se
     """Return the state of every agent, from one look at tmux, one at git, and their own notes.
 
     Args:
+        sessions: with the agents to look at.
         look: also ask git about uncommitted changes and commits, once per agent.
     """
-    view = running.View(world)
+    view = running.View(world, {(s.name, a.name) for s in sessions for a in s.agents})
     # States first: an agent that is idle has committed by then, and is not shown without its last commit.
     states = {(s.name, a.name): view.status(s, a) for s in sessions for a in s.agents}
     trees = {info.path: info for info in listing.recorded(world, sessions, look=look)} if sessions else {}

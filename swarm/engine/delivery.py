@@ -181,7 +181,7 @@ class _Nudge:
         Raises:
             PaneBusy: it is not; says why.
         """
-        view = running.View(self._world)
+        view = running.View(self._world, {(self._session.name, self._agent.name)})
         status = view.status(self._session, self._agent)
         allowed = {State.IDLE} | ({State.UNKNOWN} if self._world.settings.agents.nudge == "unknown" else set())
         if self._world.settings.agents.nudge == "never":

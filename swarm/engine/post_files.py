@@ -8,7 +8,7 @@ from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from swarm import fsio
-from swarm.domain.errors import AttachmentProblem
+from swarm.domain.errors import AttachmentExists, AttachmentProblem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,14 +22,15 @@ def save(bus: FileBus, message: Message, folder: Path) -> tuple[Path, ...]:
     """Copy what is attached to a message into a folder, under the names it had; nothing there is replaced.
 
     Raises:
-        AttachmentProblem: nothing is attached, a file of that name is there, or one is damaged or not kept any longer.
+        AttachmentExists: a file of that name is there.
+        AttachmentProblem: nothing is attached, or something is damaged or not kept any longer.
     """
     wanted = _named([one for one in message.artifacts if "sha256" in one])
     if not wanted:
         raise AttachmentProblem(f"nothing is attached to message {message.id}", hint="")
     for name in wanted:
         if fsio.exists(folder / name):
-            raise AttachmentProblem(f"{folder / name} is there already", hint="name another folder")
+            raise AttachmentExists(f"{folder / name} is there already")
     with bus.attachments_stay():
         kept = {name: bus.attachment(artifact) for name, artifact in wanted.items()}
         folder.mkdir(parents=True, exist_ok=True)

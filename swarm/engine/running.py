@@ -19,7 +19,7 @@ from swarm.engine.world import new_operation_id
 from swarm.pane import own
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from swarm.domain.model import Agent, Session
@@ -33,23 +33,34 @@ _BEGIN_SECONDS = 2.0
 
 
 class View:
-    """One look at tmux and the run folders, asked about many agents."""
+    """One look at tmux and the run folders, asked about many agents; each fact is read once."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, only: Collection[tuple[str, str]] | None = None) -> None:
+        """Look at tmux.
+
+        Args:
+            only: the (session, agent) pairs that will be asked about; None: any.
+        """
         self._world = world
+        self._facts: dict[tuple[str, str], ProgramFacts] = {}
         mark = repository_mark(world.layout.root)
         panes = world.terminal.panes()
         self._server = bool(panes) or world.terminal.running()
         self._screens: dict[str, tuple[str, list[str]]] | None = None  # asked for when somebody needs one
         self._panes: dict[tuple[str, str], Pane] = {
-            (pane.session, pane.agent): pane for pane in panes if pane.repository == mark
+            (pane.session, pane.agent): pane
+            for pane in panes
+            if pane.repository == mark and (only is None or (pane.session, pane.agent) in only)
         }
 
     def pane(self, session: Session, agent: Agent) -> Pane | None:
         return self._panes.get((session.name, agent.name))
 
     def facts(self, session: Session, agent: Agent) -> ProgramFacts:
-        return self._world.processes.facts(self._world.layout.run_folder(session.name, agent.name))
+        name = (session.name, agent.name)
+        if name not in self._facts:
+            self._facts[name] = self._world.processes.facts(self._world.layout.run_folder(*name))
+        return self._facts[name]
 
     def pid(self, session: Session, agent: Agent) -> int:
         facts = self.facts(session, agent)
@@ -79,12 +90,12 @@ class View:
 
 def state_of(world: World, session: Session, agent: Agent) -> Status:
     """Return what one agent is doing, with the evidence."""
-    return View(world).status(session, agent)
+    return View(world, {(session.name, agent.name)}).status(session, agent)
 
 
 def live_agents(world: World, session: Session) -> tuple[Agent, ...]:
     """Return the agents of a session whose program runs."""
-    view = View(world)
+    view = View(world, {(session.name, a.name) for a in session.agents})
     return tuple(a for a in session.agents if a.program and view.status(session, a).runs)
 
 

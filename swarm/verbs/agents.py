@@ -154,24 +154,35 @@ class Agents(Sets):
         with fsio.os_errors("cannot read the workflows"):
             return workflows.all_workflows(workflows.places(self.root, self._roles.swarm_dir))
 
-    def status(self, session: str | None = None, *, look: bool = True) -> tuple[SessionStatus, ...]:
+    def status(
+        self, session: str | None = None, *, look: bool = True, problems: list[SwarmError] | None = None
+    ) -> tuple[SessionStatus, ...]:
         """Return what every agent is doing, each with its evidence. Never writes, never waits.
 
-        A session whose record cannot be read is left out; ``unreadable`` tells of it.
+        A session whose record cannot be read is left out.
 
         Args:
             look: also ask git for uncommitted changes and commits.
+            problems: what is wrong with such records is added here; ``unreadable`` tells it, too.
         """
         from swarm.engine import agents
 
-        sessions = self._world.sessions.scan()[0] if session is None else (self.session(session),)
+        sessions, wrong = self._world.sessions.scan() if session is None else ((self.session(session),), ())
+        if problems is not None:
+            problems += wrong
         with fsio.os_errors("cannot look at the agents"):
             return agents.status(self._world, sessions, look=look)
 
     def why(self, agent: str, session: str | None = None) -> AgentStatus:
-        """Return one agent's state with every piece of evidence."""
+        """Return one agent's state with every piece of evidence; no other agent is looked at."""
+        from dataclasses import replace
+
+        from swarm.engine import agents
+
         found, one = self._find(agent, session)
-        return next(a for s in self.status(found.name) for a in s.agents if a.agent.name == one.name)
+        with fsio.os_errors(f"cannot look at {agent}"):
+            (alone,) = agents.status(self._world, (replace(found, agents=(one,)),), look=True)
+        return alone.agents[0]
 
     def setup_of(self, agent: str, session: str | None = None) -> Notes | None:
         """Return what the setup of an agent's worktree did; None where there was none."""

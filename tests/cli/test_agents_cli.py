@@ -200,7 +200,7 @@ def test_status_names_who_waits(team: PaneLab) -> None:
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["AGENT", "researcher", "developer"]
     assert done.stderr == "waits for you: swarm attach developer@fx\n"
-    assert team.json("status", "nope")["exit_code"] == 3
+    assert team.json("status", "nope")["exit_code"] == 6
 
 
 def test_watch_is_a_stream_for_machines_and_needs_a_terminal_else(team: PaneLab) -> None:
@@ -226,7 +226,7 @@ def test_why_and_peek(team: PaneLab) -> None:
     assert "permission: Bash" in team.cli("peek", "developer", "-n", "5").stdout
     assert team.json("peek", "developer@fx")["data"]["agent"] == "developer"
     assert team.cli("peek", "developer", "-n", "0").returncode == 2
-    assert team.cli("why", "nobody").returncode == 3
+    assert team.cli("why", "nobody").returncode == 6
     assert team.cli("why", "developer@").returncode == 2
 
 
@@ -276,7 +276,7 @@ def test_restart(team: PaneLab) -> None:
 @pytest.mark.parametrize("verb", ["stop", "resume"])
 @pytest.mark.parametrize(
     ("args", "code"),
-    [((), 2), (("fx", "--all"), 2), (("nope",), 3), (("nobody@fx",), 3), (("developer@nope",), 3), (("a@",), 2)],
+    [((), 2), (("fx", "--all"), 2), (("nope",), 6), (("nobody@fx",), 6), (("developer@nope",), 6), (("a@",), 2)],
 )
 def test_what_to_stop_or_resume_must_be_said(team: PaneLab, verb: str, args: tuple[str, ...], code: int) -> None:
     assert team.cli(verb, *args).returncode == code

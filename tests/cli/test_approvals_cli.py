@@ -128,7 +128,7 @@ def test_a_question_that_is_not_there(cli: Cli) -> None:
 
     said = cli.typed("deny", "nothing")
 
-    assert said.code == 3
+    assert said.code == 6
     assert "swarm approvals" in said.err
 
 

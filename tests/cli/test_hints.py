@@ -26,7 +26,7 @@ def test_an_argument_left_out_is_not_called_none(cli: Cli, tmp_path_factory: pyt
 def test_an_agent_where_a_session_is_wanted(team: Cli, args: tuple[str, ...]) -> None:
     said = team(*args, "developer")
 
-    assert (said.code, "there is no session developer" in said.err) == (3, True)
+    assert (said.code, "there is no session developer" in said.err) == (6, True)
     assert "developer is no session but an agent: developer@feature-x" in said.err
 
 
@@ -49,7 +49,7 @@ def test_an_agent_is_named_in_either_way(team: Cli, name: str) -> None:
 def test_a_session_where_an_agent_is_wanted(team: Cli, args: tuple[str, ...]) -> None:
     said = team(*args, "feature-x")
 
-    assert said.code == 3
+    assert said.code == 6
     assert "feature-x is a session; in it are: researcher@feature-x, developer@feature-x" in said.err
 
 

@@ -154,7 +154,7 @@ def test_what_is_unknown_is_said_and_is_no_success(team: Cli) -> None:
 def test_nobody_is_in_nobody_s_way(cli: Cli) -> None:
     assert "there are no agents" in cli.ok("conflicts").err
     assert cli.ok("conflicts", "--json").data()["agents"] == []
-    assert cli("conflicts", "nothing").code == 3
+    assert cli("conflicts", "nothing").code == 6
 
 
 # --- merge -------------------------------------------------------------------------------------------------
@@ -246,9 +246,9 @@ def test_uncommitted_work_is_listed(team: Cli) -> None:
 
 def test_wrong_use(team: Cli) -> None:
     assert team("merge", "feature-x", "--squash", "--rebase").code == 2
-    assert team("merge", "feature-x", "--into", "nowhere").code == 3
-    assert team("merge", "nothing").code == 3
-    assert team("merge", "feature-x/nobody").code == 3
+    assert team("merge", "feature-x", "--into", "nowhere").code == 6
+    assert team("merge", "nothing").code == 6
+    assert team("merge", "feature-x/nobody").code == 6
     assert team("merge", "feature x").code == 2
 
 

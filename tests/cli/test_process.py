@@ -232,9 +232,7 @@ def test_a_signal_ends_a_command_in_order(team: Cli, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("library", [False, True], ids=["by a class", "by a library"])
-def test_a_signal_that_comes_out_wrapped_is_no_bug(
-    team: Cli, monkeypatch: pytest.MonkeyPatch, library: bool
-) -> None:
+def test_a_signal_that_comes_out_wrapped_is_no_bug(team: Cli, monkeypatch: pytest.MonkeyPatch, library: bool) -> None:
     """Until Python 3.11 a class that is just being made, say a dataclass, wraps what a handler raises."""
     from swarm import Swarm
 

@@ -65,7 +65,7 @@ def test_given_up_and_back_again(cli: Cli) -> None:
     states = {t["id"]: (t["state"], t["reason"]) for t in cli.ok("queue", "list", "work", "--json").data()["tasks"]}
     assert states == {"a": ("given up", "no compiler"), "b": ("blocked", "a was given up: no compiler")}
     said = cli("queue", "done", "work", "a")
-    assert (said.code, "swarm queue back work a" in said.err) == (3, True)
+    assert (said.code, "swarm queue back work a" in said.err) == (6, True)
 
     assert "a: back in the queue" in cli.ok("queue", "back", "work", "a").out
     assert "a from user" in cli.ok("queue", "take", "work", "--lease", "1h").out
@@ -77,7 +77,7 @@ def test_given_up_and_back_again(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "name"),
     [
-        (("take", "work"), 3, "INBOX_NOT_FOUND"),
+        (("take", "work"), 6, "INBOX_NOT_FOUND"),
         (("take", "full", "--max", "3"), 0, ""),
         (("take", "full", "--max", "0"), 2, "USAGE"),
         (("take", "full", "--max", "x"), 2, "USAGE"),
@@ -85,7 +85,7 @@ def test_given_up_and_back_again(cli: Cli) -> None:
         (("take", "full", "--lease", "30d"), 2, "USAGE"),
         (("add", "full", " "), 2, "USAGE"),
         (("add", "../x", "x"), 2, "INVALID_NAME"),
-        (("add", "full", "x", "--after", "nope"), 3, "MESSAGE_NOT_FOUND"),
+        (("add", "full", "x", "--after", "nope"), 6, "MESSAGE_NOT_FOUND"),
         (("add", "full", "x", "--id", "x", "--after", "x"), 2, "MESSAGE"),
         (("add", "full", "x", "--priority", "now"), 2, "MESSAGE"),
         (("add", "full", "x", "--ttl", "0s"), 2, "USAGE"),
@@ -94,10 +94,10 @@ def test_given_up_and_back_again(cli: Cli) -> None:
         (("add", "full", "other", "--id", "a"), 3, "ID_TAKEN"),
         (("add", "full", "x", "--id", "dead.1"), 2, "MESSAGE"),
         (("add", "full", "x\0"), 2, "MESSAGE"),
-        (("done", "full", "nope"), 3, "MESSAGE_NOT_FOUND"),
-        (("done", "full", "a"), 3, "CLAIM_LOST"),
+        (("done", "full", "nope"), 6, "MESSAGE_NOT_FOUND"),
+        (("done", "full", "a"), 6, "CLAIM_LOST"),
         (("fail", "full", "a", "--reason", ""), 2, "USAGE"),
-        (("list", "nope"), 3, "INBOX_NOT_FOUND"),
+        (("list", "nope"), 6, "INBOX_NOT_FOUND"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_way(cli: Cli, args: tuple[str, ...], code: int, name: str) -> None:

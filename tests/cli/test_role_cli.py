@@ -100,7 +100,7 @@ def test_init_overwrites_nothing(cli: Cli, there: str) -> None:
     [
         (("../x",), 2, "INVALID_NAME"),
         (("all",), 2, "NAME_RESERVED"),
-        (("x", "--from", "nobody"), 3, "ROLE_NOT_FOUND"),
+        (("x", "--from", "nobody"), 6, "ROLE_NOT_FOUND"),
     ],
 )
 def test_a_refused_init_writes_nothing(cli: Cli, args: tuple[str, ...], code: int, error: str) -> None:

@@ -98,8 +98,8 @@ def test_a_transcript_is_safe_on_a_terminal(spent: Cli) -> None:
         ("result", "Bash", True),
     ]
     assert data["entries"][0]["given"] == {"command": "touch a\ntouch b"}
-    assert spent("transcript", "c@fx").code == 3
-    assert spent("transcript", "nobody").code == 3
+    assert spent("transcript", "c@fx").code == 6
+    assert spent("transcript", "nobody").code == 6
     assert spent("transcript", "painter", "-n", "x").code == 2
 
 

@@ -88,31 +88,33 @@ def test_cleanup_without_a_name_names_the_sessions(team: Cli) -> None:
 
 
 STATES = [
-    (("cleanup", "nope"), 3, "SESSION_NOT_FOUND"),
-    (("worktree", "list", "nope"), 3, "SESSION_NOT_FOUND"),
-    (("worktree", "show", "nobody"), 3, "WORKTREE_NOT_FOUND"),
-    (("why", "nobody"), 3, "AGENT_NOT_FOUND"),
-    (("peek", "nobody@feature-x"), 3, "AGENT_NOT_FOUND"),
-    (("type", "nobody", "x"), 3, "AGENT_NOT_FOUND"),
-    (("diff", "nobody"), 3, "AGENT_NOT_FOUND"),
-    (("restart", "nobody"), 3, "AGENT_NOT_FOUND"),
-    (("transcript", "nobody"), 3, "AGENT_NOT_FOUND"),
-    (("merge", "feature-x/nobody"), 3, "AGENT_NOT_FOUND"),
-    (("send", "nobody", "x"), 3, "AGENT_NOT_FOUND"),
-    (("wait", "nobody"), 3, "AGENT_NOT_FOUND"),
-    (("worktree", "lock", "nobody"), 3, "WORKTREE_NOT_FOUND"),
-    (("worktree", "remove", "nobody"), 3, "WORKTREE_NOT_FOUND"),
-    (("worktree", "update-role", "nobody"), 3, "WORKTREE_NOT_FOUND"),
-    (("worktree", "create", "feature-y", "--roles", "nobody"), 3, "ROLE_NOT_FOUND"),
+    (("cleanup", "nope"), 6, "SESSION_NOT_FOUND"),
+    (("worktree", "list", "nope"), 6, "SESSION_NOT_FOUND"),
+    (("worktree", "show", "nobody"), 6, "WORKTREE_NOT_FOUND"),
+    (("why", "nobody"), 6, "AGENT_NOT_FOUND"),
+    (("peek", "nobody@feature-x"), 6, "AGENT_NOT_FOUND"),
+    (("type", "nobody", "x"), 6, "AGENT_NOT_FOUND"),
+    (("diff", "nobody"), 6, "AGENT_NOT_FOUND"),
+    (("restart", "nobody"), 6, "AGENT_NOT_FOUND"),
+    (("transcript", "nobody"), 6, "AGENT_NOT_FOUND"),
+    (("merge", "feature-x/nobody"), 6, "AGENT_NOT_FOUND"),
+    (("send", "nobody", "x"), 6, "AGENT_NOT_FOUND"),
+    (("wait", "nobody"), 6, "AGENT_NOT_FOUND"),
+    (("worktree", "lock", "nobody"), 6, "WORKTREE_NOT_FOUND"),
+    (("worktree", "remove", "nobody"), 6, "WORKTREE_NOT_FOUND"),
+    (("worktree", "update-role", "nobody"), 6, "WORKTREE_NOT_FOUND"),
+    (("worktree", "create", "feature-y", "--roles", "nobody"), 6, "ROLE_NOT_FOUND"),
     (("worktree", "create", "feature-x", "--roles", "developer"), 3, "BRANCH_EXISTS"),
-    (("restore", "nope"), 3, "SALVAGE_NOT_FOUND"),
-    (("salvage", "show", "nope/nobody"), 3, "SALVAGE_NOT_FOUND"),
-    (("role", "show", "nobody"), 3, "ROLE_NOT_FOUND"),
+    (("restore", "nope"), 6, "SALVAGE_NOT_FOUND"),
+    (("salvage", "show", "nope/nobody"), 6, "SALVAGE_NOT_FOUND"),
+    (("role", "show", "nobody"), 6, "ROLE_NOT_FOUND"),
 ]
 
 
 @pytest.mark.parametrize(("args", "code", "name"), STATES, ids=_name)
-def test_what_is_not_there_or_there_already_is_exit_3(team: Cli, args: tuple[str, ...], code: int, name: str) -> None:
+def test_what_is_not_there_is_exit_6_and_what_is_there_already_exit_3(
+    team: Cli, args: tuple[str, ...], code: int, name: str
+) -> None:
     said = team(*args)
     found = team(*args, "--json").json()
 

@@ -257,7 +257,7 @@ def test_attach_when_there_is_nothing_to_attach_to(panes: PaneLab) -> None:
     finally:
         terminal.close()
 
-    assert code == 3, terminal.text
+    assert code == 6, terminal.text
     assert "no panes" in terminal.text
     assert "swarm start" in terminal.text
 

@@ -18,6 +18,7 @@ from swarm.domain.errors import RoleNotFound
 from swarm.pane import facts, proc
 from swarm.testing.panes import QUICK, PaneLab, states, topology
 from swarm.testing.terminal import wait_for
+from tests.support.audit import audited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from swarm import Swarm
     from swarm.domain.model import AgentStatus
+    from swarm.testing.lab import Lab
 
 pytestmark = pytest.mark.timeout(180)
 #: Ignores every polite word, and has a child of the same kind in a session of its own.
@@ -47,6 +49,34 @@ sleep 600
 
 
 # --- status ---------------------------------------------------------------------------------------
+
+
+def test_status_reads_each_fact_once(panes: PaneLab) -> None:
+    panes.start(task=QUICK)
+    panes.until("developer", "idle")
+    panes.until("researcher", "idle")
+
+    with audited() as seen:
+        panes.swarm.status(problems=[])
+
+    facts = [path for path in seen.files if "/.swarm/sessions/" in path and path.endswith(".json")]
+    assert any(path.endswith("/run/developer/state.json") for path in facts)
+    assert sorted(facts) == sorted(set(facts))
+    assert sorted(seen.programs) == sorted(set(seen.programs))
+
+
+def test_why_looks_at_one_agent_alone(lab: Lab) -> None:
+    lab.swarm.create("one", ["developer"])
+    with audited() as alone:
+        lab.swarm.why("developer", "one")
+    lab.swarm.create("many", ["developer", "reviewer:5"])
+
+    with audited() as seen:
+        found = lab.swarm.why("developer", "many")
+
+    assert (found.agent.name, found.dirty, found.ahead) == ("developer", False, 0)
+    assert len(seen.programs) == len(alone.programs)
+    assert not [path for path in seen.files if "/run/reviewer" in path]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +257,7 @@ def test_peek_shows_words_and_history_and_touches_nothing(panes: PaneLab) -> Non
     panes.tmux("kill-server")
     with pytest.raises(SwarmError) as raised:
         panes.swarm.peek("developer")
-    assert (raised.value.code, raised.value.exit_code) == ("AGENT_NOT_RUNNING", 3)
+    assert (raised.value.code, raised.value.exit_code) == ("AGENT_NOT_RUNNING", 6)
 
 
 def test_labels_follow_the_state_by_themselves(panes: PaneLab) -> None:
@@ -425,7 +455,7 @@ def test_resume_when_a_worktree_is_gone(panes: PaneLab) -> None:
     with pytest.raises(SwarmError) as raised:
         panes.swarm.resume(["fx"])
 
-    assert (raised.value.code, raised.value.exit_code) == ("WORKTREE_NOT_FOUND", 3)
+    assert (raised.value.code, raised.value.exit_code) == ("WORKTREE_NOT_FOUND", 6)
     assert "developer" in str(raised.value)
     assert "swarm worktree remove developer@fx" in raised.value.hint
     assert panes.tmux.rows("#{pane_id} #{pane_dead}") == before

@@ -474,4 +474,4 @@ def test_where_keys_go_elsewhere_nothing_is_typed(post: Post) -> None:
     wait_for(lambda: post.screen().dead, "the end of the pane")
     with pytest.raises(AgentNotRunning, match="its program has ended"):
         post.lab.person.type_into(AGENT, "x")
-    assert post.lab.typed("type", AGENT, "x").returncode == 3
+    assert post.lab.typed("type", AGENT, "x").returncode == 6

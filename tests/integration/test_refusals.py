@@ -48,7 +48,7 @@ def test_no_hostile_name_makes_anything(lab: Lab) -> None:
         for attempt in attempts:
             with pytest.raises(SwarmError) as caught:
                 attempt()
-            assert caught.value.exit_code in (2, 3), f"{name!r}: {caught.value.message}"
+            assert caught.value.exit_code in (2, 6), f"{name!r}: {caught.value.message}"
             odd.reads_well(caught.value)
     nothing_was_made(lab, before)
 
@@ -69,7 +69,7 @@ def test_no_list_of_roles_that_cannot_be_meant_makes_anything(lab: Lab, given: t
 def test_an_unknown_role_makes_nothing(lab: Lab, given: Any) -> None:
     before = lab.fingerprint()
 
-    with refused(lab.root.parent, "ROLE_NOT_FOUND", says="nobody", hint="roles/nobody|researcher", exit_code=3):
+    with refused(lab.root.parent, "ROLE_NOT_FOUND", says="nobody", hint="roles/nobody|researcher", exit_code=6):
         lab.swarm.create(SESSION, given)
 
     nothing_was_made(lab, before)
@@ -405,7 +405,7 @@ def test_all_problems_are_shown_at_once(lab: Lab) -> None:
 def test_an_unknown_role_does_not_hide_the_other_problems(lab: Lab) -> None:
     lab.git("branch", BRANCH)
 
-    with refused(lab.root.parent, "ROLE_NOT_FOUND", says="nobody", exit_code=3) as caught:
+    with refused(lab.root.parent, "ROLE_NOT_FOUND", says="nobody", exit_code=6) as caught:
         lab.swarm.create(SESSION, ["nobody", "developer", "no-one"])
 
     error = caught.error
@@ -414,7 +414,7 @@ def test_an_unknown_role_does_not_hide_the_other_problems(lab: Lab) -> None:
 
 
 def test_an_unknown_role_is_named_once(lab: Lab) -> None:
-    with refused(lab.root.parent, "ROLE_NOT_FOUND", says="nobody", exit_code=3) as caught:
+    with refused(lab.root.parent, "ROLE_NOT_FOUND", says="nobody", exit_code=6) as caught:
         lab.swarm.create(SESSION, "nobody:3")
 
     assert not isinstance(caught.error, Refused)
@@ -444,7 +444,7 @@ ABSENT: dict[str, tuple[Callable[[Any], object], str, str]] = {
 def test_what_is_not_there_is_said_and_nothing_is_made(
     lab: Lab, act: Callable[[Any], object], code: str, says: str
 ) -> None:
-    with refused(lab.root.parent, code, says=says, exit_code=3):
+    with refused(lab.root.parent, code, says=says, exit_code=6):
         act(lab.swarm)
 
     assert not (lab.root / ".swarm").exists()
@@ -458,7 +458,7 @@ def test_a_hostile_restore_target_is_refused(lab: Lab, target: str) -> None:
     for act in (lab.swarm.restore, lab.swarm.salvage_entry, lambda target: lab.swarm.drop_salvage([target])):
         with pytest.raises(SwarmError) as caught:
             act(target)
-        assert caught.value.exit_code in (2, 3), caught.value.message
+        assert caught.value.exit_code in (2, 6), caught.value.message
         odd.reads_well(caught.value)
     assert lab.fingerprint() == before
 

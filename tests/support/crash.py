@@ -605,7 +605,7 @@ class AgainTrials(Trials):
             self.setup.act()
         except SwarmError as error:
             # It was complete already, or it is one that fails by itself.
-            if error.exit_code not in {1, 3}:
+            if error.exit_code not in {1, 3, 6}:
                 yield f"the same command again: {error.code}: {error}"
         yield from super()._recover()
 

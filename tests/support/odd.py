@@ -90,7 +90,7 @@ def reads_well(error: SwarmError, *codes: str) -> None:
     assert len(error.message) < 6000
     assert error.hint, f"no hint: {error.message}"
     assert "Traceback" not in error.message
-    assert error.exit_code in {1, 2, 3, 4, 5, 75}
+    assert error.exit_code in {1, 2, 3, 4, 5, 6, 75}
     json.dumps(error.as_dict(), default=str)
 
 

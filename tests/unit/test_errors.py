@@ -25,14 +25,14 @@ from swarm.domain.errors import (
 )
 
 DOCS = Path(__file__).parents[2] / "docs" / "errors.md"
-EXIT_STATUSES = {0, 1, 2, 3, 4, 5, 70, 75}
+EXIT_STATUSES = {0, 1, 2, 3, 4, 5, 6, 70, 75}
 SEED_CODES = {
     "NOT_A_REPO": 5,
     "WORKTREE_EXISTS": 3,
-    "WORKTREE_NOT_FOUND": 3,
+    "WORKTREE_NOT_FOUND": 6,
     "BRANCH_EXISTS": 3,
     "GIT_FAILED": 1,
-    "ROLE_NOT_FOUND": 3,
+    "ROLE_NOT_FOUND": 6,
     "CLEANUP_FAILED": 1,
     "INVALID_NAME": 2,
     "REF_CONFLICT": 2,
@@ -124,9 +124,10 @@ def test_the_exit_statuses_are_the_table() -> None:
         "EXIT_OK": 0,
         "EXIT_FAILED": 1,
         "EXIT_USAGE": 2,
-        "EXIT_STATE": 3,
+        "EXIT_EXISTS": 3,
         "EXIT_REFUSED": 4,
         "EXIT_ENVIRONMENT": 5,
+        "EXIT_NOT_FOUND": 6,
         "EXIT_BUG": 70,
         "EXIT_TRY_AGAIN": 75,
     }
