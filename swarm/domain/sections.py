@@ -337,6 +337,11 @@ class Setup:
         variables(),
         "Environment variables that are a free port, another one for each agent.",
     )
+    post_checkout: bool = key(
+        True,  # noqa: FBT003
+        switch(),
+        "Run the repository's post-checkout hook in each new worktree, as `git worktree add` does.",
+    )
     timeout: float = key(600, seconds(1, 86_400), "Longest time one of the commands may take.")
     policy: str = key(
         "abort",

@@ -207,6 +207,20 @@ class Git:
         """Return the process of a ``git gc`` that is at work in the repository; 0 where there is none."""
         return gitdir.collector(self.common)
 
+    def hook(self, name: str) -> str:
+        """Return the program that is the repository's hook of a name, seen from a worktree; empty where there is none.
+
+        One whose path is not absolute belongs to the files of a worktree, and may not be there.
+        """
+        look = self._look
+        known = look.says("core.hookspath") if look is not None else None
+        if known is None or len(known) > 1:  # the last one is that of our own gits
+            asked = ("config", "-z", "--type=path", "--get-all", "core.hooksPath")
+            known = tuple(os.fsdecode(self.runner.attempt(*asked)[1]).split("\0")[:-1])
+        folder = known[-2] if len(known) > 1 else str(self.common / "hooks")
+        path = os.path.join(folder, name)
+        return path if folder and (not os.path.isabs(path) or os.access(path, os.X_OK)) else ""
+
     # --- commits and refs ----------------------------------------------------------------------
 
     def resolve_commit(self, name: str) -> str | None:

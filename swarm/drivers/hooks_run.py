@@ -7,6 +7,7 @@ Everything it starts inherits a stamp in its environment, by which the next swar
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import signal
@@ -84,10 +85,21 @@ _TOO_LONG = "too long"
 
 
 def _start(words: Sequence[str], name: str, cwd: Path, environ: Mapping[str, str], out: int) -> subprocess.Popen[bytes]:
+    path = words[0] if os.path.isabs(words[0]) else os.path.join(cwd, words[0])
+    try:
+        return _spawn(path, [name, *words[1:]], cwd, environ, out)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+    # A script that does not name its interpreter is the shell's, also for git.
+    return _spawn("/bin/sh", ["sh", path, *words[1:]], cwd, environ, out)
+
+
+def _spawn(path: str, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], out: int) -> subprocess.Popen[bytes]:
     with postponed(), Ground(cwd).held() as start:
         return subprocess.Popen(
-            [name, *words[1:]],
-            executable=words[0] if os.path.isabs(words[0]) else os.path.join(cwd, words[0]),
+            argv,
+            executable=path,
             cwd=start,
             env=dict(environ),
             stdin=subprocess.DEVNULL,

@@ -6,6 +6,7 @@ them.  No threads: what they would wait for is each other.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from swarm.domain.errors import SwarmError
@@ -37,6 +38,7 @@ class Look:
         self._registers: bool | None = None if ordinary.has_usual_files(common) else False
         self._same_bytes: bool | None = None
         self._settings: Started | None = None
+        self._said: bytes | None = None
         self._attributes: Started | None = None
         self._presence: objects.Presence | None = None
         self.ahead: tuple[bytes | None, ...] = ()
@@ -51,8 +53,21 @@ class Look:
     def registers(self) -> bool:
         """Whether a worktree here is registered by the well-known files and nothing else."""
         if self._registers is None:
-            self._registers = self._settings is not None and ordinary.is_plain(_answer(self._settings))
+            self._registers = self._settings is not None and ordinary.is_plain(self._listed())
         return self._registers
+
+    def says(self, setting: str) -> tuple[str, ...] | None:
+        """Return each value of a setting, the one that counts last; None where that was not asked."""
+        listed = self._listed()
+        if listed is None:
+            return None
+        pairs = (item.partition("\n") for item in os.fsdecode(listed).split("\0"))
+        return tuple(value for key, _, value in pairs if key == setting)
+
+    def _listed(self) -> bytes | None:
+        if self._settings is not None and self._said is None:
+            self._said = _answer(self._settings)
+        return self._said
 
     def copies(self) -> bool:
         """Whether moreover a file in a worktree has exactly the bytes of its blob."""

@@ -37,6 +37,7 @@ def parts_of(world: World, options: RoleOptions) -> tuple[Setup, ...]:
     """Return what the configuration wants, and then what the role wants."""
     config = asdict(world.settings.setup)
     config["policy"] = Policy(config["policy"])
+    del config["post_checkout"]  # not a matter of roles
     return tuple(part for part in (Setup(**config), options.setup) if _asks_for_something(part))
 
 
@@ -104,13 +105,16 @@ def steps_for(
         count: also say which files there are, for a dry run.
     """
     include = fsio.exists(world.layout.root / rules.INCLUDE_FILE)
-    items = []
+    hook = world.git.hook("post-checkout") if world.settings.setup.post_checkout else ""
+    items: list[dict[str, Any]] = []
     links: dict[str, None] = {}
     for agent, one in zip(agents, options, strict=True):
         parts = parts_of(world, one)
-        if include or any(part.copy or part.link or part.run for part in parts):
+        if hook or include or any(part.copy or part.link or part.run for part in parts):
             record = {**codec.agent_to_dict(agent), "command": list(agent.command)}
             items.append({"agent": record, "parts": [plain(part) for part in parts], "env": plain(one.env)})
+            if hook:  # what git gives it: no commit was there before, this one is now, and it is a whole checkout
+                items[-1]["hook"] = [hook, "0" * len(agent.base), agent.base, "1"]
             links.update(dict.fromkeys(pattern for part in parts for pattern in part.link))
     if not items:
         return
@@ -193,7 +197,8 @@ class SetUp(Step):
         said = {
             "link": [pattern for part in parts for pattern in part.link],
             "copy": [pattern for part in parts for pattern in part.copy] + [rules.INCLUDE_FILE] * self.include,
-            "run": [f"`{rules.shown(line)}`" for part in parts for line in part.run],
+            "run": [f"`{item['hook'][0]}`" for item in self.agents if "hook" in item]
+            + [f"`{rules.shown(line)}`" for part in parts for line in part.run],
         }
         what = "; ".join(f"{verb} {', '.join(dict.fromkeys(these))}" for verb, these in said.items() if these)
         return f"set up {count(len(self.agents), 'worktree')}: {what}" + (

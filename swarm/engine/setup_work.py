@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from swarm.engine import hiding, setup_notes
 from swarm.engine.role_environ import environ_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from swarm.domain.model import Agent
@@ -42,6 +42,7 @@ class Job:
     parts: tuple[Setup, ...]
     environ: dict[str, str]
     stamp: str
+    hook: tuple[str, ...] = ()
     began: float = field(default_factory=time.monotonic)
     copied: list[str] = field(default_factory=list)
     linked: list[str] = field(default_factory=list)
@@ -68,6 +69,7 @@ def job_of(world: World, session: str, item: Mapping[str, Any], stamp: str) -> J
         parts_from(item),
         environment(world, session, agent, RoleOptions.from_plain({"env": item["env"]}).env, "setup"),
         f"{stamp}/{agent.name}",
+        tuple(item.get("hook", ())),
     )
 
 
@@ -161,7 +163,7 @@ def _hide(world: World, job: Job) -> None:
 
 def run_all(world: World, jobs: Sequence[Job]) -> None:
     """Run the commands of all worktrees side by side; when one fails, the others are ended."""
-    busy = [job for job in jobs if any(part.run for part in job.parts)]
+    busy = [job for job in jobs if job.hook or any(part.run for part in job.parts)]
     if not busy:
         return
     stop = Event()
@@ -176,11 +178,13 @@ def run_all(world: World, jobs: Sequence[Job]) -> None:
 
 def _run(world: World, job: Job, stop: Event) -> None:
     log = setup_notes.folder_of(world, job.session, job.name) / setup_notes.LOG
-    for policy, limit, line in [(part.policy, part.timeout, line) for part in job.parts for line in part.run]:
+    for policy, limit, line in (*_hook(world, job), *_commands(job)):
         if stop.is_set():
             return
         environ = {**job.environ, rules.STAMP: f"{job.stamp}/{len(job.commands)}"}
         done = world.preparing.run(line, cwd=job.tree, environ=environ, log=log, limit=limit, stopped=stop.is_set)
+        if job.hook and line == rules.line_of(job.hook):
+            done = replace(done, line=job.hook[0].rpartition("/")[2])
         job.commands.append(done)
         if stop.is_set():
             return
@@ -192,6 +196,17 @@ def _run(world: World, job: Job, stop: Event) -> None:
                 else "leave the setup out: --no-setup"
             )
             job.fail(policy, in_words(done), details="\n".join(done.tail), hint=hint)
+
+
+def _commands(job: Job) -> Iterator[tuple[Policy, float, str]]:
+    return ((part.policy, part.timeout, line) for part in job.parts for line in part.run)
+
+
+def _hook(world: World, job: Job) -> Iterator[tuple[Policy, float, str]]:
+    """Give the repository's own hook; one that is in the tree itself may not be there in this commit."""
+    if job.hook and os.access(job.tree / job.hook[0], os.X_OK):
+        wish = world.settings.setup
+        yield Policy(wish.policy), wish.timeout, rules.line_of(job.hook)
 
 
 def in_words(done: Ended) -> str:

@@ -776,7 +776,7 @@ HOOKS = (
         ("worktree-config", "exit 1"),
     ],
 )
-def test_the_repository_s_hooks_do_not_run_for_swarm(lab: Lab, place: str, habit: str) -> None:
+def test_no_hook_but_post_checkout_runs_for_swarm(lab: Lab, place: str, habit: str) -> None:
     marks = lab.root.parent / "marks"
     folder = lab.root / ".git" / "hooks" if place == "hooks" else lab.root.parent / "their hooks"
     for hook in HOOKS:
@@ -788,7 +788,7 @@ def test_the_repository_s_hooks_do_not_run_for_swarm(lab: Lab, place: str, habit
     if place == "worktree-config":
         config(lab, extensions__worktreeConfig="true")
         lab.git("config", "--worktree", "core.hooksPath", str(folder))
-    swarm = lab.open(worktrees__durable=False, git__timeout=20)
+    swarm = lab.open(worktrees__durable=False, git__timeout=20, setup__post_checkout=False)
 
     paths = swarm.create(SESSION, AGENTS).paths()
     (paths["developer"] / odd.WORK).write_text("work\n")

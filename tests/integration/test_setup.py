@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,6 @@ from swarm.testing.terminal import Pane, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -401,3 +401,91 @@ def test_what_a_teardown_leaves_open_is_a_reason_to_refuse(lab: Lab) -> None:
     lab.swarm.restore("fx")
 
     assert (lab.tree("qa", "fx") / "dump.sql").read_text() == "dump\n"
+
+
+# --- the repository's own hook ----------------------------------------------------------------------
+
+
+def hook(lab: Lab, script: str, folder: str = ".git/hooks", first: str = "#!/bin/sh\n") -> None:
+    """Make a post-checkout hook of the repository."""
+    path = lab.root / folder / "post-checkout"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{first}{script}\n")
+    path.chmod(0o755)
+
+
+#: Says all that git tells a hook, in a file of the worktree that is ignored.
+TELLING = """
+printf "%s\\n" "$1" "$2" "$3" "$(pwd -P)" "${GIT_DIR-none}" "$(git rev-parse --abbrev-ref HEAD)" > .env.hook
+ls >> .env.hook
+"""
+
+
+@pytest.mark.parametrize("first", ["#!/bin/sh\n", ""], ids=["a script", "without an interpreter"])
+def test_the_post_checkout_hook_runs_in_a_new_worktree_as_git_runs_it(lab: Lab, first: str) -> None:
+    hook(lab, TELLING, first=first)
+    lab.git("worktree", "add", "--quiet", "-b", "plain", "../plain")
+
+    tree = lab.open().create("fx", "developer").paths()["developer"]
+
+    plain = (lab.root.parent / "plain" / ".env.hook").read_text().split("\n")
+    told = (tree / ".env.hook").read_text().split("\n")
+    assert told[:3] == plain[:3]
+    assert told[3:6] == [str(tree), "none", "swarm/developer-fx"]
+    assert set(told[6:]) >= set(plain[6:])
+    assert lab.swarm.worktrees()[0].dirty is False
+
+
+def test_a_hook_in_a_folder_that_the_configuration_names_runs_where_the_commit_has_it(lab: Lab) -> None:
+    hook(lab, "touch .env.hook", folder=".githooks")
+    hook(lab, "touch .env.wrong")
+    lab.git("config", "core.hooksPath", ".githooks")
+    without = lab.open().create("without", "developer").paths()["developer"]
+    lab.git("add", ".githooks")
+    lab.git("commit", "--quiet", "-m", "hooks")
+    tree = lab.open().create("fx", "developer").paths()["developer"]
+    home = Path(lab.env["HOME"])
+    hook(lab, "touch .env.home", folder=os.path.relpath(home / "hooks", lab.root))
+    lab.git("config", "core.hooksPath", "~/hooks")
+    third = lab.open().create("third", "developer").paths()["developer"]
+
+    found = [sorted(path.name for path in one.glob(".env*")) for one in (without, tree, third)]
+    assert found == [[], [".env.hook"], [".env.home"]]
+
+
+@pytest.mark.parametrize("how", ["setting", "no setup", "not executable"])
+def test_the_post_checkout_hook_can_be_left_out(lab: Lab, how: str) -> None:
+    hook(lab, "touch .env.hook; exit 1")
+    if how == "not executable":
+        (lab.root / ".git/hooks/post-checkout").chmod(0o644)
+    swarm = lab.open(setup__post_checkout=how != "setting")
+
+    tree = swarm.create("fx", "developer", setup=how != "no setup").paths()["developer"]
+
+    assert not (tree / ".env.hook").exists()
+
+
+def test_a_post_checkout_hook_that_fails_or_hangs_is_a_setup_that_fails(lab: Lab) -> None:
+    hook(lab, "echo no network >&2; exit 3")
+    before = lab.fingerprint()
+
+    with pytest.raises(SetupFailed, match="setup of developer: `post-checkout` ended with 3: no network"):
+        lab.open().create("fx", "developer")
+    assert lab.fingerprint() == before
+
+    warned = lab.open(setup__policy="warn").create("warned", "developer")
+    assert [text for text in warned.warnings if "no network" in text]
+    hook(lab, "exec sleep 600")
+    with pytest.raises(SetupFailed, match="did not end within 1 s"):
+        lab.open(setup__timeout=1).create("fx", "developer")
+
+
+def test_a_post_checkout_hook_does_not_run_when_a_worktree_is_restored(lab: Lab) -> None:
+    tree = lab.open().create("fx", "developer").paths()["developer"]
+    lab.swarm.cleanup(["fx"], force=True)
+    hook(lab, "touch .env.hook")
+
+    lab.swarm.restore("fx")
+
+    assert tree.is_dir()
+    assert not (tree / ".env.hook").exists()
