@@ -138,6 +138,8 @@ class _Page:
     def _who(self, entry: TranscriptEntry) -> str:
         if entry.kind is Kind.RESULT:
             return ""
+        if entry.who is Who.REVIEWER:
+            return str(entry.who)
         who = self._agent if entry.who is Who.AGENT else str(entry.who)
         return f"{who}/{entry.subagent[:6]}" if entry.subagent else who
 

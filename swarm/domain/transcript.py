@@ -16,6 +16,7 @@ class Who(StrEnum):
     USER = "user"
     AGENT = "agent"
     PROGRAM = "program"
+    REVIEWER = "reviewer"
 
 
 class Kind(StrEnum):
@@ -34,15 +35,16 @@ class TranscriptEntry:
 
     Attributes:
         at_ms: when, in milliseconds since 1970; 0 when it is not known.
-        who: ``user`` is everybody who writes to the agent, other agents too.
+        who: ``user`` is everybody who writes to the agent, other agents too; ``reviewer`` is what the reviewer of its
+            role answers, and what that is asked is the ``program``'s.
         kind: ``call`` is a tool that the agent uses, ``result`` what came of it, ``note`` a word of the program.
         text: what was said; of a call its most telling argument. Untrusted: it may hold anything.
         tool: of a call or a result.
         given: of a call, all arguments.
         failed: of a result.
         model: who said it, where the program tells.
-        subagent: which one spoke; ``print`` for a run of the program without a terminal, as of a role's reviewer; empty
-            for the agent itself.
+        subagent: which one spoke; ``reviewer`` for that of the role; ``print`` for another run of the program without
+            a terminal; empty for the agent itself.
         conversation: which one; a cleared one goes on as another.
         id: the program's own; empty when it has none.
     """

@@ -108,8 +108,8 @@ def own_words(run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWo
 
         if reviewer.decides(run_dir):
             said = replace(said, state="working", detail="its reviewer decides about a tool")
-    if said is not None and said.state == "idle" and (need := state.stopped_by(run_dir)):
-        said = replace(said, state="waiting", detail=need)
+    if said is not None and said.state == "idle":
+        said = state.after_turn(run_dir, said, process.started_ms, asked=told.get("asked") == "yes")
     if said is not None:
         return replace(said, since_ms=max(said.since_ms, process.started_ms))
     if time.time_ns() // 1_000_000 - process.started_ms > _STARTING_MS:

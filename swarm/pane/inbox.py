@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SCAN_EVERY = 2.0
 _LANES = ("interrupt", "high", "normal", "low")
 _DROP = "drop"
+_MADE = "reader.lock"
 _MODIFY, _MOVED_TO, _CREATE = 0x2, 0x80, 0x100
 #: A log that nothing was added to yet has one line, its head.
 _HEAD = 100
@@ -45,6 +46,10 @@ class Inbox:
             found += [info.st_ino, info.st_size] if info else [0, 0]
         drop = _stat(f"{self._folder}/{_DROP}")
         return [*found, drop.st_mtime_ns if drop else 0]
+
+    def is_made(self) -> bool:
+        """Whether the engine has made it whole: what makes it count comes last."""
+        return _stat(f"{self._folder}/{_MADE}") is not None
 
     def is_fresh(self) -> bool:
         """Whether nothing was ever sent here, as far as one look tells; a cheap way not to ask the engine."""

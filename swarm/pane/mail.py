@@ -101,6 +101,11 @@ class Mail:
         if mark == self._seen and (not self._again or up_ms() < self._again):
             left = (self._again - up_ms()) / 1000 if self._again else SCAN_EVERY
             return max(0.05, min(SCAN_EVERY, left))
+        if not self._again and not self.inbox.is_made():
+            return SCAN_EVERY
+        if not self._again and self.inbox.is_fresh():
+            self._seen = mark
+            return SCAN_EVERY
         if self._awaited and self._is_awaited():
             return SCAN_EVERY
         if not self._quiet.maybe():

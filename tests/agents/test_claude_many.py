@@ -140,6 +140,8 @@ def test_the_reviewer_allows_denies_and_leaves_to_a_person(claude: ClaudeLab) ->
     assert sorted(by)[:2] == ["reviewer", "reviewer"]
     assert len(by) == 3
     assert {"haiku" in one.model for one in claude.api.requests("GAVEL")} == {True}
+    told = [one for one in swarm.transcript("builder") if "GAVEL" in one.text or one.text == "ALLOW"]
+    assert {(one.who, one.subagent) for one in told} == {("program", "reviewer"), ("reviewer", "reviewer")}
 
 
 def test_a_tracked_file_of_instructions_stays_as_it_is_and_both_are_heard(claude: ClaudeLab) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.testing.api import call, fail, hold, say
+from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
     from tests.support.agents import ClaudeLab
@@ -50,6 +51,20 @@ def test_working_then_waiting_for_permission_then_idle_and_refused(claude: Claud
     claude.keys("builder", "Escape")  # no hook of the program tells of this
     claude.until("builder", "idle")
     assert not (found.worktree / "second").exists()
+
+
+def test_it_is_not_idle_before_its_first_prompt_was_put(claude: ClaudeLab) -> None:
+    """Its session file says so; a merge after `swarm wait` would find no work."""
+    claude.role("builder", "You build.")
+    claude.api.script("open the gate", hold("go", say("It is open.")))
+    claude.begin("claude", "builder", "open the gate")
+    seen: list[str] = []
+    wait_for(lambda: bool(seen.append(claude.state("builder")) or claude.api.requests()), "the first prompt", 150)
+    claude.until("builder", "working")
+    assert "idle" not in seen
+    claude.api.open("go")
+    claude.until("builder", "idle")
+    claude.shows("builder", "It is open.")
 
 
 def test_rules_of_the_role_are_held_by_the_program_and_an_error_ends_in_idle(claude: ClaudeLab) -> None:

@@ -16,6 +16,7 @@ from swarm.domain import role_effects
 from swarm.domain.errors import Environment, SwarmError
 from swarm.domain.panes import Launch
 from swarm.domain.role_fields import Hook, PermissionMode, Permissions, Reviewer, RoleOptions
+from swarm.domain.status import OwnWords
 from swarm.drivers import reviewer
 from swarm.drivers.agents.claude import Claude, first_run, moved, settings, state
 from swarm.drivers.agents.claude.launch import config_file, config_folder, mcp_servers
@@ -478,6 +479,35 @@ class TestState:
         found = state.read(tmp_path, 41, 77)
         assert found is not None
         assert (found.state, found.detail) == said
+
+    #: Told by hooks after a start at 1000, the program being idle since 2000; asked or not → what it is.
+    TOLD = (
+        ("nothing yet", [], ("starting", "idle")),
+        ("of an earlier start", [("Stop", 900, {})], ("starting", "idle")),
+        ("its start", [("SessionStart", 1500, {"source": "startup"})], ("starting", "idle")),
+        ("cleared by hand", [("SessionStart", 1500, {"source": "clear"})], ("idle", "idle")),
+        ("a prompt, a moment ago", [("UserPromptSubmit", 2500, {})], ("working", "working")),
+        ("a prompt, before it was idle", [("UserPromptSubmit", 1500, {})], ("idle", "idle")),
+        ("the end of a turn", [("UserPromptSubmit", 1500, {}), ("Stop", 1900, {})], ("idle", "idle")),
+        ("tools only, of a long turn", [("PostToolUse", 1900, {})], ("idle", "idle")),
+        ("a limit", [("StopFailure", 1900, {"error": "rate_limit"})], ("waiting", "waiting")),
+    )
+
+    @pytest.mark.parametrize(("told", "states"), [row[1:] for row in TOLD], ids=[row[0] for row in TOLD])
+    def test_idle_by_its_file_is_idle_only_after_the_turn_of_a_prompt(
+        self, tmp_path: Path, told: list[tuple[str, int, dict[str, str]]], states: tuple[str, str]
+    ) -> None:
+        then = time.time_ns() // 1_000_000 - 3000  # the times above go on from here
+        lines = [json.dumps({"hook_event_name": name, "at_ms": then + at, **more}) for name, at, more in told]
+        (tmp_path / events.EVENTS).write_text("".join(f"{line}\n" for line in lines))
+        idle = OwnWords(state.SOURCE, "idle", "", then + 2000)
+        found = [state.after_turn(tmp_path, idle, then + 1000, asked=asked).state for asked in (True, False)]
+        assert tuple(found) == states
+
+    def test_a_program_whose_hooks_tell_nothing_is_believed_after_a_while(self, tmp_path: Path) -> None:
+        now = time.time_ns() // 1_000_000
+        idle = OwnWords(state.SOURCE, "idle", "", now - 121_000)
+        assert state.after_turn(tmp_path, idle, now - 130_000, asked=True) == idle
 
     def test_a_new_word_is_unknown_and_told(self, tmp_path: Path) -> None:
         self.write(tmp_path, status="pondering")

@@ -8,6 +8,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from swarm.drivers import reviewer
 from swarm.drivers.transcripts import open_transcript
 from swarm.drivers.transcripts.reading import telling
 from swarm.pane.spending.tail import iso
@@ -88,6 +89,12 @@ def test_claude_code(tmp_path: Path) -> None:
         line(11, "user", DELIVERED),
     )
     write(folder / "print.jsonl", line(14, "user", "allow it?", entrypoint="sdk-cli", timestamp=iso(SINCE + 7500)))
+    review = {"sessionId": f"{reviewer.CONVERSATIONS}4a5b-8c6d-0123456789ab", "entrypoint": "sdk-cli"}
+    write(
+        folder / "review.jsonl",
+        line(15, "user", "You decide on one tool call", timestamp=iso(SINCE + 7600), **review),
+        line(16, "assistant", [{"type": "text", "text": "ALLOW"}], timestamp=iso(SINCE + 7700), **review),
+    )
     write(folder / "two.jsonl", line(1, "user", "paint it"), line(12, "user", [{"type": "text", "text": "again"}]))
     sub = line(8, "assistant", [{"type": "text", "text": "Sub."}], isSidechain=True, agentId="abc")
     write(folder / "one" / "subagents" / "agent-abc.jsonl", sub)
@@ -103,6 +110,8 @@ def test_claude_code(tmp_path: Path) -> None:
         ("program", "result", "Bash", "no"),
         ("user", "text", "", "stop [swarm] it"),
         ("user", "text", "", "allow it?"),
+        ("program", "text", "", "You decide on one tool call"),
+        ("reviewer", "text", "", "ALLOW"),
         ("agent", "text", "", "Sub."),
         ("program", "note", "", "Conversation compacted"),
         ("user", "note", "", "/clear"),
@@ -110,7 +119,7 @@ def test_claude_code(tmp_path: Path) -> None:
         ("user", "text", "", "[swarm] 1 message for dev@s\n\nhello\n\n[swarm] end of messages"),
         ("user", "text", "", "again"),
     ]
-    assert sorted(one.subagent for one in entries if one.subagent) == ["abc", "print"]
+    assert sorted(one.subagent for one in entries if one.subagent) == ["abc", "print", "reviewer", "reviewer"]
     assert entries[0].at_ms == SINCE + 1000
     assert [one.failed for one in entries].index(True) == 4
     assert entries[3].given == {"description": "d", "command": "echo one"}

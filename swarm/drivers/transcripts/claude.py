@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from swarm.domain.transcript import Kind, TranscriptEntry, Who
+from swarm.drivers import reviewer
 from swarm.drivers.transcripts.reading import milliseconds, telling, words
 from swarm.pane.spending.tail import mapping, text
 
@@ -88,6 +89,8 @@ def _delivered(said: str) -> str:
 
 def _entry(line: dict[str, Any], who: Who, kind: Kind, said: str, *, number: int = 0, **more: Any) -> TranscriptEntry:
     name = text(line.get("uuid"))
+    if _is_reviewer(line):
+        who = Who.REVIEWER if who is Who.AGENT else Who.PROGRAM
     return TranscriptEntry(
         at_ms=milliseconds(line.get("timestamp")),
         who=who,
@@ -101,8 +104,14 @@ def _entry(line: dict[str, Any], who: Who, kind: Kind, said: str, *, number: int
     )
 
 
+def _is_reviewer(line: dict[str, Any]) -> bool:
+    return text(line.get("sessionId")).startswith(reviewer.CONVERSATIONS)
+
+
 def _subagent(line: dict[str, Any]) -> str:
-    """Return who spoke beside the agent: a subagent, or a run of the program without a terminal, as a reviewer is."""
+    """Return who spoke beside the agent: a subagent, its reviewer, or another run of the program without a terminal."""
+    if _is_reviewer(line):
+        return "reviewer"
     if line.get("isSidechain"):
         return text(line.get("agentId"))
     return "print" if line.get("entrypoint") == "sdk-cli" else ""

@@ -41,10 +41,11 @@ def spec(launch: Launch, swarm_dir: Path | None, hooks: Mapping[str, Sequence[An
         env["CLAUDE_CODE_DISABLE_AGENT_VIEW"] = "1"
     if is_own_choice(folder, launch.environ):
         env["CLAUDE_CONFIG_DIR"] = str(folder)
+    argv, asked = _argv(launch, folder)
     files = {
         settings.FILE: json.dumps(made, indent=2),
         **rules.files(launch),
-        **note("claude", config=str(folder), home=str(config_file(folder, launch.environ))),
+        **note("claude", config=str(folder), home=str(config_file(folder, launch.environ)), asked=asked),
         _SYSTEM: with_team(launch, _role_text(launch)),
         **_reviewer(launch),
     }
@@ -52,7 +53,6 @@ def spec(launch: Launch, swarm_dir: Path | None, hooks: Mapping[str, Sequence[An
         fsio.unlink_if_there(launch.run_dir / events.CONVERSATION)
     says = str(folder / "sessions" / "{pid}.json")
     prints = launch.options.print
-    argv = _argv(launch, folder)
     return LaunchSpec(argv, env, files, without=_NOT_INHERITED, awaits=True, says=says, prints=prints)
 
 
@@ -73,7 +73,8 @@ def _role_text(launch: Launch) -> str:
         return ""
 
 
-def _argv(launch: Launch, folder: Path) -> tuple[str, ...]:
+def _argv(launch: Launch, folder: Path) -> tuple[tuple[str, ...], str]:
+    """Return the arguments, and ``yes`` where a first prompt is among them that begins a dialog."""
     options = launch.options
     conversation = conversation_of(launch.run_dir) if launch.resume else ""
     begun_anew = conversation not in ("", launch.conversation)
@@ -90,9 +91,10 @@ def _argv(launch: Launch, folder: Path) -> tuple[str, ...]:
     argv += ["--append-system-prompt-file", str(launch.run_dir / _SYSTEM)]  # not remembered: also when resumed
     if options.print:
         argv += ["--print", "--", told.print_prompt(launch, again=resume)]
-    elif launch.task and not resume and not begun_anew:
+    asked = bool(launch.task and not options.print and not resume and not begun_anew)
+    if asked:
         argv += ["--", told.prompt(launch)]
-    return tuple(argv)
+    return tuple(argv), "yes" if asked else "no"
 
 
 def conversation_of(run_dir: Path) -> str:

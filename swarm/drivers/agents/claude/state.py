@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
@@ -40,6 +42,10 @@ _NEEDS = {
     "billing_error": "for you to settle its account",
 }
 _TAIL = 1 << 14
+#: For how long it may be idle with its first prompt on the way; without hooks nobody tells that it was put.
+_FIRST_PROMPT_MS = 120_000
+#: How long after a prompt was put the session file may still say what was before.
+_PROMPT_MS = 10_000
 
 
 def read(folder: Path, pid: int, start: int) -> OwnWords | None:
@@ -66,26 +72,52 @@ def read(folder: Path, pid: int, start: int) -> OwnWords | None:
     return OwnWords(SOURCE, state, detail, since if type(since) is int else 0)
 
 
-def stopped_by(run_dir: Path) -> str:
-    """Return what a program needs a person for whose last turn ended on an error of the API; else nothing.
+def after_turn(run_dir: Path, said: OwnWords, started_ms: int, *, asked: bool) -> OwnWords:
+    """Return what *idle* means beside what its hooks told last: its session file says the same in other cases, too.
 
-    Its session file says idle then, as after any turn.
+    So it does before the first prompt is put, for a moment after one was, and after a turn that ended on an error.
+
+    Args:
+        asked: it was started with a first prompt.
+    """
+    event = _last_turn(run_dir)
+    now_ms, at_ms = time.time_ns() // 1_000_000, _at(event)
+    name = event.get("hook_event_name") if event is not None else None
+    fresh = at_ms < started_ms or (name == "SessionStart" and event is not None and event.get("source") == "startup")
+    if fresh and asked and now_ms - said.since_ms < _FIRST_PROMPT_MS:
+        return replace(said, state="starting", detail="its first prompt is on the way")
+    if name == "UserPromptSubmit" and said.since_ms < at_ms and now_ms - at_ms < _PROMPT_MS:
+        return replace(said, state="working", since_ms=at_ms)
+    need = _NEEDS.get(str(event.get("error")), "") if event is not None and name == "StopFailure" else ""
+    return replace(said, state="waiting", detail=need) if need else said
+
+
+def _last_turn(run_dir: Path) -> dict[str, Any] | None:
+    """Return the last event with which a turn began or ended; None when there was no event at all.
+
+    Of a long turn that is only its last one, whatever it is.
     """
     try:
         with (run_dir / events.EVENTS).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
             lines = file.read().splitlines()
     except OSError:
-        return ""
+        return None
+    last: dict[str, Any] | None = None
     for line in reversed(lines):
         try:
             event = json.loads(line)
         except ValueError:  # the first one was cut
             continue
         if isinstance(event, dict) and event.get("hook_event_name") in _TURNS:
-            failed = event["hook_event_name"] == "StopFailure"
-            return _NEEDS.get(str(event.get("error")), "") if failed else ""
-    return ""
+            return event
+        last = last or (event if isinstance(event, dict) else None)
+    return last
+
+
+def _at(event: dict[str, Any] | None) -> int:
+    at_ms = event.get("at_ms") if event is not None else None
+    return at_ms if isinstance(at_ms, int) else 0
 
 
 def _of_another(record: dict[str, Any], start: int) -> bool:
