@@ -47,7 +47,9 @@ def _is_new(world: World, session: Session, item: AgentStatus) -> bool:
     """Whether the agent is in another state than at the last look, in one that matters; it is noted as seen."""
     run = world.layout.run_folder(session.name, item.agent.name)
     status = item.status
-    now: dict[str, object] = {"state": str(status.state), "detail": status.detail, "since_ms": status.since_ms}
+    now: dict[str, object] = {"state": str(status.state), "since_ms": status.since_ms}
+    if not status.since_ms:  # else the words for one and the same time may still get better
+        now["detail"] = status.detail
     seen = files.read(str(run), files.CALLED) or {}
     if not run.is_dir() or {key: seen.get(key) for key in now} == now:
         return False

@@ -13,7 +13,7 @@ from swarm import fsio
 from swarm.domain.errors import AgentNotRunning, SwarmError
 from swarm.domain.status import PaneFacts, State, conclude
 from swarm.domain.words import count
-from swarm.engine import endings, launch, transaction
+from swarm.engine import asked, endings, launch, transaction
 from swarm.engine.pane_marks import panes_of, repository_mark, stamp_of
 from swarm.engine.world import new_operation_id
 from swarm.pane import own
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
+    from swarm.domain.approvals import Question
     from swarm.domain.model import Agent, Session
     from swarm.domain.panes import Pane
     from swarm.domain.screens import Verdict
@@ -47,6 +48,7 @@ class View:
         panes = world.terminal.panes()
         self._server = bool(panes) or world.terminal.running()
         self._screens: dict[str, tuple[str, list[str]]] | None = None  # asked for when somebody needs one
+        self._questions: dict[tuple[str, str], Question] | None = None  # likewise
         self._panes: dict[tuple[str, str], Pane] = {
             (pane.session, pane.agent): pane
             for pane in panes
@@ -75,7 +77,12 @@ class View:
             server=self._server,
             screen=self._screen(agent, facts, pane.id) if pane and not pane.dead else None,
         )
-        return conclude(agent.program, facts, seen)
+        found = conclude(agent.program, facts, seen)
+        if found.state is not State.WAITING:
+            return found
+        if self._questions is None:
+            self._questions = asked.open_questions(self._world)
+        return asked.in_words(found, self._questions, session.name, agent.name)
 
     def _screen(self, agent: Agent, facts: ProgramFacts, pane: str) -> Verdict | None:
         """Read the state from the screen of a program that says nothing itself; all of them are looked at at once."""

@@ -29,6 +29,7 @@ _PIPE = 60_000
 _KEPT = (
     *("hook_event_name", "session_id", "transcript_path", "tool_name", "tool_use_id", "permission_mode", "source"),
     *("reason", "error", "notification_type", "trigger", "agent_type", "duration_ms", "stop_hook_active"),
+    "last_assistant_message",
 )
 _LONGEST = 500
 

@@ -100,7 +100,8 @@ def test_a_question_in_words_is_answered_from_another_terminal(claude: ClaudeLab
     claude.api.script("paint it", call("AskUserQuestion", questions=[asked]), say("Then that."))
     swarm = claude.begin("claude", "builder", "paint it")
     wait_for(lambda: len(swarm.approvals()) == 1, "the question", LONG)
-    assert claude.until("builder", "waiting").status.detail == "for an answer"
+    (asks,) = swarm.approvals()
+    assert claude.until("builder", "waiting").status.detail == f"for an answer {asks.question.id}: Which colour?"
     assert "Which colour? Red | Blue" in claude.cli("approvals").stdout
     assert _ANSWER in claude.cli("status").stderr
     (one,) = swarm.approvals()

@@ -38,13 +38,16 @@ def test_working_then_waiting_for_permission_then_idle_and_refused(claude: Claud
     claude.until("builder", "working")
     claude.api.open("go")
     found = claude.until("builder", "waiting")
-    assert found.status.detail == "for permission to use a tool"
+    wait_for(lambda: "touch first" in claude.one("builder").status.detail, "the command", 60)
+    (open_one,) = claude.swarm.approvals()
+    assert claude.one("builder").status.detail == f"for permission {open_one.question.id}: Bash(touch first)"
     assert decided_by(claude) == {"program"}
     assert not (found.worktree / "first").exists()
     assert "for permission" in claude.cli("status").stdout
     claude.keys("builder", "Enter")
     claude.shows("builder", "It is made.")
     claude.until("builder", "idle")
+    wait_for(lambda: claude.one("builder").status.detail == "It is made.", "its last words", 60)
     assert (found.worktree / "first").exists()
     claude.type("builder", "go on")
     claude.until("builder", "waiting")

@@ -504,6 +504,12 @@ class TestState:
         found = [state.after_turn(tmp_path, idle, then + 1000, asked=asked).state for asked in (True, False)]
         assert tuple(found) == states
 
+    def test_idle_it_says_what_the_model_said_last(self, tmp_path: Path) -> None:
+        event = {"hook_event_name": "Stop", "at_ms": 5000, "last_assistant_message": "It is\n\x1b[2Jgreen now."}
+        (tmp_path / events.EVENTS).write_text(json.dumps(event) + "\n")
+        found = state.after_turn(tmp_path, OwnWords(state.SOURCE, "idle", "", 5000), 1000, asked=True)
+        assert (found.state, found.detail) == ("idle", "It is [2Jgreen now.")
+
     def test_a_program_whose_hooks_tell_nothing_is_believed_after_a_while(self, tmp_path: Path) -> None:
         now = time.time_ns() // 1_000_000
         idle = OwnWords(state.SOURCE, "idle", "", now - 121_000)

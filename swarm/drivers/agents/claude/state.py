@@ -76,6 +76,7 @@ def after_turn(run_dir: Path, said: OwnWords, started_ms: int, *, asked: bool) -
     """Return what *idle* means beside what its hooks told last: its session file says the same in other cases, too.
 
     So it does before the first prompt is put, for a moment after one was, and after a turn that ended on an error.
+    After any other turn it says last what the model said last.
 
     Args:
         asked: it was started with a first prompt.
@@ -89,7 +90,10 @@ def after_turn(run_dir: Path, said: OwnWords, started_ms: int, *, asked: bool) -
     if name == "UserPromptSubmit" and said.since_ms < at_ms and now_ms - at_ms < _PROMPT_MS:
         return replace(said, state="working", since_ms=at_ms)
     need = _NEEDS.get(str(event.get("error")), "") if event is not None and name == "StopFailure" else ""
-    return replace(said, state="waiting", detail=need) if need else said
+    if need:
+        return replace(said, state="waiting", detail=need)
+    last = event.get("last_assistant_message") if event is not None and name == "Stop" else None
+    return replace(said, detail=one_line(last)) if isinstance(last, str) else said
 
 
 def _last_turn(run_dir: Path) -> dict[str, Any] | None:
