@@ -43,6 +43,19 @@ class LaunchSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Login:
+    """Whether a program has an account to use, as far as that is seen without asking anybody.
+
+    Attributes:
+        seen: where: a variable or a file; empty: nowhere.
+        way: how one logs in.
+    """
+
+    seen: str
+    way: str
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """What a program module is told about the agent it shall start.
 

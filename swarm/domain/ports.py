@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from swarm.domain.errors import SwarmError
     from swarm.domain.merging import FileChange, Merged, Snapshot
     from swarm.domain.model import AdminDir, Commit, WorktreeEntry
-    from swarm.domain.panes import Launch, LaunchSpec, Pane, PanePlan, Screen
+    from swarm.domain.panes import Launch, LaunchSpec, Login, Pane, PanePlan, Screen
     from swarm.domain.prepared import Ended, Selected
     from swarm.domain.role_fields import RoleOptions
     from swarm.domain.screens import Rules
@@ -164,6 +164,7 @@ class AgentProgram(Protocol):
     def forget(self, run_dir: Path, tree: Path) -> None: ...
     def screens(self) -> Rules | None: ...
     def telemetry(self, wish: Telemetry) -> Mapping[str, str]: ...
+    def login(self, environ: Mapping[str, str]) -> Login | None: ...
 
 
 class Programs(Protocol):

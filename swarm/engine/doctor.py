@@ -28,7 +28,19 @@ if TYPE_CHECKING:
 def checks(world: World) -> tuple[Check, ...]:
     """Look at everything; one look that fails does not stop the others."""
     found: list[Check] = []
-    looks = (_git, _identity, _commits, _tmux, _programs, _state_folder, _operations, _records, _agents, _lost_panes)
+    looks = (
+        _git,
+        _identity,
+        _commits,
+        _tmux,
+        _programs,
+        _logins,
+        _state_folder,
+        _operations,
+        _records,
+        _agents,
+        _lost_panes,
+    )
     for look in (*looks, _panes, _messages, _branches, _trash):
         found += _safely(world, look)
     return tuple(found)
@@ -93,6 +105,20 @@ def _programs(world: World) -> Iterator[Check]:
             f"the default {chosen} is not installed; installed: {there}",
             "swarm start … --agent demo",
         )
+
+
+def _logins(world: World) -> Iterator[Check]:
+    """Look whether the programs have accounts, without asking anybody: only the default's is worth a warning."""
+    installed = world.programs.installed(world.environ)
+    logins = {name: world.programs.get(name).login(world.environ) for name in installed}
+    needed = {name: login for name, login in logins.items() if login is not None}
+    words = ", ".join(f"{name}: {login.seen or 'none seen'}" for name, login in needed.items())
+    default = needed.get(world.settings.agents.program)
+    if default is not None and not default.seen:
+        name = world.settings.agents.program
+        yield Check("logins", "warn", f"no login of {name} is seen, unless its own settings name one", default.way)
+    elif words:
+        yield Check("logins", "ok", words, "")
 
 
 def _state_folder(world: World) -> Iterator[Check]:

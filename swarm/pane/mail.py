@@ -101,12 +101,7 @@ class Mail:
         if mark == self._seen and (not self._again or up_ms() < self._again):
             left = (self._again - up_ms()) / 1000 if self._again else SCAN_EVERY
             return max(0.05, min(SCAN_EVERY, left))
-        if not self._again and not self.inbox.is_made():
-            return SCAN_EVERY
-        if not self._again and self.inbox.is_fresh():
-            self._seen = mark
-            return SCAN_EVERY
-        if self._awaited and self._is_awaited():
+        if (not self._again and self._is_empty(mark)) or (self._awaited and self._is_awaited()):
             return SCAN_EVERY
         if not self._quiet.maybe():
             self._busy_until = self._busy_until or up_ms() + self._patience_ms
@@ -118,6 +113,15 @@ class Mail:
         if self._chore is None:
             self._seen, self._again = mark, up_ms() + _ONCE_MORE_MS
         return SCAN_EVERY
+
+    def _is_empty(self, mark: list[int]) -> bool:
+        """Whether the inbox is still being made, or was, and nothing was ever sent to it."""
+        if not self.inbox.is_made():
+            return True
+        if not self.inbox.is_fresh():
+            return False
+        self._seen = mark
+        return True
 
     def _is_awaited(self) -> bool:
         """Whether the program's own hooks see to it: somebody waits, or did a moment ago."""

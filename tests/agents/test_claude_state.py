@@ -62,7 +62,12 @@ def test_it_is_not_idle_before_its_first_prompt_was_put(claude: ClaudeLab) -> No
     claude.api.script("open the gate", hold("go", say("It is open.")))
     claude.begin("claude", "builder", "open the gate")
     seen: list[str] = []
-    wait_for(lambda: bool(seen.append(claude.state("builder")) or claude.api.requests()), "the first prompt", 150)
+
+    def asked() -> bool:
+        seen.append(claude.state("builder"))
+        return bool(claude.api.requests())
+
+    wait_for(asked, "the first prompt", 150)
     claude.until("builder", "working")
     assert "idle" not in seen
     claude.api.open("go")

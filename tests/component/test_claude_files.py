@@ -481,7 +481,7 @@ class TestState:
         assert (found.state, found.detail) == said
 
     #: Told by hooks after a start at 1000, the program being idle since 2000; asked or not → what it is.
-    TOLD = (
+    TOLD: tuple[tuple[str, list[tuple[str, int, dict[str, str]]], tuple[str, str]], ...] = (
         ("nothing yet", [], ("starting", "idle")),
         ("of an earlier start", [("Stop", 900, {})], ("starting", "idle")),
         ("its start", [("SessionStart", 1500, {"source": "startup"})], ("starting", "idle")),

@@ -233,3 +233,35 @@ def test_an_interrupted_operation(panes: PaneLab) -> None:
     mend(panes, found)
 
     assert "operations" not in checks(panes)
+
+
+@pytest.mark.parametrize(
+    ("program", "variable", "file"),
+    [
+        ("claude", "ANTHROPIC_API_KEY", ".claude/.credentials.json"),
+        ("codex", "CODEX_API_KEY", ".codex/auth.json"),
+        ("gemini", "GEMINI_API_KEY", ".gemini/oauth_creds.json"),
+        ("opencode", "OPENROUTER_API_KEY", ".local/share/opencode/auth.json"),
+    ],
+)
+def test_whether_the_default_program_is_logged_in_is_seen_without_asking(
+    panes: PaneLab, program: str, variable: str, file: str
+) -> None:
+    panes.program(program, "#!/bin/sh\nexit 9\n")
+    panes.env["SWARM_AGENTS_PROGRAM"] = program
+
+    found = checks(panes)["logins"]
+    assert found.state == "warn"
+    assert f"no login of {program} is seen" in found.text
+    assert program in found.hint
+
+    def seen() -> str:
+        (one,) = (check for check in panes.swarm.doctor() if check.name == "logins")
+        return f"{one.state}: {one.text}"
+
+    path = Path(panes.env["HOME"]) / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{}")
+    assert seen() == f"ok: {program}: {path}"
+    panes.env[variable] = "secret"
+    assert seen() == f"ok: {program}: {variable}"

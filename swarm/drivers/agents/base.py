@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from swarm.domain.errors import SwarmError
+    from swarm.domain.panes import Login
     from swarm.domain.role_fields import RoleOptions
     from swarm.domain.screens import Rules
     from swarm.domain.sections import Telemetry
@@ -51,6 +52,21 @@ class Program:
         """Return the rules by which its state is read from its pane: none."""
         return None
 
+    def login(self, environ: Mapping[str, str]) -> Login | None:
+        """Return whether the program has an account to use: it needs none."""
+        return None
+
     def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
         """Return what it must be told beside OpenTelemetry's own variables to send measurements: nothing."""
         return {}
+
+
+def seen_login(environ: Mapping[str, str], variables: Iterable[str], files: Iterable[Path]) -> str:
+    """Return the first of these that is there: a variable that is set, or a file; empty when none is."""
+    found = [name for name in variables if environ.get(name)]
+    return (found or [str(path) for path in files if path.is_file()] or [""])[0]
+
+
+def home_of(environ: Mapping[str, str]) -> Path:
+    """Return the home folder that a program with this environment has."""
+    return Path(environ.get("HOME") or "~").expanduser()

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.domain import permission_codex
 from swarm.domain.errors import RulesNotHeld
-from swarm.domain.panes import LaunchSpec
+from swarm.domain.panes import LaunchSpec, Login
 from swarm.domain.permission_rules import Rules
 from swarm.domain.role_fields import PermissionMode, Unclear
 from swarm.drivers.agents import codex_hooks, guarded, told
-from swarm.drivers.agents.base import Program
+from swarm.drivers.agents.base import Program, home_of, seen_login
 from swarm.drivers.agents.notes import note
 from swarm.drivers.agents.screens import load
 
@@ -68,6 +68,12 @@ class Codex(Program):
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its first prompt, or take up the newest conversation of its worktree."""
         return _print(launch) if launch.options.print else _interactive(launch)
+
+    def login(self, environ: Mapping[str, str]) -> Login:
+        """Return whether it has an account to use."""
+        home = Path(environ.get("CODEX_HOME") or home_of(environ) / ".codex")
+        seen = seen_login(environ, ("CODEX_API_KEY", "OPENAI_API_KEY"), [home / "auth.json"])
+        return Login(seen, "codex login")
 
     def screens(self) -> screens.Rules | None:
         """Its state is read from its title and the line above its input."""

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 from swarm import fsio
 from swarm.domain.errors import RulesNotHeld, SwarmError
-from swarm.domain.panes import LaunchSpec
+from swarm.domain.panes import LaunchSpec, Login
 from swarm.domain.permission_gemini import translate
 from swarm.domain.permissions import Rules
 from swarm.domain.role_fields import PermissionMode
 from swarm.drivers.agents import told
-from swarm.drivers.agents.base import Program
+from swarm.drivers.agents.base import Program, home_of, seen_login
 from swarm.drivers.agents.notes import note
 from swarm.drivers.agents.screens import load
 
@@ -103,6 +103,12 @@ class Gemini(Program):
         machine = launch.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH") or self._machine / "settings.json"
         files = (_home(launch.environ) / "settings.json", launch.worktree / ".gemini/settings.json", Path(machine))
         return list(dict.fromkeys(path for file in files for path in _listed(file, key)))
+
+    def login(self, environ: Mapping[str, str]) -> Login:
+        """Return whether it has an account to use."""
+        home = Path(environ.get("GEMINI_CLI_HOME") or home_of(environ)) / ".gemini"
+        keys = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")
+        return Login(seen_login(environ, keys, [home / "oauth_creds.json"]), "start `gemini` once and log in")
 
     def screens(self) -> screens.Rules | None:
         """Its state is read from its title, and from the questions on its screen."""

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm.domain.errors import UsageProblem
-from swarm.domain.panes import LaunchSpec
+from swarm.domain.panes import LaunchSpec, Login
 from swarm.domain.permission_opencode import translate
 from swarm.domain.permissions import Rules
 from swarm.domain.role_fields import PermissionMode
 from swarm.drivers.agents import told
-from swarm.drivers.agents.base import Program
+from swarm.drivers.agents.base import Program, home_of, seen_login
 from swarm.drivers.agents.notes import note
 from swarm.drivers.agents.screens import load
 
@@ -90,6 +90,12 @@ class Opencode(Program):
         if rules.permission:
             env[_LAST] = json.dumps({**_given(launch, _LAST), **rules.permission})
         return LaunchSpec(tuple(argv), env, files, prints=prints)
+
+    def login(self, environ: Mapping[str, str]) -> Login:
+        """Return whether it has an account to use."""
+        data = Path(environ.get("XDG_DATA_HOME") or home_of(environ) / ".local/share")
+        keys = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
+        return Login(seen_login(environ, keys, [data / "opencode/auth.json"]), "opencode auth login")
 
     def screens(self) -> screens.Rules | None:
         """Its state is read from its screen."""

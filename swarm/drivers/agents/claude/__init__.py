@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from swarm.domain.errors import SwarmError
-    from swarm.domain.panes import Launch, LaunchSpec
+    from swarm.domain.panes import Launch, LaunchSpec, Login
     from swarm.domain.role_fields import RoleOptions
     from swarm.domain.screens import Rules
     from swarm.domain.sections import Telemetry
@@ -128,6 +128,16 @@ class Claude(Program):
         from swarm.drivers.agents.screens import load
 
         return load(self.name)
+
+    def login(self, environ: Mapping[str, str]) -> Login:
+        """Return whether it has an account to use."""
+        from swarm.domain.panes import Login
+        from swarm.drivers.agents.claude import first_run
+        from swarm.drivers.agents.claude.launch import config_file, config_folder
+
+        folder = config_folder("", environ, self._swarm_dir)
+        seen = first_run.login(folder, config_file(folder, environ), environ)
+        return Login(seen, "start `claude` once and log in, or set ANTHROPIC_API_KEY")
 
     def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
         """Return what switches its measurements on; it sends prompts only when told to."""

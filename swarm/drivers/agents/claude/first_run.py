@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
 from swarm.domain.errors import Environment, Locked, SwarmError
+from swarm.drivers.agents.base import seen_login
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -112,6 +113,23 @@ def can_log_in(folder: Path, environ: Mapping[str, str]) -> bool:
         or fsio.exists(folder / ".credentials.json")
         or fsio.exists(folder / ".claude" / ".credentials.json")
     )
+
+
+def login(folder: Path, config: Path, environ: Mapping[str, str]) -> str:
+    """Return where an account is seen; empty: nowhere.
+
+    Args:
+        folder: the configuration folder.
+        config: the file of first-run answers, which names the account where the machine's own keys hold the login.
+    """
+    seen = seen_login(environ, (*_CREDENTIALS, *_PROVIDERS), [folder / ".credentials.json"])
+    if seen or not config.is_file():
+        return seen
+    try:
+        known = json.loads(fsio.read_small(config, _LIMIT))
+    except (OSError, SwarmError, ValueError, RecursionError):
+        return ""
+    return str(config) if isinstance(known, dict) and known.get("oauthAccount") else ""
 
 
 def _approve_key(config: dict[str, Any], key: str) -> None:
