@@ -40,8 +40,13 @@ def sender_of(message: Message) -> str:
     """Return who sent a message, with the name that a person's program gave itself; of agents elsewhere, theirs."""
     from swarm.cli.text import plain
 
-    label = message.metadata.get("outside") or message.metadata.get("label")
-    return plain(f"{message.sender} ({label})" if isinstance(label, str) and label else message.sender)
+    said = message.metadata.get("outside") or message.metadata.get("label")
+    notes = [said] if isinstance(said, str) and said else []
+    if message.sender == "user":
+        via = message.metadata.get("via")
+        notes += [f"via {via}"] if isinstance(via, str) else []
+        notes += ["nothing shows that the user sent it"] if message.metadata.get("unproven") and not notes else []
+    return plain(f"{message.sender} ({', '.join(notes)})" if notes else message.sender)
 
 
 def headline(message: Message) -> str:

@@ -93,7 +93,8 @@ def send(
 ) -> Answer:
     """Send a message; it is on the disk in every inbox when this returns.
 
-    Who you are is known from the process: an agent's program is that agent, everybody else is the user.
+    Who you are is known from the process: an agent's program is that agent. What no agent started is the user; it says
+    `via: script` unless a person sits at its terminal.
     A recipient that does not run is named; the message waits for it.
     """
     how = {

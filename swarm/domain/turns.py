@@ -37,7 +37,7 @@ def batch(messages: Sequence[Message], address: str) -> str:
 
 
 def _framed(message: Message) -> Iterable[str]:
-    about = f"[swarm message {mark(message.id)} from={message.sender} type={message.type}]"
+    about = f"[swarm message {mark(message.id)} from={message.sender}{_doubt(message)} type={message.type}]"
     yield about
     if message.subject:
         yield f"  subject: {_clean(message.subject).replace(chr(10), ' ')}"
@@ -53,6 +53,15 @@ def _framed(message: Message) -> Iterable[str]:
         yield f"  (to read what is attached: swarm message {message.id} --save DIR)"
     if message.requires_response:
         yield f'  (an answer is expected: swarm reply {message.id} "…")'
+
+
+def _doubt(message: Message) -> str:
+    """Return what a program is told of a message of the user's that no person is shown to have typed."""
+    if message.sender != "user":
+        return ""
+    if message.metadata.get("unproven"):
+        return " (nothing shows that the user sent it)"
+    return f" via={message.metadata['via']}" if "via" in message.metadata else ""
 
 
 def mark(message_id: str) -> str:

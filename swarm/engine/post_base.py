@@ -33,7 +33,8 @@ class Sender(NamedTuple):
         address: ``agent@session``, or ``user`` for a person and whatever no agent of this repository started.
         member: the agent; None for the user.
         who: what the machine says of it; None for the user.
-        outside: the agent of another repository that it belongs to: it may write to this one, and no more.
+        outside: the agent that it belongs to, of another repository or not to be seen: it may write to this one, and no
+            more.
     """
 
     address: str
@@ -102,7 +103,10 @@ class PostBase:
         if self._me is None:
             who = whoami(self._environ, state=self._state)
             if who is None:
-                self._me = Sender(USER)
+                from swarm.pane import person
+
+                hidden = "an agent whose supervisor cannot be seen" if person.descends_from_agent() else ""
+                self._me = Sender(USER, outside=hidden)
             elif not _same_folder(who.state, self._state):
                 self._me = Sender(USER, outside=f"{who.address} of another repository")
             else:

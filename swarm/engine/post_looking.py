@@ -5,6 +5,7 @@ from __future__ import annotations
 from swarm.domain.errors import InboxNotFound, Interrupted, SwarmError
 from swarm.domain.message import box_of
 from swarm.engine.post_base import PostBase
+from swarm.engine.post_proof import checked_stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Looking(PostBase):
             found: tuple[Stored, ...] = look(self.address(name), *how)
         except InboxNotFound:
             return ()
-        return found
+        return tuple(checked_stored(self._state, one) for one in found)
 
     def message(self, message_id: str) -> tuple[Trace, ...]:
         """Return all that is known of a message, once for each of its recipients.
@@ -56,7 +57,7 @@ class Looking(PostBase):
         found = self.bus.find(message_id, lenient=True)
         if not found:
             raise self._not_found(message_id)
-        return found
+        return tuple(one._replace(stored=checked_stored(self._state, one.stored)) for one in found)
 
     def save_files(self, message_id: str, folder: str | Path) -> tuple[Path, ...]:
         """Copy what is attached to a message into a folder; return the copies. Nothing there is replaced.

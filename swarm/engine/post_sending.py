@@ -84,8 +84,14 @@ class Sending(PostBase):
         words = addressing.split(to) if to or answered is None else (self._sender_of(answered),)
         recipients = addressing.resolve(words, self._in_question(words, me), me.member)
         kept = dict(metadata or {})
+        as_user = me.who is None and not me.outside
         if me.outside:
             kept["outside"] = me.outside
+        elif as_user:
+            from swarm.engine import post_proof
+
+            kept = {key: value for key, value in kept.items() if key not in post_proof.OWN}
+            kept |= post_proof.way_of(self._state, self._environ)
         message = Message(
             to=USER,
             sender=me.address,
@@ -94,7 +100,7 @@ class Sending(PostBase):
             type=type,
             priority=priority,
             # The bus makes one for a single recipient, and then need not look whether it knows it.
-            id=id or (new_id() if len(recipients) > 1 or deadline_ms or ttl_ms else ""),
+            id=id or (new_id() if len(recipients) > 1 or deadline_ms or ttl_ms or as_user else ""),
             artifacts=self._attached(attach) if attach else (),
             metadata=kept,
             thread_id=(answered.thread_id or answered.id) if answered else "",
@@ -205,6 +211,12 @@ class Sending(PostBase):
         else:
             to, note = member.address, post_office.whereabouts(self._state, member)
             message = message._replace(to=to, generation=member.generation)
+        me = self.me()
+        if me.who is None and not me.outside:
+            from swarm.engine import post_proof
+
+            self._make_ready()
+            message = post_proof.sealed(self._state, message)
         try:
             receipt = self.bus.send(message)
         except InboxNotFound:

@@ -67,7 +67,7 @@ class Taking(PostBase):
         try:
             held = [claim for claim in self.bus.claims(address) if self._took(claim)]
             if held:
-                return Taken(held[0], again=True)
+                return Taken(self._checked(held[0]), again=True)
             return self._receive(address, wait, limit, time, holder)
         except InboxNotFound:
             self._declare(address)
@@ -92,9 +92,17 @@ class Taking(PostBase):
             pause = max(0.0, left if due is None else min(left, due))
             claim = self.bus.receive(address, wait=pause, limit=limit, lease=lease, holder=holder, who=me.address)
             if claim is not None:
-                return Taken(claim)
+                return Taken(self._checked(claim))
             if monotonic() >= until:
                 return None
+
+    def _checked(self, claim: Claim) -> Claim:
+        """Return a claim whose messages are marked where they only say that they are the user's."""
+        if all(message.sender != USER for message in claim.messages):
+            return claim
+        from swarm.engine.post_proof import checked
+
+        return claim._replace(messages=tuple(checked(self._state, message) for message in claim.messages))
 
     def _tell_overdue(self, address: str) -> float | None:
         """Tell whose answers are overdue; return in how many seconds the next one to an address is."""

@@ -181,8 +181,9 @@ def test_what_cannot_be_meant_is_refused(
 def test_a_label_is_shown_and_the_sender_stays_the_user(at: Shell) -> None:
     at.said("send", "researcher", "build is red", "--from", "ci")
     (message,) = at.json("inbox", "researcher")["data"]["messages"]
-    assert (message["from"], message["content"]["metadata"]) == ("user", {"label": "ci"})
-    assert "user (ci)" in at.said("inbox", "researcher")
+    metadata = message["content"]["metadata"]
+    assert (message["from"], metadata["label"], metadata["via"]) == ("user", "ci", "script")
+    assert "user (ci, via script)" in at.said("inbox", "researcher")
 
 
 def test_control_characters_are_shown_and_json_has_them(at: Shell) -> None:

@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.domain.errors import NotAPerson
+from swarm.domain.message import Message
+from swarm.domain.turns import batch
 from swarm.engine.actors import caller_of
 from swarm.pane import person, proc
 from swarm.pane.whoami import whoami
+from swarm.store.bus import FileBus
 from swarm.testing.terminal import at_terminal, wait_for, without_terminal
 
 if TYPE_CHECKING:
@@ -205,6 +208,28 @@ def test_a_pane_of_the_users_own_in_the_same_tmux_server_counts(shells: PaneLab,
     shells.tmux("new-window", "-d", "-t", "swarm", shlex.join(probe(shells, tmp_path / "out")))
 
     assert told(tmp_path / "out") == "person"
+
+
+def test_a_message_of_the_users_says_when_nobody_typed_it_and_when_nothing_shows_it(lab: Lab) -> None:
+    """Neither the library's bus nor a copy of a message to somebody else makes one of the user's."""
+    lab.swarm.create("fx", "developer,reviewer")
+    lab.person.send("developer", "by hand")
+    without_terminal(lambda: lab.swarm.send("developer", "by cron"))
+    lab.person.send("reviewer", "makes the inbox")
+    bus = FileBus(lab.root / ".swarm" / "messages")
+    bus.send(Message("developer@fx", "user", "by an agent"))
+    (real, *_) = lab.swarm.inbox("developer")
+    bus.send(real.message._replace(to="reviewer@fx", generation=""))
+    bus.close()
+
+    found = [one.message for one in lab.swarm.inbox("developer")]
+
+    marks = [{key: value for key, value in one.metadata.items() if key != "mac"} for one in found]
+    assert marks == [{}, {"via": "script"}, {"unproven": True}]
+    told = batch(found, "developer@fx")
+    assert "from=user via=script type" in told
+    assert "from=user (nothing shows that the user sent it) type" in told
+    assert lab.swarm.inbox("reviewer")[-1].message.metadata["unproven"] is True
 
 
 # --- what follows ---------------------------------------------------------------------------------------------
