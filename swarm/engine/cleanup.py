@@ -358,7 +358,7 @@ def _work_files(target: Target) -> tuple[str, ...]:
         return tuple(sorted({*target.keep, *target.aside}))
     gone = {*state.deleted, *target.aside, *target.untouched}
     changed = {*state.modified, *state.hidden, *state.unmerged, *target.keep} - gone
-    return tuple(sorted({*changed, *state.staged, *target.aside}))
+    return tuple(sorted({*changed, *state.staged, *target.aside} - set(target.untouched)))
 
 
 # --- remove ---------------------------------------------------------------------------------------

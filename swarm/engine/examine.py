@@ -281,8 +281,11 @@ def _sort_files(world: World, agent: Agent, tree: Path, state: TreeState, given:
     bulk = {path for path in ignored if path not in edited and _is_droppable(path, rules)}
     wanted_ignored = [path for path in ignored if path not in bulk]
     untracked = [path for path in state.untracked if path not in untouched and path not in given]
-    sizes = world.trees.sizes(tree, [*wanted_ignored, *untracked])
-    big = {
+    sizes = world.trees.sizes(tree, [*wanted_ignored, *untracked, *untouched])
+    # Moved, so that they get into no ref: `git push --mirror` would send the passwords along.
+    placed = {p.path for p in agent.placed}
+    apart = {path for path, size in sizes.items() if size and path not in placed and _matches(path, rules.precious)}
+    apart |= {
         *(path for path in wanted_ignored if sizes.get(path, 0) > rules.ignored_file_limit),
         *(path for path in untracked if sizes.get(path, 0) > rules.large_file),
         *(path for path in (*wanted_ignored, *untracked) if not _git_can_name(path)),
@@ -290,8 +293,8 @@ def _sort_files(world: World, agent: Agent, tree: Path, state: TreeState, given:
     }
     precious = [path for path in wanted_ignored if path in edited or _matches(path, rules.precious)]
     return SortedFiles(
-        keep=tuple(path for path in (*untracked, *wanted_ignored, *sorted(untouched)) if path not in big),
-        aside=(*sorted(big), *state.nested),
+        keep=tuple(path for path in (*untracked, *wanted_ignored, *sorted(untouched)) if path not in apart),
+        aside=(*sorted(apart), *state.nested),
         dropped=_roots(bulk, rules.bulk),
         precious=tuple(precious),
         untracked=tuple(untracked),

@@ -520,3 +520,33 @@ def test_an_exclude_file_that_was_not_there_is_gone_again(lab: Lab) -> None:
 
     assert not exclude.exists()
     assert lab.fingerprint() == before
+
+
+@pytest.mark.parametrize("way", ["made by the agent", "untracked", "given by the setup"])
+def test_precious_files_are_kept_outside_of_all_refs(lab: Lab, way: str) -> None:
+    """`git push --mirror` sends every ref, also with `transfer.hideRefs`."""
+    secret = "TOKEN=4711-of-the-user\n"
+    lab.write(
+        {".env": secret if way == "given by the setup" else "", ".gitignore": "" if way == "untracked" else ".env\n"}
+    )
+    lab.git("add", ".gitignore")
+    lab.git("commit", "--quiet", "-m", "ignore")
+    swarm = lab.open(setup__copy=[".env"] if way == "given by the setup" else [])
+    tree = swarm.create("fx", "developer").paths()["developer"]
+    lab.write({".env": secret}, tree)
+    mirror = lab.root.parent / "mirror.git"
+    lab.git("init", "--quiet", "--bare", str(mirror))
+
+    swarm.cleanup(["fx"], force=True)
+    lab.git("config", "transfer.hideRefs", "refs/swarm")
+    lab.git("push", "--quiet", "--mirror", str(mirror))
+
+    assert "refs/swarm/salvage/" in lab.git("for-each-ref", cwd=mirror)
+    for repository in (lab.root, mirror):
+        listed = lab.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)", cwd=repository)
+        blobs = [line.split()[0] for line in listed.splitlines() if line.endswith("blob")]
+        assert not [blob for blob in blobs if "4711" in lab.git("cat-file", "blob", blob, cwd=repository)]
+    kept = [path for path in (lab.root / ".swarm" / "salvage").rglob(".env") if path.is_file()]
+    assert [path.read_text() for path in kept] == [secret]
+    swarm.restore("fx")
+    assert (tree / ".env").read_text() == secret
