@@ -167,7 +167,7 @@ def test_the_shape_of_list(team: PaneLab) -> None:
     found = team.json("list")
 
     assert (found["schema"], found["command"], found["status"]) == (1, "list", "ok")
-    assert set(found["data"]) == {"sessions"}
+    assert set(found["data"]) == {"sessions", "grants"}
     session = found["data"]["sessions"][0]
     assert set(session) == SESSION
     assert (session["session"], session["state"]) == ("fx", "waiting")
@@ -190,7 +190,7 @@ def test_the_shape_of_list(team: PaneLab) -> None:
 
 
 def test_nothing_is_an_empty_list(panes: PaneLab) -> None:
-    assert panes.json("list")["data"] == {"sessions": []}
+    assert panes.json("list")["data"] == {"sessions": [], "grants": []}
     assert "swarm start SESSION" in panes.cli("status").stderr
 
 
