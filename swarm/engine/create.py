@@ -326,7 +326,7 @@ def _check_links(world: World, session: str) -> Iterator[SwarmError]:
     """Refuse links deeper in the state folder, where half of a set would already be made when they are met."""
     if world.layout.state.is_symlink():
         return  # said already
-    for folder in (world.layout.trash, world.layout.session_file(session).parent):
+    for folder in (world.layout.trash, world.layout.session_file(session).parent / "run"):
         try:
             fsio.is_folder(folder, refuse_links=True)
         except SymlinkInTheWay as problem:

@@ -70,6 +70,8 @@ class Taking(PostBase):
                 return Taken(self._checked(held[0]), again=True)
             return self._receive(address, wait, limit, time, holder)
         except InboxNotFound:
+            if wait <= 0 and address == USER and not os.path.isdir(self._state):
+                return None  # nothing was ever made here, and nothing is waited for
             self._declare(address)
             return self._receive(address, wait, limit, time, holder)
 

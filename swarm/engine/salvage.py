@@ -276,13 +276,8 @@ def drop(
     Args:
         now: delete them at once, also those that were dropped before.
     """
-    if not targets and not everything and older_than_ms is None:
-        raise UsageProblem("nothing named to drop", hint="name entries, or use --all or --older-than")
     now = now or not world.settings.cleanup.keep_dropped
-    chosen = _to_drop(world, targets, now=now)
-    if older_than_ms is not None:
-        limit = world.host.now_ns() // 1_000_000 - older_than_ms
-        chosen = [entry for entry in chosen if entry.created_ms <= limit]
+    chosen = to_drop(world, targets, everything=everything, older_than_ms=older_than_ms, now=now)
     if chosen and now:
         _delete(world, chosen)
     elif chosen:
@@ -292,7 +287,24 @@ def drop(
     return tuple(chosen)
 
 
-def _to_drop(world: World, targets: tuple[str, ...], *, now: bool) -> list[SalvageEntry]:
+def to_drop(
+    world: World, targets: tuple[str, ...], *, everything: bool, older_than_ms: int | None, now: bool
+) -> list[SalvageEntry]:
+    """Return the entries that are meant.
+
+    Raises:
+        SalvageNotFound, UsageProblem
+    """
+    if not targets and not everything and older_than_ms is None:
+        raise UsageProblem("nothing named to drop", hint="name entries, or use --all or --older-than")
+    chosen = _named(world, targets, now=now)
+    if older_than_ms is not None:
+        limit = world.host.now_ns() // 1_000_000 - older_than_ms
+        chosen = [entry for entry in chosen if entry.created_ms <= limit]
+    return chosen
+
+
+def _named(world: World, targets: tuple[str, ...], *, now: bool) -> list[SalvageEntry]:
     sorts = (False, True) if now else (False,)
     if not targets:
         return [entry for gone in sorts for entry in entries(world, gone=gone)]

@@ -14,6 +14,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
+from swarm.pane import own
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +60,7 @@ class Proof:
         temporary = self._path.with_name(f".{_KEY}.{secrets.token_hex(4)}.tmp")
         fsio.write_atomic(temporary, secrets.token_bytes(_LENGTH))
         try:
-            os.link(temporary, self._path)  # whoever is first
+            own.link(os.fspath(temporary), os.fspath(self._path))  # whoever is first
         except FileExistsError:
             return
         finally:

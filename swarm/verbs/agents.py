@@ -209,9 +209,9 @@ class Agents(Sets):
         from swarm.domain.model import StopReport
         from swarm.engine import running
 
-        self._choose(
-            "stop", sessions, everything=everything, agent=agent
-        )  # refused, or not there: told without waiting
+        # Refused, not there, or nothing at all: told without waiting, and without making a folder for it.
+        if not self._choose("stop", sessions, everything=everything, agent=agent) and self._is_bare():
+            return StopReport(())
         survivors: list[str] = []
         stopped: list[tuple[str, str]] = []
         with fsio.os_errors("cannot stop the agents"), self._changing("stop"):
@@ -227,7 +227,10 @@ class Agents(Sets):
 
         Agents that did their task in print mode are left alone.
         """
-        self._choose("resume", sessions, everything=everything, agent=agent)  # refused, or not there: without waiting
+        from swarm.domain.model import ResumeReport
+
+        if not self._choose("resume", sessions, everything=everything, agent=agent) and self._is_bare():
+            return ResumeReport((), ())
         with fsio.os_errors("cannot resume the agents"), self._changing("resume"):
             # Read again below the lock: a record read before could bring back an agent removed since.
             return self._resume(self._choose("resume", sessions, everything=everything, agent=agent))

@@ -203,6 +203,12 @@ class Door:
             finally:
                 self._world.git.stop_looking()
 
+    def _is_bare(self) -> bool:
+        """Whether nothing was ever made here: what has nothing to do then makes no folder to say so."""
+        from swarm.engine import adopt
+
+        return not (self._world.layout.state.is_dir() or adopt.has_copies(self._world))
+
     @contextlib.contextmanager
     def _changing(self, command: str) -> Iterator[None]:
         """Hold the lock, with everything that crashed before brought to an end."""

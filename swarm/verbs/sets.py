@@ -213,12 +213,12 @@ class Sets(Door):
             return CleanupReport(warnings=(f"{tree} was in no session and is removed: {what}",))
 
     def _clean(self, request: Any, *, dry_run: bool) -> CleanupReport:
-        from swarm.engine import adopt, cleanup, salvage
+        from swarm.engine import cleanup, salvage
 
         with fsio.os_errors("cannot clean up"):
             if dry_run:
                 return cleanup.preview(self._world, request)
-            if not (self._world.layout.state.is_dir() or adopt.has_copies(self._world)):
+            if self._is_bare():
                 found = cleanup.preview(self._world, request)
                 if not (found.removed or found.branches):
                     return replace(found, dry_run=False)  # there is nothing, and no folder is made to say so
@@ -239,9 +239,9 @@ class Sets(Door):
     def recover(self) -> RecoverReport:
         """Bring operations that a crash interrupted to an end. Every change does this first by itself."""
         from swarm.domain.model import RecoverReport
-        from swarm.engine import adopt, transaction
+        from swarm.engine import transaction
 
-        if not self._world.layout.state.is_dir() and not adopt.has_copies(self._world):
+        if self._is_bare():
             return RecoverReport()
         with fsio.os_errors("cannot recover"), self._locked("recover"):
             return transaction.recover(self._world)
@@ -304,9 +304,14 @@ class Sets(Door):
         from swarm.engine import rights, salvage
 
         rights.check(self._world, "drop_salvage", attempt="cannot drop the salvage")
-        with fsio.os_errors("cannot drop the salvage"), self._changing("salvage drop"):
-            age = _age(older_than_ms)
-            return salvage.drop(self._world, tuple(targets), everything=everything, older_than_ms=age, now=now)
+        wanted, age = tuple(targets), _age(older_than_ms)
+        with fsio.os_errors("cannot drop the salvage"):
+            if self._is_bare() and not salvage.to_drop(
+                self._world, wanted, everything=everything, older_than_ms=age, now=now
+            ):
+                return ()  # that, or a refusal, before the first byte is written
+            with self._changing("salvage drop"):
+                return salvage.drop(self._world, wanted, everything=everything, older_than_ms=age, now=now)
 
     def lock(self, agent: str, session: str | None = None, *, reason: str = "") -> WorktreeInfo:
         """Lock a worktree against removal, in git's own way."""

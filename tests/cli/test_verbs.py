@@ -460,6 +460,30 @@ def test_validate_finds_every_problem(team: Cli) -> None:
     assert "did you mean git.timeout?" in said.out
 
 
+#: What is refused where nothing was ever made, or has nothing to do there.
+FOR_NOTHING = (
+    *("cleanup fx", "cleanup --all --force", "restore fx", "recover", "merge fx", "diff developer", "conflicts"),
+    *("salvage drop fx --yes", "salvage drop fx/developer --yes", "salvage drop --all --yes", "salvage show fx"),
+    *("stop fx", "stop --all", "resume fx", "resume --all", "restart developer", "start fx --roles nobody"),
+    *("worktree create fx --roles nobody", "worktree remove developer@fx --force", "worktree lock developer@fx"),
+    *(
+        "worktree unlock developer@fx",
+        "worktree update-role developer@fx",
+        "worktree prune",
+        "session prune --older-than 1d",
+    ),
+    *("send nobody hello", "send user hello --attach nowhere", "broadcast hello", "reply m-1 hello", "inbox take"),
+    *("inbox ack m-1", "inbox prune --yes", "queue take q", "approve abc", "deny abc", "approvals revoke abc"),
+)
+
+
+def test_what_is_refused_or_has_nothing_to_do_makes_no_folder(cli: Cli) -> None:
+    for command in FOR_NOTHING:
+        cli(*command.split())
+        assert not (cli.lab.root / ".swarm").exists(), command
+        assert not (cli.lab.root / ".worktrees").exists(), command
+
+
 #: What only looks, and looks into the state folder for that.
 LOOKS = ("config show", "list", "status", "worktree list", "role list", "validate", "log", "salvage list")
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import subprocess
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -10,12 +14,18 @@ import pytest
 
 from swarm import SwarmError
 from swarm.domain.bus import Keep
+from swarm.domain.errors import GitFailed, SymlinkInTheWay
+from swarm.drivers.ground import Ground
+from swarm.pane import own
 from swarm.store.bus import FileBus
 from swarm.testing.lab import Lab, file_digests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from types import FrameType
+
+    from swarm.testing.panes import PaneLab
 
 S = "feature-x"
 A = f"developer-{S}"
@@ -136,3 +146,92 @@ def test_behind_a_link_nothing_changes_and_it_blocks_only_what_needs_the_place(o
         if place not in FOR_ALL:
             lab.swarm.create("third", "developer")
             assert file_digests(outside) == before
+
+
+#: Files that swarm, or its git, adds to or writes in place.
+FILES = (
+    ".swarm/lock",
+    ".swarm/journal/history.jsonl",
+    f".swarm/sessions/{S}/session.json",
+    f".swarm/messages/inbox/{A}/normal/active.log",
+    f".swarm/messages/inbox/{A}/reader.turn",
+    f".git/worktrees/{A}/index",
+    f".git/worktrees/{A}/logs/HEAD",
+    f".git/worktrees/{A}/ORIG_HEAD",
+)
+
+
+@pytest.mark.parametrize("dangling", [False, True], ids=["there", "dangling"])
+@pytest.mark.parametrize("file", FILES)
+def test_what_a_link_in_place_of_a_file_leads_to_is_neither_changed_nor_made(
+    original: Lab, file: str, *, dangling: bool
+) -> None:
+    lab = original
+    outside = lab.root.parent / "outside"
+    for name in ("create", "add", "recover", "send", "take", "cleanup"):
+        put_back(lab)
+        shutil.rmtree(outside, ignore_errors=True)
+        outside.mkdir()
+        path = lab.root / file
+        if path.exists() and not dangling:
+            shutil.copy(path, outside / "target")
+        path.unlink(missing_ok=True)
+        path.symlink_to(outside / "target")
+        before = file_digests(outside)
+        _refusal(VERBS[name], lab)
+        assert file_digests(outside) == before, f"{name} wrote through {file}"
+
+
+def test_git_starts_in_the_folder_that_was_opened_whatever_becomes_of_its_path(original: Lab) -> None:
+    put_back(original)
+    tree, aside = original.tree("developer"), original.root.parent / "aside"
+    own.trust(str(tree.parent))
+    ground = Ground(tree)
+    try:
+        with ground.held() as start:
+            tree.rename(aside)
+            tree.symlink_to(original.root.parent)
+            told = subprocess.run(["pwd", "-P"], cwd=start, capture_output=True, text=True, check=True).stdout
+        assert told == f"{aside}\n"
+        with pytest.raises(SymlinkInTheWay, match=re.escape(str(tree))):
+            ground.check()
+        tree.unlink()
+        tree.mkdir()
+        with pytest.raises(GitFailed, match="exchanged"):
+            ground.check()
+    finally:
+        shutil.rmtree(aside)
+
+
+def test_a_line_of_the_history_is_on_the_disk_when_the_command_ends(lab: Lab) -> None:
+    synced: list[str] = []
+
+    def seen(frame: FrameType, event: str, function: object) -> None:
+        if event == "c_call" and function is os.fsync:
+            synced.append(os.readlink(f"/proc/self/fd/{frame.f_locals['fd']}"))
+
+    sys.setprofile(seen)
+    try:
+        lab.swarm.create(S, "developer")
+    finally:
+        sys.setprofile(None)
+
+    assert str(lab.root / ".swarm/journal/history.jsonl") in synced
+    assert str(lab.root / ".swarm/journal") in synced
+
+
+@pytest.mark.parametrize("place", [".swarm/sessions", f".swarm/sessions/{S}", f".swarm/sessions/{S}/run"])
+def test_start_leaves_no_environment_behind_a_link(panes: PaneLab, place: str) -> None:
+    """What a program is told holds the whole environment, tokens included."""
+    outside = panes.root.parent / "outside"
+    outside.mkdir(0o700)
+    (panes.root / place).parent.mkdir(0o700, parents=True)
+    for folder in (panes.root / place).relative_to(panes.root).parents[:-1]:
+        (panes.root / folder).chmod(0o700)
+    (panes.root / place).symlink_to(outside)
+
+    with pytest.raises(SymlinkInTheWay, match=re.escape(place)):
+        panes.swarm.start(S, "developer", program="shell")
+
+    assert os.listdir(outside) == []
+    assert not (panes.root / ".worktrees").exists()
