@@ -23,7 +23,8 @@ class Seen:
     def hear(self, event: str, args: tuple[Any, ...]) -> None:
         """Take an event of Python's own account."""
         if event == "subprocess.Popen":
-            self.programs.append((str(args[2]), *map(os.fsdecode, args[1])))
+            folder = os.path.realpath(args[2] or ".")  # git is started in the folder of a descriptor
+            self.programs.append((folder, *map(os.fsdecode, args[1])))
         elif event == "open" and isinstance(args[0], str | bytes):
             self.files.append(os.fsdecode(args[0]))
 
