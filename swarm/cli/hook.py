@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
+from swarm.cli.hooktrouble import hook_failed
 from swarm.cli.output import Answer
 from swarm.cli.verb import Run, group, split_agent, verb
-from swarm.pane import hooklog
 
 app = group("hook", "What the hooks of agent programs run.", "swarm hook collect < event.json")
 
@@ -36,6 +36,7 @@ def collect(
     from swarm.pane import events
 
     noted = False
+    warnings: tuple[str, ...] = ()
     try:
         event = dict(json.loads(sys.stdin.buffer.read()).items())  # of anything but an object this is an error
         if agent:
@@ -44,8 +45,8 @@ def collect(
             events.note(os.environ["SWARM_RUN_DIR"], event)
         noted = True
     except Exception as error:  # noqa: BLE001  # a hook must not disturb the program
-        hooklog.note(os.environ.get("SWARM_RUN_DIR", ""), "collect", f"{type(error).__name__}: {error}")
-    return Answer({"noted": noted}, lambda _output: None)
+        warnings = hook_failed(run, agent, "collect", error)
+    return Answer({"noted": noted}, lambda _output: None, warnings)
 
 
 @verb(app, "deliver", attempt="cannot deliver", examples="swarm hook deliver", hidden=True)

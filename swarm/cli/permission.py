@@ -1,7 +1,8 @@
 """``swarm permission-request``: an agent program's hook asks here whether a tool may be used.
 
 It prints the program's own form of an answer, or nothing, and then the program asks in its pane. Whatever
-goes wrong is nothing: a hook must neither break the agent nor allow something by accident.
+goes wrong is no answer: a hook must neither break the agent nor allow something by accident. It is told on
+stderr, and by `swarm why`.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm.cli.hooktrouble import hook_failed
 from swarm.cli.output import Answer, Output
-from swarm.cli.verb import Run, seconds_of, verb
-from swarm.pane import hooklog
+from swarm.cli.verb import Run, seconds_of, split_agent, verb
 
 if TYPE_CHECKING:
     from swarm.domain.approvals import Answer as Verdict
@@ -47,24 +49,28 @@ def permission_request(
 ) -> Answer:
     """Answer a program's permission question, given on stdin as its hook gets it: rules, reviewer, a person."""
     printed: dict[str, Any] = {}
+    warnings: tuple[str, ...] = ()
     timeout = seconds_of("--wait", wait or None)
     try:
         question, cwd = _question(agent)
-        found = run.open().ask_permission(
+        swarm, began = run.open(), int(time.time())
+        found = swarm.ask_permission(
             question,
             run_dir=os.environ.get("SWARM_RUN_DIR", ""),
             cwd=cwd,
             timeout=PATIENCE if timeout is None else timeout,
         )
         printed = _hook_answer(found, question) if found is not None else {}
+        trouble = swarm.hook_trouble(question.agent, question.session or None)
+        warnings = (trouble[1],) if trouble is not None and trouble[0] >= began else ()
     except Exception as error:  # noqa: BLE001  # nothing may reach the program but an answer
-        hooklog.note(os.environ.get("SWARM_RUN_DIR", ""), "permission-request", f"{type(error).__name__}: {error}")
+        warnings = hook_failed(run, agent, "permission-request", error)
 
     def show(output: Output) -> None:
         if printed:
             output.raw(json.dumps(printed) + "\n")
 
-    return Answer({"answer": printed}, show)
+    return Answer({"answer": printed}, show, warnings)
 
 
 def _question(agent: str) -> tuple[Question, str]:
@@ -75,12 +81,13 @@ def _question(agent: str) -> tuple[Question, str]:
     tool, given = asked.get("tool_name"), asked.get("tool_input")
     if not isinstance(tool, str) or not isinstance(given, dict):
         raise ValueError("the request names no tool")  # noqa: TRY004  # what was written there is the matter
-    name, _, session = (agent or os.environ.get("SWARM_ACTOR", "")).partition("@")
-    session = session or os.environ.get("SWARM_SESSION", "")
-    if not name or not session:
+    name, session = (
+        split_agent(agent) if agent else (os.environ.get("SWARM_ACTOR", ""), os.environ.get("SWARM_SESSION"))
+    )
+    if not name:
         raise ValueError("nobody asks: give --agent, or run it as an agent")
     cwd = asked.get("cwd")
-    return Question("", session, name, tool, given), cwd if isinstance(cwd, str) else ""
+    return Question("", session or "", name, tool, given), cwd if isinstance(cwd, str) else ""
 
 
 def _hook_answer(found: Verdict, question: Question) -> dict[str, Any]:

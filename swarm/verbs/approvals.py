@@ -130,7 +130,8 @@ class Approvals(Sets):
         """Put a question for an agent's program and wait for the answer; None when there is none.
 
         Args:
-            run_dir: the run folder of the agent: its reviewer, its process.
+            question: without a session it is of the only session that has the agent.
+            run_dir: the run folder that whoever asks was started with; if it is the agent's, its program asks.
             cwd: where the program works at this moment.
             timeout: seconds until it is left to the program.
         """
@@ -139,14 +140,17 @@ class Approvals(Sets):
 
         if not timeout >= 0:  # no number is none of both
             raise UsageProblem(f"cannot wait {timeout} seconds for an answer")
-        session, agent = self._find(question.agent, question.session)
+        session, agent = self._find(question.agent, question.session or None)
         self._refuse_strangers("ask_permission", session, agent)
+        own = self._world.layout.run_folder(session.name, agent.name)
+        from_pane = bool(run_dir) and os.path.realpath(run_dir) == os.path.realpath(own)
+        generation = session.generation_of(agent)
         with fsio.os_errors("cannot ask for permission"):
             return approvals.decide(
                 self._approval_store(),
-                replace(question, generation=session.generation_of(agent)),
-                review=self._reviewer(Path(run_dir)) if run_dir else None,
-                goes_on=self._program_asks(Path(run_dir)) if run_dir else _parent_waits(),
+                replace(question, session=session.name, agent=agent.name, generation=generation),
+                review=self._reviewer(own),
+                goes_on=self._program_asks(own) if from_pane else _parent_waits(),
                 timeout=timeout,
                 place=self._place_of(agent, cwd),
             )
@@ -199,6 +203,13 @@ class Approvals(Sets):
         if process is None:
             return _parent_waits()
         return Asking(Path(folder) if folder else None, process.pid, process.pid_start)
+
+    def note_trouble(self, hook: str, trouble: str, agent: str, session: str | None = None) -> None:
+        """Write down what went wrong in a hook of an agent's program; ``hook_trouble`` tells it."""
+        from swarm.pane import hooklog
+
+        found, one = self._find(agent, session)
+        hooklog.note(str(self._world.layout.run_folder(found.name, one.name)), hook, trouble)
 
     def collect_event(self, event: dict[str, Any], agent: str, session: str | None = None) -> None:
         """Note what an agent's program tells by its hooks."""

@@ -33,6 +33,7 @@ class Asker:
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
+        self.agent = "developer@fx"
         self.running: list[subprocess.Popen[str]] = []
 
     def ask(
@@ -46,7 +47,7 @@ class Asker:
     def say(self, words: str, *args: str, **env: str) -> subprocess.Popen[str]:
         """Give the command anything on stdin."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "swarm", "permission-request", "--agent", "developer@fx", *args],
+            [sys.executable, "-m", "swarm", "permission-request", "--agent", self.agent, *args],
             cwd=self.lab.root,
             env={**self.lab.env, **env},
             stdin=subprocess.PIPE,
@@ -65,13 +66,14 @@ class Asker:
         wait_for(lambda: len(self.lab.swarm.approvals()) == count, f"{count} open questions", 60)
         return self.lab.swarm.approvals()
 
-    def heard(self, process: subprocess.Popen[str]) -> Any:
-        """Return what the program is told."""
+    def heard(self, process: subprocess.Popen[str], trouble: str = "") -> Any:
+        """Return what the program is told; the trouble is for whoever looks at its stderr."""
         assert process.stdout is not None
         assert process.stderr is not None
         out = process.stdout.read()
         assert process.wait(60) == 0
-        assert process.stderr.read() == ""
+        err = process.stderr.read()
+        assert trouble in err if trouble else err == ""
         return json.loads(out)["hookSpecificOutput"]["decision"] if out else None
 
 
@@ -269,7 +271,7 @@ def test_an_answer_written_by_hand_allows_nothing(asker: Asker) -> None:
 
     answer_file(asker, one.question.id).write_text(json.dumps({"schema": 1, **by_hand}))
 
-    assert asker.heard(process) is None
+    assert asker.heard(process, "cannot believe") is None
     problems: list[SwarmError] = []
     assert asker.lab.swarm.approvals(everything=True, problems=problems) == ()
     assert "cannot believe" in problems[0].message
@@ -451,14 +453,14 @@ def test_a_denied_rule_wins(asker: Asker) -> None:
 
 @pytest.mark.parametrize("words", ["", "no json", "[]", "{}", '{"tool_name": 5, "tool_input": {}}', "\x00", "{" * 5000])
 def test_what_is_no_question_breaks_nothing_and_allows_nothing(asker: Asker, words: str) -> None:
-    assert asker.heard(asker.say(words)) is None
+    assert asker.heard(asker.say(words), "warning: permission-request: ") is None
     assert asker.lab.swarm.approvals(everything=True) == ()
 
 
 def test_an_unknown_agent_is_not_asked_for(asker: Asker) -> None:
     process = asker.ask("Bash", None, "--agent", "nobody@fx")
 
-    assert asker.heard(process) is None
+    assert asker.heard(process, "has no agent nobody") is None
 
 
 @pytest.mark.parametrize("question", ["", "zzzzzz", "../x", "x" * 300])
@@ -514,7 +516,8 @@ def test_where_an_answer_for_always_cannot_be_read_a_person_is_asked(asker: Aske
     if lost == "all":
         (folder / f"{denied}.question.json").write_text("{")
 
-    asker.ask("Bash", {"command": "make"}, SWARM_RUN_DIR=str(_reviewer(tmp_path, "echo ALLOW")))
+    _reviewer(asker, tmp_path, "echo ALLOW")
+    asker.ask("Bash", {"command": "make"})
 
     (left,) = asker.asked()
     assert left.question.given == {"command": "make"}
@@ -573,6 +576,39 @@ def test_the_records_of_agents_that_stay_are_kept(asker: Asker) -> None:
     assert asker.heard(asker.ask()) == {"behavior": "allow"}
 
 
+# --- who asks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("named", ["developer", "Developer@fx", "fx/developer"])
+def test_an_agent_is_named_as_everywhere(asker: Asker, named: str) -> None:
+    asker.agent = named
+    process = asker.ask()
+    (one,) = asker.asked()
+    asker.lab.person.approve(one.question.id)
+
+    assert (one.question.agent, one.question.session) == ("developer", "fx")
+    assert asker.heard(process) == {"behavior": "allow"}
+
+
+def test_without_a_session_an_agent_of_two_is_not_guessed(asker: Asker) -> None:
+    asker.lab.swarm.create("gx", "developer")
+    asker.agent = "developer"
+
+    assert asker.heard(asker.ask(), "developer could be developer@fx, developer@gx") is None
+    assert asker.lab.swarm.approvals() == ()
+
+
+def test_what_cannot_be_asked_is_told_on_stderr_and_by_why(asker: Asker) -> None:
+    run_dir = asker.lab.root / ".swarm/sessions/fx/run/developer"
+    run_dir.mkdir(parents=True)
+
+    assert asker.heard(asker.say('{"tool_input": {}}'), "the request names no tool") is None
+
+    assert "the request names no tool" in (asker.lab.swarm.hook_trouble("developer", "fx") or (0, ""))[1]
+    asker.agent = "nobody"
+    assert asker.heard(asker.ask(), "there is no agent nobody") is None
+
+
 # --- the reviewer -----------------------------------------------------------------------------------
 
 
@@ -625,9 +661,9 @@ def test_only_a_clear_word_of_the_reviewer_counts(said: str, verdict: str | None
 def test_the_reviewer_answers_instead_of_a_person(
     asker: Asker, tmp_path: Path, script: str, decision: dict[str, str]
 ) -> None:
-    run_dir = _reviewer(tmp_path, f"cat > {tmp_path}/asked\n{script}")
+    _reviewer(asker, tmp_path, f"cat > {tmp_path}/asked\n{script}")
 
-    assert asker.heard(asker.ask(SWARM_RUN_DIR=str(run_dir))) == decision
+    assert asker.heard(asker.ask()) == decision
 
     (one,) = asker.lab.swarm.approvals(everything=True)
     assert one.answer is not None
@@ -640,32 +676,34 @@ def test_the_reviewer_answers_instead_of_a_person(
 @pytest.mark.parametrize("script", ["echo ASK_USER", "echo hm", "exit 3", "sleep 60", "echo ALLOW; exit 1"])
 def test_what_the_reviewer_leaves_open_goes_to_a_person(asker: Asker, tmp_path: Path, script: str) -> None:
     timeout = 1 if script.startswith("sleep") else 60
-    process = asker.ask(SWARM_RUN_DIR=str(_reviewer(tmp_path, script, timeout)))
+    _reviewer(asker, tmp_path, script, timeout)
+    process = asker.ask()
     (one,) = asker.asked()
     asker.lab.person.approve(one.question.id)
 
-    assert asker.heard(process) == {"behavior": "allow"}
+    failed = script.startswith("sleep") or "exit" in script
+    assert asker.heard(process, "reviewer: " if failed else "") == {"behavior": "allow"}
 
 
 def test_a_reviewer_that_takes_too_long_is_ended_with_all_that_it_started(asker: Asker, tmp_path: Path) -> None:
     left = tmp_path / "left"
-    run_dir = _reviewer(tmp_path, f"sh -c 'echo $$ > {left}; exec sleep 300' & wait", 1)
-    process = asker.ask(SWARM_RUN_DIR=str(run_dir))
+    run_dir = _reviewer(asker, tmp_path, f"sh -c 'echo $$ > {left}; exec sleep 300' & wait", 1)
+    process = asker.ask()
     (one,) = asker.asked()
     wait_for(lambda: not reviewer.decides(run_dir) and left.exists(), "the end of the reviewer", 60)
 
     wait_for(lambda: proc.start_of(int(left.read_text())) is None, "the end of what it started", 10)
 
     asker.lab.person.approve(one.question.id)
-    assert asker.heard(process) == {"behavior": "allow"}
+    assert asker.heard(process, "reviewer: ") == {"behavior": "allow"}
 
 
 def test_a_reviewer_that_cannot_be_asked_is_written_down(asker: Asker, tmp_path: Path) -> None:
-    run_dir = _reviewer(tmp_path, "echo 'no such model' >&2; exit 3")
-    process = asker.ask(SWARM_RUN_DIR=str(run_dir))
+    run_dir = _reviewer(asker, tmp_path, "echo 'no such model' >&2; exit 3")
+    process = asker.ask()
     (one,) = asker.asked()
     asker.lab.person.deny(one.question.id)
-    asker.heard(process)
+    asker.heard(process, "reviewer: ended with 3: no such model")
 
     found = hooklog.last(str(run_dir))
 
@@ -677,12 +715,24 @@ def test_a_reviewer_that_cannot_be_asked_is_written_down(asker: Asker, tmp_path:
     assert (hooklog.last(str(run_dir)) or (0, ""))[1] == "collect: of late"
 
 
-def _reviewer(folder: Path, script: str, timeout: int = 60) -> Path:
+def test_a_run_folder_that_is_not_the_agents_has_no_say(asker: Asker, tmp_path: Path) -> None:
+    """Whoever sets a variable would be the reviewer."""
+    made_up = tmp_path / "made-up"
+    made_up.mkdir()
+    for file in _reviewer(asker, tmp_path, "echo ALLOW").iterdir():
+        file.rename(made_up / file.name)
+
+    asker.ask(SWARM_RUN_DIR=str(made_up))
+
+    assert asker.asked()[0].standing is Standing.OPEN
+
+
+def _reviewer(asker: Asker, folder: Path, script: str, timeout: int = 60) -> Path:
     program = folder / "reviewer"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o700)
-    run_dir = folder / "run"
-    run_dir.mkdir()
+    run_dir = asker.lab.root / ".swarm/sessions/fx/run/developer"
+    run_dir.mkdir(parents=True)
     (run_dir / "permission-reviewer.md").write_text("Allow what is harmless.")
     (run_dir / "reviewer.json").write_text(
         json.dumps({"executable": str(program), "model": "haiku", "timeout": timeout})

@@ -91,6 +91,7 @@ def _run(wish: argparse.Namespace, pieces: list[str], results: Path) -> int:
     todo = wish.folder / "todo.json"
     todo.write_text(json.dumps(pieces))
     workers = "0" if wish.workers == "1" else wish.workers
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, and would be by pytest
     variables = {TODO: str(todo.resolve()), RESULTS: str(results.resolve())}
     child = _pytest("-n", workers, "--timeout=3600", "--tb=line", **variables)
     before = signal.signal(signal.SIGTERM, lambda *_: child.send_signal(signal.SIGINT))  # it tidies up at that

@@ -1,0 +1,29 @@
+"""What a hook could not do is no error for the program that runs it: it is written down and told."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from swarm.cli.verb import split_agent
+from swarm.domain.errors import SwarmError
+from swarm.pane import hooklog
+
+if TYPE_CHECKING:
+    from swarm.cli.verb import Run
+
+
+def hook_failed(run: Run, agent: str, hook: str, error: Exception) -> tuple[str, ...]:
+    """Write down what went wrong in a hook beside the agent it is about, where that is known; return what to tell.
+
+    Args:
+        agent: whom the command named; empty: it is the one whose pane this is.
+    """
+    text = str(error) if isinstance(error, SwarmError) else f"{type(error).__name__}: {error}"
+    if not agent:
+        hooklog.note(os.environ.get("SWARM_RUN_DIR", ""), hook, text)
+    else:
+        with suppress(SwarmError):
+            run.open().note_trouble(hook, text, *split_agent(agent))
+    return (f"{hook}: {text}",)
