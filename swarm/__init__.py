@@ -16,11 +16,10 @@ from swarm.version import __version__
 
 TYPE_CHECKING = False  # the module `typing` costs more than everything `swarm version` does
 if TYPE_CHECKING:
-    from typing import Any
-
     from swarm.api import Swarm
     from swarm.domain.agent_events import AgentEvent
-    from swarm.domain.bus import Claim, Depth, Event, Pruned, Receipt, Stored, Task, Trace
+    from swarm.domain.approvals import Answer, Approval, Question
+    from swarm.domain.bus import Claim, Depth, Event, Pruned, PrunedAttachments, Receipt, Stored, Task, Trace
     from swarm.domain.errors import (
         AgentNotFound,
         AgentNotRunning,
@@ -106,22 +105,71 @@ if TYPE_CHECKING:
         WorktreeExists,
         WorktreeNotFound,
     )
+    from swarm.domain.merging import (
+        AgentForecast,
+        ConflictReport,
+        DiffReport,
+        FileChange,
+        FileConflict,
+        HotFile,
+        MergedAgent,
+        MergeReport,
+        OrderStep,
+        PairForecast,
+    )
     from swarm.domain.message import Message
+    from swarm.domain.model import (
+        Agent,
+        AgentStatus,
+        Check,
+        CleanupReport,
+        Commit,
+        CreatedAgent,
+        CreateReport,
+        Parent,
+        Placed,
+        RecoverReport,
+        Removed,
+        RestoreReport,
+        ResumeReport,
+        Risk,
+        SalvageEntry,
+        Session,
+        SessionStatus,
+        Skipped,
+        StopReport,
+        WorktreeDetails,
+        WorktreeEntry,
+        WorktreeInfo,
+    )
+    from swarm.domain.names import AgentSpec
+    from swarm.domain.prepared import Ended, Notes
+    from swarm.domain.role import Role
+    from swarm.domain.role_fields import RoleOptions
+    from swarm.domain.settings import Settings
+    from swarm.domain.status import Evidence, State, Status
     from swarm.domain.transcript import TranscriptEntry
     from swarm.domain.usage import AgentUsage, ModelUsage, UsageReport
+    from swarm.domain.workflow import Workflow
     from swarm.engine.overdue import Reply
     from swarm.engine.post import Post, Sender, Sent, Taken
     from swarm.engine.queues import Queue, Settled
     from swarm.engine.waiting import Reached
 
 __all__ = [
+    "Agent",
     "AgentEvent",
+    "AgentForecast",
     "AgentNotFound",
     "AgentNotRunning",
     "AgentRunning",
+    "AgentSpec",
+    "AgentStatus",
     "AgentUsage",
     "AlreadyAnswered",
     "Ambiguous",
+    "Answer",
+    "Approval",
     "ApprovalNotFound",
     "AttachmentExists",
     "AttachmentProblem",
@@ -129,13 +177,24 @@ __all__ = [
     "BaseNotFound",
     "BranchExists",
     "BusProblem",
+    "Check",
     "Claim",
     "ClaimLost",
     "CleanupFailed",
+    "CleanupReport",
+    "Commit",
     "ConfigProblem",
+    "ConflictReport",
+    "CreateReport",
+    "CreatedAgent",
     "Depth",
+    "DiffReport",
+    "Ended",
     "Environment",
     "Event",
+    "Evidence",
+    "FileChange",
+    "FileConflict",
     "GitBroken",
     "GitBusy",
     "GitFailed",
@@ -144,6 +203,7 @@ __all__ = [
     "GitTooOld",
     "GrantExists",
     "GrantNotFound",
+    "HotFile",
     "IdTaken",
     "IdentityMissing",
     "InboxNotFound",
@@ -153,6 +213,8 @@ __all__ = [
     "Locked",
     "MergeBlocked",
     "MergeConflict",
+    "MergeReport",
+    "MergedAgent",
     "Message",
     "MessageNotFound",
     "MessageProblem",
@@ -166,36 +228,57 @@ __all__ = [
     "NotCommitted",
     "NotForAgents",
     "NotReached",
+    "Notes",
     "NothingToTake",
+    "OrderStep",
+    "PairForecast",
     "PaneBusy",
+    "Parent",
+    "Placed",
     "Post",
     "ProgramMissing",
     "Pruned",
     "PrunedAttachments",
+    "Question",
     "Queue",
     "QuotaReached",
     "Reached",
     "Receipt",
     "RecordProblem",
+    "RecoverReport",
     "RefConflict",
     "Refused",
+    "Removed",
     "Reply",
     "RepositoryOwner",
     "ReservedName",
     "RestoreConflict",
+    "RestoreReport",
+    "ResumeReport",
+    "Risk",
+    "Role",
     "RoleExists",
     "RoleNotFound",
+    "RoleOptions",
     "RulesNotHeld",
+    "SalvageEntry",
     "SalvageFailed",
     "SalvageNotFound",
     "Sender",
     "Sent",
     "SentInPart",
+    "Session",
     "SessionExists",
     "SessionNotFound",
+    "SessionStatus",
+    "Settings",
     "Settled",
     "SetupFailed",
+    "Skipped",
+    "State",
     "StateDirProblem",
+    "Status",
+    "StopReport",
     "Stored",
     "Swarm",
     "SwarmDirExists",
@@ -218,9 +301,13 @@ __all__ = [
     "UsageReport",
     "WaitOver",
     "WorkAtRisk",
+    "Workflow",
     "WorkflowNotFound",
+    "WorktreeDetails",
+    "WorktreeEntry",
     "WorktreeError",
     "WorktreeExists",
+    "WorktreeInfo",
     "WorktreeNotFound",
     "__version__",
 ]
@@ -234,6 +321,56 @@ _HOMES = {
         ("Claim", "Depth", "Event", "Pruned", "PrunedAttachments", "Receipt", "Stored", "Task", "Trace"),
         "swarm.domain.bus",
     ),
+    **dict.fromkeys(("Answer", "Approval", "Question"), "swarm.domain.approvals"),
+    **dict.fromkeys(
+        (
+            "AgentForecast",
+            "ConflictReport",
+            "DiffReport",
+            "FileChange",
+            "FileConflict",
+            "HotFile",
+            "MergedAgent",
+            "MergeReport",
+            "OrderStep",
+            "PairForecast",
+        ),
+        "swarm.domain.merging",
+    ),
+    **dict.fromkeys(
+        (
+            "Agent",
+            "AgentStatus",
+            "Check",
+            "CleanupReport",
+            "Commit",
+            "CreatedAgent",
+            "CreateReport",
+            "Parent",
+            "Placed",
+            "RecoverReport",
+            "Removed",
+            "RestoreReport",
+            "ResumeReport",
+            "Risk",
+            "SalvageEntry",
+            "Session",
+            "SessionStatus",
+            "Skipped",
+            "StopReport",
+            "WorktreeDetails",
+            "WorktreeEntry",
+            "WorktreeInfo",
+        ),
+        "swarm.domain.model",
+    ),
+    "AgentSpec": "swarm.domain.names",
+    **dict.fromkeys(("Ended", "Notes"), "swarm.domain.prepared"),
+    "Role": "swarm.domain.role",
+    "RoleOptions": "swarm.domain.role_fields",
+    "Settings": "swarm.domain.settings",
+    **dict.fromkeys(("Evidence", "State", "Status"), "swarm.domain.status"),
+    "Workflow": "swarm.domain.workflow",
     "Message": "swarm.domain.message",
     "TranscriptEntry": "swarm.domain.transcript",
     **dict.fromkeys(("AgentUsage", "ModelUsage", "UsageReport"), "swarm.domain.usage"),
@@ -244,14 +381,16 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    if name in _HOMES:
-        from importlib import import_module
+if not TYPE_CHECKING:  # a type checker that saw it would take every name for a public one
 
-        value = globals()[name] = getattr(import_module(_HOMES[name]), name)
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first used."""
+        if name in _HOMES:
+            from importlib import import_module
+
+            value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable  # noqa: TC003  # looked at below
-from dataclasses import fields
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator  # noqa: TC003  # looked at below
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -106,6 +109,16 @@ MESSAGES = {
     "Task": ("stored", "needs", "blocked", "who", "since_ms", "note"),
     "Trace": ("stored", "events"),
 }  # fmt: skip
+#: What the other verbs give back or take; named where they are used, and what is in them.
+RESULTS = set(
+    """
+    Agent AgentForecast AgentSpec AgentStatus Answer Approval Check CleanupReport Commit ConflictReport CreateReport
+    CreatedAgent DiffReport Ended Evidence FileChange FileConflict HotFile MergeReport MergedAgent Notes OrderStep
+    PairForecast Parent Placed Question RecoverReport Removed RestoreReport ResumeReport Risk Role RoleOptions
+    SalvageEntry Session SessionStatus Settings Skipped State Status StopReport Workflow WorktreeDetails WorktreeEntry
+    WorktreeInfo
+    """.split()
+)
 CONSTANTS = {
     "BRANCH_PREFIX": "swarm",
     "DEFAULT_MAX_AGE_MS": 86_400_000,
@@ -186,12 +199,54 @@ class _Written:
 
 def test_the_package_exports_these_names() -> None:
     errors = {cls.__name__ for cls in all_error_classes() if cls.__module__ == SwarmError.__module__}
-    assert set(swarm.__all__) == {"Swarm", "__version__", *MESSAGES, *RECORDS, *errors}
+    assert set(swarm.__all__) == {"Swarm", "__version__", *MESSAGES, *RECORDS, *RESULTS, *errors}
     for name in swarm.__all__:
         assert getattr(swarm, name) is not None
         assert name in dir(swarm)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = swarm.nothing
+        _ = swarm.nothing  # type: ignore[attr-defined]
+
+
+def _written_types(one: object) -> Iterator[str]:
+    """Give the types that the annotations of a function or class name."""
+    for text in getattr(one, "__annotations__", {}).values():
+        yield from re.findall(r"\b[A-Z]\w+", str(text))
+
+
+def test_every_type_of_a_public_signature_can_be_imported_from_the_package() -> None:
+    members = [inspect.getattr_static(Swarm, name) for name in dir(Swarm) if name[0] != "_"]
+    public = [getattr(one, "__func__", None) or getattr(one, "fget", None) or one for one in members]
+    public += [getattr(functions, name) for name in FUNCTIONS]
+    of_python = {"Any", "Callable", "Iterable", "Iterator", "Mapping", "None", "Path", "PathLike", "Repo", "Self", "Sequence"}
+    seen: set[str] = set()
+    todo = {name for one in public for name in _written_types(one)} - of_python
+    while todo:
+        seen |= todo
+        assert sorted(todo - set(swarm.__all__)) == []
+        found = [getattr(swarm, name) for name in todo if name not in {"Settings", "RoleOptions"}]  # read by their keys
+        todo = {name for one in found if is_dataclass(one) for name in _written_types(one) if _is_ours(one, name)} - seen
+
+    assert len(seen) > 50
+
+
+def _is_ours(owner: object, name: str) -> bool:
+    """Whether a type that a dataclass names is a dataclass of ours as well."""
+    module = sys.modules[getattr(owner, "__module__", "")]
+    return is_dataclass(getattr(module, name, None))
+
+
+def test_a_type_checker_knows_every_public_name_and_no_other(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(f"from swarm import ({', '.join(sorted(swarm.__all__))})\nfrom swarm import Nonsense\n")
+    options = ["--no-incremental", "--config-file=", "--follow-imports=skip", "--no-error-summary"]
+    mypy = [sys.executable, "-m", "mypy", *options, swarm.__file__, str(program)]
+
+    done = subprocess.run(mypy, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    said = done.stdout.splitlines()
+    assert [line.split(": ", 1)[1] for line in said if "program.py" in line] == [
+        'error: Module "swarm" has no attribute "Nonsense"  [attr-defined]'
+    ], done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", MESSAGES)
@@ -280,6 +335,8 @@ def types_of_the_public_names(one: Swarm) -> None:
     assert_type(one.post.me(), swarm.Sender)
     assert_type(one.post.reply(one.message("id")[0]), swarm.Reply | None)
     assert_type(one.post.prune(), tuple[swarm.Pruned, ...])
+    assert_type(one.status()[0].agents[0].status.state, swarm.State)
+    _ = swarm.Nonsense  # type: ignore[attr-defined]  # else every name would do
     assert_type(functions.create_worktree("developer", "s"), Path)
     assert_type(functions.create_worktrees(["developer"], "s"), dict[str, Path])
     assert_type(functions.get_worktree_info("developer"), WorktreeInfo | None)
