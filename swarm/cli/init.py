@@ -9,7 +9,7 @@ import typer
 
 from swarm.cli.output import Answer, Output
 from swarm.cli.places import find_root
-from swarm.cli.text import place
+from swarm.cli.text import place, plain
 from swarm.cli.verb import Run, verb
 from swarm.domain.layout import STATE_DIR
 
@@ -60,7 +60,7 @@ def init(
         _hide(made)
 
     def show(output: Output) -> None:
-        output.out(f"made the swarm directory {place(made)}", "good")
+        output.out(f"made the swarm directory {plain(str(made))}", "good")
 
     return Answer({"path": made}, show, next=(f"next: edit {place(made / 'config.yaml', quoted=True)}",))
 

@@ -65,7 +65,6 @@ class PostBase:
         self._settings = settings
         self._lease = lease
         self._me: Sender | None = None
-        self._all: tuple[Member, ...] | None = None
         self._messages = f"{self._state}/{post_office.MESSAGES}"
         self.bus = open_bus(self._messages, self.settings)
 
@@ -119,9 +118,7 @@ class PostBase:
 
     def members(self) -> tuple[Member, ...]:
         """Return every agent that can be written to."""
-        if self._all is None:
-            self._all = post_office.members(self._state)
-        return self._all
+        return post_office.members(self._state)  # not kept: others come while this object lives
 
     def address(self, name: str | None = None) -> str:
         """Return the address of one box: of an agent by its name, or one's own.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -49,9 +50,15 @@ class Door:
     """One repository, opened; the verbs are added by the classes above this one."""
 
     def __init__(self, world: World, roles: RolePlaces) -> None:
-        self._world = world
+        self._opened = world
+        self._mine = threading.local()  # the world of a thread that changes something: it tells what it does
         self._roles = roles
         self._held = 0
+
+    @property
+    def _world(self) -> World:
+        found: World = getattr(self._mine, "world", self._opened)
+        return found
 
     @classmethod
     def open(
@@ -250,11 +257,11 @@ class Door:
             doing.tell(text)
             world.progress(text)
 
-        self._world = replace(world, progress=tell)
+        self._mine.world = replace(world, progress=tell)
         try:
             yield
         finally:
-            self._world = world
+            self._mine.world = world
             doing.end()
 
     def _role_texts(

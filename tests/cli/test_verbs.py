@@ -576,3 +576,10 @@ def test_one_record_that_cannot_be_read_hides_no_other_session(team: Cli) -> Non
     assert (found["status"], [one["code"] for one in found["errors"]]) == ("partial", ["RECORD"])
     assert [one["session"] for one in found["data"]["sessions"]] == ["feature-x"]
     assert team("cleanup", "--all").code == 5
+
+
+def test_init_prints_the_whole_path_wherever_it_is_typed(cli: Cli, tmp_path: Path) -> None:
+    assert cli.ok("init").out == f"made the swarm directory {cli.lab.root}/.swarm\n"
+    assert cli.ok("init", "teams/one").out == f"made the swarm directory {cli.lab.root}/teams/one\n"
+    assert cli.ok("init", "--global").out == f"made the swarm directory {cli.lab.env['HOME']}/.swarm\n"
+    assert cli.ok("init", str(tmp_path / "far"), "--json").data()["path"] == str(tmp_path / "far")

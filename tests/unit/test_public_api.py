@@ -110,15 +110,53 @@ MESSAGES = {
     "Trace": ("stored", "events"),
 }  # fmt: skip
 #: What the other verbs give back or take; named where they are used, and what is in them.
-RESULTS = set(
-    """
-    Agent AgentForecast AgentSpec AgentStatus Answer Approval Check CleanupReport Commit ConflictReport CreateReport
-    CreatedAgent DiffReport Ended Evidence FileChange FileConflict HotFile MergeReport MergedAgent Notes OrderStep
-    PairForecast Parent Placed Question RecoverReport Removed RestoreReport ResumeReport Risk Role RoleOptions
-    SalvageEntry Session SessionStatus Settings Skipped State Status StopReport Workflow WorktreeDetails WorktreeEntry
-    WorktreeInfo
-    """.split()
-)
+RESULTS = {
+    "Agent",
+    "AgentForecast",
+    "AgentSpec",
+    "AgentStatus",
+    "Answer",
+    "Approval",
+    "Check",
+    "CleanupReport",
+    "Commit",
+    "ConflictReport",
+    "CreateReport",
+    "CreatedAgent",
+    "DiffReport",
+    "Ended",
+    "Evidence",
+    "FileChange",
+    "FileConflict",
+    "HotFile",
+    "MergeReport",
+    "MergedAgent",
+    "Notes",
+    "OrderStep",
+    "PairForecast",
+    "Parent",
+    "Placed",
+    "Question",
+    "RecoverReport",
+    "Removed",
+    "RestoreReport",
+    "ResumeReport",
+    "Risk",
+    "Role",
+    "RoleOptions",
+    "SalvageEntry",
+    "Session",
+    "SessionStatus",
+    "Settings",
+    "Skipped",
+    "State",
+    "Status",
+    "StopReport",
+    "Workflow",
+    "WorktreeDetails",
+    "WorktreeEntry",
+    "WorktreeInfo",
+}
 CONSTANTS = {
     "BRANCH_PREFIX": "swarm",
     "DEFAULT_MAX_AGE_MS": 86_400_000,
@@ -217,14 +255,28 @@ def test_every_type_of_a_public_signature_can_be_imported_from_the_package() -> 
     members = [inspect.getattr_static(Swarm, name) for name in dir(Swarm) if name[0] != "_"]
     public = [getattr(one, "__func__", None) or getattr(one, "fget", None) or one for one in members]
     public += [getattr(functions, name) for name in FUNCTIONS]
-    of_python = {"Any", "Callable", "Iterable", "Iterator", "Mapping", "None", "Path", "PathLike", "Repo", "Self", "Sequence"}
+    of_python = {
+        "Any",
+        "Callable",
+        "Iterable",
+        "Iterator",
+        "Mapping",
+        "None",
+        "Path",
+        "PathLike",
+        "Repo",
+        "Self",
+        "Sequence",
+    }
     seen: set[str] = set()
     todo = {name for one in public for name in _written_types(one)} - of_python
     while todo:
         seen |= todo
         assert sorted(todo - set(swarm.__all__)) == []
         found = [getattr(swarm, name) for name in todo if name not in {"Settings", "RoleOptions"}]  # read by their keys
-        todo = {name for one in found if is_dataclass(one) for name in _written_types(one) if _is_ours(one, name)} - seen
+        todo = {
+            name for one in found if is_dataclass(one) for name in _written_types(one) if _is_ours(one, name)
+        } - seen
 
     assert len(seen) > 50
 

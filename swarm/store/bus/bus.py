@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import RLock
 
 from swarm.domain.message import box_of
 from swarm.pane import own
@@ -78,6 +79,7 @@ class FileBus:
         self._tidied: dict[str, float] = {}  # when, of each box
         self._boxes: dict[str, Box] = {}
         self._known: dict[str, Box] = {}  # the same by whatever address was used
+        self._guard = RLock()  # of both
         self._pid = os.getpid()
 
     def close(self) -> None:
@@ -137,13 +139,18 @@ class FileBus:
             self._known.clear()
             self._pid = os.getpid()
         found = self._boxes.get(address)
-        if found is None:
-            if len(self._boxes) >= _MOST_OPEN:
-                self._known.clear()
-                oldest = self._boxes.pop(next(iter(self._boxes)))
-                with oldest.mutex:
-                    oldest.close()
-            found = self._boxes[address] = Box(self._root, address, self._limits, self._patience)
+        if found is not None:
+            return found
+        with self._guard:
+            return self._boxes.get(address) or self._open(address)
+
+    def _open(self, address: str) -> Box:
+        if len(self._boxes) >= _MOST_OPEN:
+            self._known.clear()
+            oldest = self._boxes.pop(next(iter(self._boxes)))
+            with oldest.mutex:
+                oldest.close()
+        found = self._boxes[address] = Box(self._root, address, self._limits, self._patience)
         return found
 
     # --- sending --------------------------------------------------------------------------------
