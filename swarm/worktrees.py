@@ -1,7 +1,7 @@
 """The worktree functions of the user's design, for a repository given by path.
 
 Each takes ``repo`` (any folder of the repository; default: the current directory) and does what the
-method of the same name on ``Swarm`` does.
+method of the same name on ``Swarm`` does.  Whatever they raise is a ``WorktreeError``.
 
 Example:
     >>> from swarm.worktrees import create_worktrees, full_cleanup
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.domain import names
-from swarm.domain.errors import BareRepository, GitBroken, NotARepo
-from swarm.domain.names import BRANCH_PREFIX, ROLES_DIR, VALID_ROLES, WORKTREE_BASE, new_session_id
+from swarm.domain.errors import GitBroken, NotARepo, WorktreeError
+from swarm.domain.names import BRANCH_PREFIX, ROLES_DIR, VALID_ROLES, WORKTREE_BASE
 from swarm.verbs.design import DEFAULT_MAX_AGE_MS
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __all__ = [
     "ROLES_DIR",
     "VALID_ROLES",
     "WORKTREE_BASE",
+    "WorktreeError",
     "branch_exists",
     "cleanup_orphaned_worktrees",
     "cleanup_swarm_branches",
@@ -82,7 +83,7 @@ def get_git_root(*, repo: Repo = None) -> Path | None:
 
     try:
         return discover(Path(os.path.abspath(repo if repo is not None else ".")), os.environ).root
-    except (NotARepo, BareRepository):
+    except NotARepo:
         return None
 
 
@@ -116,6 +117,16 @@ def generate_branch_name(role: str, session_id: str | None = None, *, repo: Repo
     if repo is None and not is_git_repository():
         return names.branch_name(name, session)
     return _open(repo).generate_branch_name(name, session)
+
+
+def new_session_id(*, repo: Repo = None) -> str:
+    """Return a fresh session name: the milliseconds since 1970, or the next number if that is taken.
+
+    No process gets the same twice, and none gets the name of a session that its repository has.
+    """
+    if repo is None and not is_git_repository():
+        return names.new_session_id()
+    return _open(repo).new_session_id()
 
 
 def get_worktree_path(role: str, session_id: str | None = None, *, repo: Repo = None) -> Path:
@@ -201,7 +212,7 @@ def list_worktrees(*, strict: bool = False, repo: Repo = None) -> list[WorktreeI
     """Return swarm's worktrees; an empty list when git cannot list them, or there is none, unless *strict*."""
     try:
         opened = _open(repo)
-    except (GitBroken, NotARepo, BareRepository):
+    except (GitBroken, NotARepo):
         if strict:
             raise
         return []

@@ -12,6 +12,7 @@ from swarm.cli.verb import command_of
 from swarm.domain.errors import (
     EXIT_FAILED,
     SAYS_ATTEMPT,
+    BranchExists,
     Interrupted,
     Refused,
     SentInPart,
@@ -126,7 +127,11 @@ def _show_hints(output: Output, error: SwarmError, problems: Sequence[SwarmError
 
 def _show_details(output: Output, error: SwarmError) -> None:
     lines = lines_of(error.details) if error.details else []
-    if not lines or (len(lines) == 1 and lines[0].partition(": ")[2] in plain(error.message)):
+    if (
+        not lines
+        or error.code == BranchExists.code
+        or (len(lines) == 1 and lines[0].partition(": ")[2] in plain(error.message))
+    ):
         return  # the message has said it
     output.err()
     _show_list(output, lines, "  ", _MOST_LINES)

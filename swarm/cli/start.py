@@ -83,7 +83,10 @@ def start(
     base: Annotated[
         str | None,
         typer.Option(
-            "--base", metavar="REF", help="Where they start; default: where the main checkout is.", show_default=False
+            "--base",
+            metavar="REF",
+            help="Where they start; default: where the main checkout is, for an agent its own last commit.",
+            show_default=False,
         ),
     ] = None,
     agent: Annotated[

@@ -4,11 +4,10 @@
     ├── UsageProblem          what was asked for cannot be meant      (exit 2)
     │   ├── InvalidName · ReservedName · NameCollision · RefConflict
     │   ├── StateDirProblem · SymlinkInTheWay · ConfigProblem · Ambiguous · LimitReached
-    ├── WorktreeError         worktrees, branches, roles
-    │   ├── WorktreeExists · WorktreeNotFound · RoleNotFound · RoleExists · CleanupFailed
-    │   ├── SetupFailed · TeardownFailed
-    │   └── GitFailed         git said no, its words are in ``details``
-    │       ├── BranchExists · BaseNotFound · GitTimeout · GitBusy
+    ├── WorktreeExists · WorktreeNotFound · RoleNotFound · RoleExists · CleanupFailed
+    ├── SetupFailed · TeardownFailed
+    ├── GitFailed             git said no, its words are in ``details``
+    │   ├── BranchExists · BaseNotFound · GitTimeout · GitBusy
     ├── SessionExists · SessionNotFound · WorkflowNotFound · SalvageNotFound · RestoreConflict
     ├── WorkAtRisk            refused to protect work                 (exit 4)
     │   └── NotCommitted
@@ -30,7 +29,7 @@
     ├── Interrupted           a signal came, everything was rolled back
     └── Refused               several of the above at once
 
-Catch the class, match the ``code``, follow the ``hint``.  Each class has one code, and each code one
+Catch the class, match the ``code``, follow the ``hint``.  ``WorktreeError`` is another name of the first.  Each class has one code, and each code one
 meaning and one exit status; ``docs/errors.md`` lists them and a test keeps the two the same.
 """
 
@@ -97,6 +96,10 @@ class SwarmError(Exception):
             "hint": self.hint,
             "details": {"text": self.details, **self.facts} if self.details else dict(self.facts),
         }
+
+
+#: The one class of the user's design: whatever the worktree functions raise is caught by it.
+WorktreeError = SwarmError
 
 
 def one_line(text: str) -> str:
@@ -185,19 +188,15 @@ class Ambiguous(UsageProblem):
 # --- worktrees, branches, roles ---------------------------------------------------------------
 
 
-class WorktreeError(SwarmError):
-    """Anything about worktrees, their branches and the roles put into them."""
-
-
-class WorktreeExists(WorktreeError):
-    """Something is already at the path of the new worktree."""
+class WorktreeExists(SwarmError):
+    """Something is already at the path of the new worktree; that path is in ``details``."""
 
     code = "WORKTREE_EXISTS"
     exit_code = EXIT_EXISTS
     default_hint = "remove the existing worktree with `swarm cleanup`, or use a different session name"
 
 
-class WorktreeNotFound(WorktreeError):
+class WorktreeNotFound(SwarmError):
     """There is no such worktree."""
 
     code = "WORKTREE_NOT_FOUND"
@@ -205,7 +204,7 @@ class WorktreeNotFound(WorktreeError):
     default_hint = "it may already be removed; `swarm worktree list` shows what is there"
 
 
-class RoleNotFound(WorktreeError):
+class RoleNotFound(SwarmError):
     """No instructions exist for this role."""
 
     code = "ROLE_NOT_FOUND"
@@ -213,7 +212,7 @@ class RoleNotFound(WorktreeError):
     default_hint = "create roles/<role>/CLAUDE.md first, or name an existing role"
 
 
-class RoleExists(WorktreeError):
+class RoleExists(SwarmError):
     """A role of this name is already in that place."""
 
     code = "ROLE_EXISTS"
@@ -221,28 +220,28 @@ class RoleExists(WorktreeError):
     default_hint = "edit it, or choose another name"
 
 
-class CleanupFailed(WorktreeError):
+class CleanupFailed(SwarmError):
     """Some worktrees or branches could not be removed; ``facts['failed']`` lists them."""
 
     code = "CLEANUP_FAILED"
     default_hint = "look at the cause of each, then run the same command again, maybe with --force"
 
 
-class SetupFailed(WorktreeError):
+class SetupFailed(SwarmError):
     """A fresh worktree could not be made ready; what a command printed last is in ``details``."""
 
     code = "SETUP_FAILED"
     default_hint = "mend the cause, set the policy of the setup to warn, or leave it out: --no-setup"
 
 
-class TeardownFailed(WorktreeError):
+class TeardownFailed(SwarmError):
     """A command that runs before a worktree goes failed, and its policy is *abort*: nothing was removed."""
 
     code = "TEARDOWN_FAILED"
     default_hint = "mend the cause, set the policy of the teardown to warn, or leave it out: --no-teardown"
 
 
-class GitFailed(WorktreeError):
+class GitFailed(SwarmError):
     """A git command failed; what it printed is in ``details``."""
 
     code = "GIT_FAILED"
@@ -250,7 +249,7 @@ class GitFailed(WorktreeError):
 
 
 class BranchExists(GitFailed):
-    """The branch name is taken."""
+    """The branch name is taken; what git says of that is in ``details``."""
 
     code = "BRANCH_EXISTS"
     exit_code = EXIT_EXISTS
@@ -396,9 +395,8 @@ class NotARepo(Environment):
 
 
 class BareRepository(NotARepo):
-    """The repository has no work tree of its own."""
+    """The repository has no work tree of its own; the code is that of ``NotARepo``."""
 
-    code = "BARE"
     default_hint = "run swarm in a clone that has a work tree"
 
 
@@ -760,12 +758,13 @@ def told_of(error: BaseException) -> BaseException:
 
 
 class Refused(SwarmError):
-    """Several problems at once; ``problems`` holds each. Code and exit status are the first one's."""
+    """Several problems at once; ``problems`` holds each. Code, details and exit status are the first one's."""
 
     def __init__(self, message: str, problems: Iterable[SwarmError]) -> None:
         self.problems = tuple(problems)
         first = self.problems[0]
-        super().__init__(message, hint=first.hint, problems=[p.as_dict() for p in self.problems])
+        told = [p.as_dict() for p in self.problems]
+        super().__init__(message, hint=first.hint, details=first.details, problems=told)
         self.code = first.code  # type: ignore[misc]  # the instance speaks for its first problem
         self.exit_code = first.exit_code  # type: ignore[misc]
 

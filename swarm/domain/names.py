@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import re
 import time
+from _thread import allocate_lock  # `threading` is more than a name needs
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from swarm.domain.errors import InvalidName, NameCollision, ReservedName, UsageProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 BRANCH_PREFIX = "swarm"
 WORKTREE_BASE = ".worktrees"
@@ -88,9 +93,22 @@ def check_prefix(prefix: str) -> str:
     return prefix
 
 
-def new_session_id() -> str:
-    """Return a fresh session name: the milliseconds since 1970."""
-    return str(time.time_ns() // 1_000_000)
+_newest = 0
+_guard = allocate_lock()
+
+
+def new_session_id(taken: Container[str] = ()) -> str:
+    """Return a fresh session name: the milliseconds since 1970, or the next number that is free.
+
+    Args:
+        taken: names that it must not be; those given before in this process it never is.
+    """
+    global _newest  # noqa: PLW0603  # no name is given twice
+    with _guard:
+        _newest = max(time.time_ns() // 1_000_000, _newest + 1)
+        while str(_newest) in taken:
+            _newest += 1
+        return str(_newest)
 
 
 def tail(agent: str, session: str) -> str:

@@ -428,7 +428,7 @@ def _remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
         fsio.unlink_if_there(tree)  # the link alone: what it leads to is not ours
     if not fsio.exists(moved_tree) and fsio.exists(tree):
         if not _still_the_same(world, item, tree):
-            raise WorktreeExists(f"something else is at its place now, and stays: {tree}")
+            raise WorktreeExists(f"something else is at its place now, and stays: {tree}", details=str(tree))
         moved_tree = trash.put(world, record["operation"], tree, moved_tree.name)
     if not record["discard"]:
         _save_late(world, record, item, moved_tree, admin if admin and admin.is_dir() else None)

@@ -52,7 +52,7 @@ _OWN_FOLDERS = ("refs/swarm", "refs/swarm/op", "refs/swarm/salvage")
 #: What follows in the longest path of our own: a worktree's and its admin folder's name in the trash, and a file.
 _LONGEST_REST = 160
 _RESERVE = 16 << 20
-_CHANGED = "uncommitted changes of the main checkout stay there; the worktrees start from the last commit"
+_CHANGED = "uncommitted changes of {} stay there; the worktrees start from the last commit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class Request:
     Attributes:
         roles: for each agent its role's text; None puts no instructions in.
         base: branch, tag or commit; None means where the main checkout is.
+        checkout: the agent's worktree of which *base* is what is checked out; None: it is not.
         launch: what is started in panes; None makes worktrees only.
         setup: for each agent what its role says, of which the setup counts; None: no setup.
     """
@@ -72,6 +73,7 @@ class Request:
     base: str | None = None
     launch: launch.Wish | None = None
     setup: tuple[RoleOptions, ...] | None = None
+    checkout: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,17 +416,19 @@ def _check_agents(world: World, request: Request, facts: Facts) -> Iterator[Swar
     if existing is not None and existing.name != request.session:
         yield NameCollision(f"session {request.session} differs from session {existing.name} only in case")
     for spec in request.agents:
+        tree = world.layout.worktree(spec.name, request.session)
+        yield from _check_path(world, tree, spec.name, request.session, there, registered)
+        if there.get(tree.name.casefold()) == tree.name and str(tree / ".git") in registered:
+            continue  # a worktree: its branch is there, of course
         branch = names.branch_name(spec.name, request.session, prefix)
         yield from _check_branch(branch, branches)
         if branch not in branches and _is_broken_ref(world.git.common / places.HEADS / branch):
             yield BranchExists(f"branch {branch} already exists, though git cannot read it")
-        tree = world.layout.worktree(spec.name, request.session)
-        yield from _check_path(world, tree, spec.name, request.session, there, registered)
 
 
 def _check_branch(branch: str, branches: set[str]) -> Iterator[SwarmError]:
     if branch in branches:
-        yield BranchExists(f"branch {branch} already exists")
+        yield BranchExists(f"branch {branch} already exists", details=in_git(branch))
         return
     below = next((other for other in sorted(branches) if other.startswith(branch + "/")), None)
     if below is not None:
@@ -432,6 +436,11 @@ def _check_branch(branch: str, branches: set[str]) -> Iterator[SwarmError]:
     same = next((other for other in sorted(branches) if other.casefold() == branch.casefold()), None)
     if same is not None:
         yield NameCollision(f"branch {branch} differs from the existing {same} only in case")
+
+
+def in_git(branch: str) -> str:
+    """Return what git says when it is to make a branch that is there."""
+    return f"fatal: a branch named '{branch}' already exists"
 
 
 def _check_path(
@@ -443,12 +452,13 @@ def _check_path(
         if strays.is_stray(world, tree):
             where = f"{shlex.quote(agent)}@{session}"
             hint = f"it is in no session: `swarm worktree remove {where} --force`, or use a different session name"
-        yield WorktreeExists(f"worktree {tree.name} already exists: {tree}", hint=hint)
+        yield WorktreeExists(f"worktree {tree.name} already exists: {tree}", hint=hint, details=str(tree))
     elif found is not None:
         yield NameCollision(f"worktree {tree.name} differs from the existing {found} only in case")
     elif str(tree / ".git") in registered:
         yield WorktreeExists(
             f"worktree {tree.name} is still registered in git, though its folder is gone",
+            details=str(tree),
             hint=f"if it is not needed any more: git worktree remove --force {shlex.quote(str(tree))}",
         )
 
@@ -621,11 +631,13 @@ def _tracked_warning(file: str) -> str:
 
 
 class _Changes:
-    """What to say of changes in the main checkout, which stay there: git looks for them while other things go on."""
+    """What to say of changes where the set starts, which stay there: git looks for them while other things go on."""
 
     def __init__(self, world: World, request: Request) -> None:
-        needless = request.base is not None or world.git.is_untouched()
-        self._asked = None if needless else world.git.begin_status(world.layout.root)
+        named = request.base is not None and request.checkout is None
+        needless = named or (request.checkout is None and world.git.is_untouched())
+        self._where = f"your worktree {request.checkout.name}" if request.checkout else "the main checkout"
+        self._asked = None if needless else world.git.begin_status(request.checkout or world.layout.root)
         self._warnings: tuple[str, ...] | None = () if needless else None
 
     def warnings(self) -> tuple[str, ...]:
@@ -633,7 +645,7 @@ class _Changes:
             self._warnings = ()
             with contextlib.suppress(SwarmError):  # only a warning is lost
                 if self._asked is not None and self._asked.result():
-                    self._warnings = (_CHANGED,)
+                    self._warnings = (_CHANGED.format(self._where),)
         return self._warnings
 
     def end(self) -> None:

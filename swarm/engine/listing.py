@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,6 +128,26 @@ def _strays(
         )
 
 
+def unrecorded(world: World, role: str, session: str | None, known_roles: tuple[str, ...]) -> WorktreeInfo | None:
+    """Return the worktree of a role that is there without a record: made by hand, or by another tool.
+
+    Raises:
+        Ambiguous: there are several, and no session was named.
+    """
+    listed = _listed(world)
+    recorded = {world.layout.root / agent.worktree for one in world.sessions.all() for agent in one.agents}
+    roles = (*known_roles, role)
+    found = [one for one in _strays(world, listed, recorded, roles) if one.role.casefold() == role.casefold()]
+    if session is not None:
+        branch = names.branch_name(role, session, world.settings.worktrees.branch_prefix)
+        found = [one for one in found if one.path.name == names.tail(role, session) or one.branch == branch]
+    found = [one for one in found if one.path.name == role] or found
+    if len(found) > 1:
+        several = ", ".join(one.path.name for one in found)
+        raise Ambiguous(f"{role} could be {several}", hint="name the session as well")
+    return next((replace(one, dirty=_look(world, one.path, listed[one.path], one.head)[0]) for one in found), None)
+
+
 def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, Agent]:
     """Return the one agent of this name.
 
@@ -154,6 +176,13 @@ def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, 
             f"{agent} could be {ways}", hint=f"write one of them, such as {hits[0][1].name}@{hits[0][0].name}"
         )
     return hits[0]
+
+
+def agent_at(world: World, tree: Path) -> tuple[Session, Agent] | None:
+    """Return the agent whose worktree a folder is."""
+    place = os.path.realpath(tree)
+    pairs = ((one, agent) for one in world.sessions.all() for agent in one.agents)
+    return next((pair for pair in pairs if os.path.realpath(world.layout.root / pair[1].worktree) == place), None)
 
 
 def _no_agent(name: str, sessions: Sequence[Session]) -> AgentNotFound:

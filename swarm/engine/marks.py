@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     from swarm.engine.world import World
 
 
+#: git keeps it in a file that is read whenever its worktrees are looked at.
+_LONGEST_REASON = 1000
+
+
 def lock(world: World, session: Session, agent: Agent, reason: str) -> WorktreeInfo:
     """Lock the worktree in git's own way, so that git respects it too."""
-    if "\n" in reason or "\0" in reason:
-        raise UsageProblem("a lock reason is one line of text")
+    if "\n" in reason or "\0" in reason or len(reason) > _LONGEST_REASON:
+        raise UsageProblem(f"a lock reason is one line of text, at most {_LONGEST_REASON} characters")
     world.git.lock(_admin(world, agent), reason)
     return _info(world, session, agent)
 

@@ -5,15 +5,28 @@ It is read from the machine, never from an argument or the environment: see ``pa
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from swarm.domain import layout as places
 from swarm.domain.model import Parent
+from swarm.engine import whose
 from swarm.pane.whoami import whoami
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from swarm.domain.model import Session
     from swarm.engine.world import World
     from swarm.pane.whoami import Who
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A worktree, and what is checked out there: a branch, or a commit."""
+
+    tree: Path
+    ref: str
 
 
 def starter(world: World) -> Parent | None:
@@ -29,6 +42,17 @@ def here(world: World, who: Who) -> Parent | None:
     except OSError:
         return None
     return Parent(who.agent, who.session, who.generation) if same and who.generation else None
+
+
+def own_checkout(world: World) -> Checkout | None:
+    """Return the worktree of the agent to which this process belongs, and where it is; None for everybody else."""
+    parent = starter(world)
+    session = world.sessions.get(parent.session) if parent is not None else None
+    agent = session.agent(parent.agent) if session is not None and parent is not None else None
+    admin = whose.own_admin(world, agent) if agent is not None else None
+    if agent is None or admin is None or not admin.says_head:
+        return None
+    return Checkout(world.layout.root / agent.worktree, admin.head.removeprefix(f"ref: {places.HEADS}"))
 
 
 def living(world: World, session: Session) -> Parent | None:

@@ -170,7 +170,8 @@ def _conflicts(world: World, one: Wanted) -> Iterator[SwarmError]:
     ref = places.HEADS + record.branch
     there = world.git.refs(ref).get(ref)
     if there is not None and there != entry.branch_tip:
-        yield BranchExists(f"branch {record.branch} already exists, at another commit than the one saved")
+        what = f"branch {record.branch} already exists, at another commit than the one saved"
+        yield BranchExists(what, details=create.in_git(record.branch))
     if entry.manifest["kind"] == "branch":
         if there == entry.branch_tip:
             yield RestoreConflict(f"branch {record.branch} is there already")
@@ -178,9 +179,10 @@ def _conflicts(world: World, one: Wanted) -> Iterator[SwarmError]:
     if one.head_branch == record.branch and _is_checked_out(world, record.branch):
         yield RestoreConflict(f"branch {record.branch} is checked out in another worktree")
     if fsio.exists(one.tree):
-        yield WorktreeExists(f"worktree {one.tree.name} already exists: {one.tree}")
+        yield WorktreeExists(f"worktree {one.tree.name} already exists: {one.tree}", details=str(one.tree))
     elif world.git.admin_of(one.tree) is not None:
-        yield WorktreeExists(f"worktree {one.tree.name} is still registered in git, though its folder is gone")
+        what = f"worktree {one.tree.name} is still registered in git, though its folder is gone"
+        yield WorktreeExists(what, details=str(one.tree))
     session = world.sessions.get(entry.session)
     if session is not None and session.agent(entry.agent) is not None:
         yield RestoreConflict(f"session {entry.session} has an agent {entry.agent} already")

@@ -209,7 +209,7 @@ class AddWorktree(Step):
     def do(self, world: World) -> None:
         tree = Path(self.tree)
         if fsio.exists(tree):
-            raise WorktreeExists(f"cannot create the worktree {tree.name}: {tree} is already there")
+            raise WorktreeExists(f"cannot create the worktree {tree.name}: {tree} is already there", details=str(tree))
         world.progress(f"worktree {tree.name}")
         aside = world.layout.trash_folder(self.operation)
         reason = stamp(self.operation)

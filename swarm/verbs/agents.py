@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
 from swarm.domain import names
-from swarm.domain.errors import SwarmError, raise_all
+from swarm.domain.errors import SessionExists, SwarmError, raise_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +101,8 @@ class Agents(Sets):
 
         specs = names.expand_roles(roles)
         texts, problems = self._role_texts(specs, wanted=True)
-        request = create.Request(name, specs, texts, base, wish, options_of(texts) if setup else None)
+        start, checkout = self._start_of(base)
+        request = create.Request(name, specs, texts, start, wish, options_of(texts) if setup else None, checkout)
         with self._making(f"cannot start session {name}"):
             plan = self._preflight(request, problems, dry_run=dry_run)
             if plan is not None and dry_run:
@@ -131,10 +132,17 @@ class Agents(Sets):
             how: ``program``, ``command``, ``print_mode``, ``beside``, ``setup``, ``dry_run`` as for ``start``.
         """
         workflow = self.workflow(kind)
-        name = names.check_new_session(session if session is not None else names.new_session_id())
         setup, dry_run = how.pop("setup", True), how.pop("dry_run", False)
         wish = self._wish(workflow.tell(goal), workflow=workflow.name, **how)
-        return self._start(name, list(workflow.roles), base, wish, setup=setup, dry_run=dry_run)
+        roles = list(workflow.roles)
+        if session is not None:
+            return self._start(names.check_new_session(session), roles, base, wish, setup=setup, dry_run=dry_run)
+        while True:
+            fresh = names.new_session_id(self._world.sessions.names())
+            try:
+                return self._start(fresh, roles, base, wish, setup=setup, dry_run=dry_run)
+            except SessionExists:  # another process took it at the same moment
+                continue
 
     def workflow(self, name: str) -> Workflow:
         """Return a workflow by its name or an alias.

@@ -6,6 +6,7 @@ without a session means the one session that has it.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ class Design(Sets):
     def branch_exists(self, branch: str) -> bool:
         """Whether there is a branch (not a tag, not a commit) of this name."""
         ref = f"refs/heads/{branch}"
-        return bool(branch) and ref in self._world.git.refs(ref)
+        return bool(branch) and "\0" not in branch and ref in self._world.git.refs(ref)
 
     def validate_repository(self) -> None:
         """Make sure that worktrees can be made here.
@@ -74,6 +75,10 @@ class Design(Sets):
         """Return ``swarm/<role>-<session>``."""
         session = names.check_session(session_id)
         return names.branch_name(names.check_name("role", role), session, self._world.settings.worktrees.branch_prefix)
+
+    def new_session_id(self) -> str:
+        """Return a fresh session name: the milliseconds since 1970, or the next number if that is taken."""
+        return names.new_session_id(self._world.sessions.names())
 
     def get_worktree_path(self, role: str, session_id: str | None = None) -> Path:
         """Return where the worktree of a role is, or would be.
@@ -127,7 +132,7 @@ class Design(Sets):
     ) -> dict[str, Path]:
         """Make the worktrees of several roles, all or none; return agent → path in the order given."""
         session = names.check_session(session_id)
-        return self.create(session, list(roles), base=base_branch, instructions=copy_role_config).paths()
+        return self.create(session, roles, base=base_branch, instructions=copy_role_config).paths()
 
     # --- role instructions -------------------------------------------------------------------------
 
@@ -149,17 +154,20 @@ class Design(Sets):
     def copy_role_config(self, role: str, worktree_path: str | Path) -> Path:
         """Put a role's instructions into any worktree's root and return the file.
 
+        In a worktree of swarm's it is written down as swarm's own file: as long as it is unchanged it is nobody's work,
+        and ``update_role_config`` replaces it.
+
         Raises:
             RoleNotFound: there are none.
             WorktreeExists: a file of that name is there already; it is not touched.
         """
-        from swarm.engine import rights
+        from swarm.engine import listing, marks, rights
         from swarm.engine.hiding import hide_now
 
-        text = self.role(role).instructions
+        found = self.role(role)
         tree = Path(worktree_path)
         rights.check_tree(self._world, "copy_role_config", tree)
-        if not tree.is_dir():
+        if not os.fspath(worktree_path) or not tree.is_dir():
             raise WorktreeNotFound(f"cannot put the role's instructions into {tree}: there is no such folder")
         file = self._world.settings.worktrees.instructions_file
         changing = self._changing("copy role")
@@ -167,10 +175,15 @@ class Design(Sets):
             if fsio.exists(tree / file):
                 raise WorktreeExists(
                     f"{tree / file} is there already and stays as it is",
+                    details=str(tree / file),
                     hint="to bring swarm's own copy up to date use update_role_config",
                 )
-            hide_now(self._world, file, tree)
-            fsio.write_new(tree / file, text.encode("utf-8", "surrogateescape"))
+            owner = listing.agent_at(self._world, tree)
+            if owner is not None:
+                marks.update_role(self._world, *owner, found, force=False)
+            else:
+                hide_now(self._world, file, tree)
+                fsio.write_new(tree / file, found.instructions.encode("utf-8", "surrogateescape"))
         return tree / file
 
     def update_role_config(self, role: str, session_id: str | None = None, *, force: bool = False) -> None:
@@ -197,6 +210,8 @@ class Design(Sets):
     def get_worktree_info(self, role: str, session_id: str | None = None) -> WorktreeInfo | None:
         """Return the worktree of a role, or None.
 
+        One without a record counts too: ``.worktrees/<role>``, as the design has it, or ``<role>-<session>``.
+
         Raises:
             Ambiguous: several sessions have the role.
         """
@@ -206,7 +221,7 @@ class Design(Sets):
             try:
                 session, agent = listing.find_agent(self._world, names.check_name("role", role), session_id)
             except (AgentNotFound, SessionNotFound):
-                return None
+                return listing.unrecorded(self._world, role, session_id, self.role_names())
             found = listing.worktrees(self._world, session.name, (), look=True)
             return next((info for info in found if info.agent == agent.name and not info.missing), None)
 

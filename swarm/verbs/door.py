@@ -264,6 +264,15 @@ class Door:
             self._mine.world = world
             doing.end()
 
+    def _start_of(self, base: str | None) -> tuple[str | None, Path | None]:
+        """Return where a set starts, and the worktree of the agent that asks if that is why it starts there."""
+        from swarm.engine import parents
+
+        if base is not None:
+            return base, None
+        own = parents.own_checkout(self._world)
+        return (None, None) if own is None else (own.ref, own.tree)
+
     def _role_texts(
         self, specs: Sequence[names.AgentSpec], *, wanted: bool
     ) -> tuple[tuple[Role | None, ...], list[SwarmError]]:

@@ -84,7 +84,7 @@ class Sets(Door):
         Args:
             session: a name such as ``feature-x``; an existing session gets further agents.
             roles: ``["researcher", "developer:2", "lead=architect"]``, or the same as one text with commas.
-            base: where they start; default: where the main checkout is.
+            base: where they start; default: where the main checkout is, and for an agent its own last commit.
             instructions: put the roles' texts into the worktrees.
             setup: give them the files and run the commands that configuration and roles name.
             dry_run: only say what would be done.
@@ -101,7 +101,9 @@ class Sets(Door):
         specs = names.expand_roles(roles)
         found, problems = self._role_texts(specs, wanted=instructions or setup)
         texts = found if instructions else (None,) * len(specs)
-        request = create.Request(name, specs, texts, base, setup=options_of(found) if setup else None)
+        setups = options_of(found) if setup else None
+        start, checkout = self._start_of(base)
+        request = create.Request(name, specs, texts, start, setup=setups, checkout=checkout)
         with self._making(f"cannot create session {name}"):
             # Refuse before the first byte is written.
             plan = self._preflight(request, problems, dry_run=dry_run)

@@ -409,7 +409,7 @@ def test_of_several_threads_that_want_the_same_session_one_wins(lab: Lab, shared
 
     errors = [result for result in results if isinstance(result, SwarmError)]
     assert len(errors) == 3, results
-    assert {error.code for error in errors} == {"BRANCH_EXISTS"}
+    assert {error.code for error in errors} == {"WORKTREE_EXISTS"}
     for error in errors:
         odd.reads_well(error)
     assert [info.agent for info in lab.swarm.worktrees()] == list(AGENTS)

@@ -1018,10 +1018,15 @@ def _tree_gone(lab: Lab) -> Path:
 
 
 NOT_USABLE: dict[str, tuple[Callable[[Lab], Path], str, str, str]] = {
-    "bare": (_bare, "BARE", "bare, it has no work tree", "clone that has a work tree"),
-    "bare-with-a-linked-worktree": (_bare_with_worktree, "BARE", "no main work tree", "clone that has a work tree"),
-    "bare-in-dot-git": (_bare_in_dot_git, "BARE", "no main work tree", "clone that has a work tree"),
-    "bare-in-dot-git-from-above": (_hub, "BARE", "bare", "clone that has a work tree"),
+    "bare": (_bare, "NOT_A_REPO", "bare, it has no work tree", "clone that has a work tree"),
+    "bare-with-a-linked-worktree": (
+        _bare_with_worktree,
+        "NOT_A_REPO",
+        "no main work tree",
+        "clone that has a work tree",
+    ),
+    "bare-in-dot-git": (_bare_in_dot_git, "NOT_A_REPO", "no main work tree", "clone that has a work tree"),
+    "bare-in-dot-git-from-above": (_hub, "NOT_A_REPO", "bare", "clone that has a work tree"),
     "no-commit": (_no_commit, "NOT_A_REPO", "has no commit yet", "git commit --allow-empty -m start"),
     "inside-dot-git": (lambda lab: lab.root / ".git", "NOT_A_REPO", "inside a git directory", "git init|-C DIR"),
     "inside-refs": (lambda lab: lab.root / ".git" / "refs", "NOT_A_REPO", "inside a git directory", "-C DIR"),

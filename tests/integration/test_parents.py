@@ -107,6 +107,36 @@ def test_the_machine_says_who_started_a_session_not_the_environment(lead: PaneLa
     assert [lead.swarm.session(name).parent is None for name in ("one", "three")] == [False, True]
 
 
+def test_the_team_of_an_agent_starts_from_the_agents_own_commit(lead: PaneLab) -> None:
+    tree = lead.tree("lead", "fx")
+    lead.write({"plan.md": "the plan\n"}, tree)
+    tip = lead.commit("the plan", cwd=tree)
+    lead.commit("somebody goes on in the main checkout")
+    lead.write({"draft.md": "not committed\n"}, tree)
+
+    def by_the_lead(command: str) -> str:
+        code, said = run(lead, "lead", "fx", command)
+        assert code == 0, lead.swarm.peek("lead", "fx")
+        return said
+
+    said = by_the_lead(f"{SWARM} worktree create one --roles developer --json")
+    by_the_lead(f"{SWARM} worktree create two --roles developer --base main")
+    by_the_lead(f"(cd {shlex.quote(str(lead.root))} && {SWARM} start sub --roles developer --agent shell)")
+    by_the_lead(f"git checkout --quiet --detach && {SWARM} worktree create three --roles developer")
+    lead.swarm.create("four", "developer")  # a person's
+
+    assert json.loads(said)["data"]["warnings"] == [
+        "uncommitted changes of your worktree lead-fx stay there; the worktrees start from the last commit"
+    ]
+    found = {name: lead.swarm.session(name) for name in ("one", "two", "sub", "three", "four")}
+    main = lead.git("rev-parse", "main")
+    bases = {"one": tip, "two": main, "sub": tip, "three": tip, "four": main}
+    assert {name: one.base for name, one in found.items()} == bases
+    assert [found[name].base_ref for name in ("one", "two", "three")] == ["swarm/lead-fx", "main", tip]
+    assert (lead.tree("developer", "sub") / "plan.md").read_text() == "the plan\n"
+    assert not (lead.tree("developer", "sub") / "draft.md").exists()
+
+
 def test_parent_is_the_agent_that_started_the_session_and_later_the_user(lead: PaneLab) -> None:
     start_sub(lead)
     for command, option in (("swarm", ""), (SWARM, ""), (SWARM, "--subject x")):

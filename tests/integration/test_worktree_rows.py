@@ -294,11 +294,19 @@ def test_wt15_a_path_that_is_taken_is_refused_and_named(lab: Lab) -> None:
     assert (lab.tree("developer") / "mine").read_text() == "mine"
     shutil.rmtree(lab.root / ".worktrees")
     first = wt.create_worktree("developer", SESSION)
-    with pytest.raises(SwarmError) as caught:
+    with pytest.raises(WorktreeExists) as caught:  # alone: that its branch is there goes without saying
         wt.create_worktree("developer", SESSION)
-    problems = caught.value.problems if isinstance(caught.value, Refused) else (caught.value,)
-    assert {problem.code for problem in problems} == {"WORKTREE_EXISTS", "BRANCH_EXISTS"}
+    assert (caught.value.code, caught.value.details) == ("WORKTREE_EXISTS", str(first))
     assert wt.create_worktree("developer", SESSION, reuse=True) == first
+
+
+def test_wt15_of_several_problems_the_first_has_code_and_details(lab: Lab) -> None:
+    lab.write({".worktrees/developer-feature-x/mine": "mine"})
+    lab.git("branch", "swarm/developer-feature-x")
+    with pytest.raises(Refused) as caught:
+        wt.create_worktree("developer", SESSION)
+    assert [problem.code for problem in caught.value.problems] == ["WORKTREE_EXISTS", "BRANCH_EXISTS"]
+    assert (caught.value.code, caught.value.details) == ("WORKTREE_EXISTS", str(lab.tree("developer")))
 
 
 def test_wt16_the_folder_of_worktrees_is_made(lab: Lab) -> None:
@@ -329,6 +337,8 @@ def test_wt19_a_branch_that_is_taken_is_refused_and_stays(lab: Lab) -> None:
         wt.create_worktree("developer", SESSION)
     assert isinstance(caught.value, GitFailed)
     assert caught.value.code == "BRANCH_EXISTS"
+    in_git = subprocess.run(["git", "branch", "swarm/developer-feature-x"], capture_output=True, text=True, check=False)
+    assert caught.value.details == in_git.stderr.strip()
     assert lab.fingerprint() == before
 
 
@@ -375,6 +385,43 @@ def test_wt23_an_error_has_message_code_details_and_hint(lab: Lab) -> None:
     assert "plumber" in shape["message"]
     assert shape["hint"]
     assert isinstance(shape["details"], dict)
+
+
+#: For each function that takes something: its first arguments, and what is wrong with one of them.
+_WRONG: dict[str, tuple[dict[str, object], dict[str, list[object]]]] = {
+    "branch_exists": ({"branch": "main"}, {}),
+    "copy_role_config": ({"role": "developer", "worktree_path": "x"}, {"worktree_path": ["no", "", "/etc/passwd"]}),
+    "create_worktree": (
+        {"role": "developer", "session_id": "two"},
+        {
+            "role": ["no", "a\0b", "", None, 3],
+            "session_id": [None, "", "a\0b", 3],
+            "base_branch": ["no", "a\0b", "-x", ""],
+        },
+    ),
+    "create_worktrees": ({"roles": ["developer"], "session_id": "two"}, {"roles": [[], None, [None], ["a\0b"], 3]}),
+    "get_role_config_path": ({"role": "developer"}, {"role": ["a\0b", None]}),
+    "get_worktree_info": ({"role": "developer"}, {"role": ["", "a\0b", None], "session_id": ["", "a\0b", 3]}),
+    "lock_worktree": ({"role": "developer"}, {"role": ["no", "a\0b"], "reason": ["a\0b", "a\nb", "x" * 70_000]}),
+    "remove_worktree": ({"role": "developer"}, {"role": ["", None], "session_id": ["a\0b"]}),
+    "update_role_config": ({"role": "developer"}, {"role": ["no"], "session_id": ["no"]}),
+    "cleanup_orphaned_worktrees": ({}, {"max_age_ms": [-1]}),
+    "full_cleanup": ({}, {}),
+}
+
+
+def test_wt23_one_class_catches_whatever_is_wrong_and_a_bare_repository_is_none(lab: Lab) -> None:
+    made = wt.create_worktree("developer", SESSION)
+    nowhere = [lab.root.parent, "/no such folder", bare(lab)]
+    for name, (first, wrong) in _WRONG.items():
+        for argument, values in {**wrong, "repo": nowhere}.items():
+            for value in values:
+                with pytest.raises(wt.WorktreeError) as caught:
+                    getattr(wt, name)(**{**first, argument: value})
+                if argument == "repo":
+                    assert caught.value.code == "NOT_A_REPO", (name, value)
+    assert not wt.branch_exists("a\0b")
+    assert [info.path for info in wt.list_worktrees(strict=True)] == [made]
 
 
 def test_wt24_first_failure_removes_all(lab: Lab) -> None:
@@ -686,6 +733,45 @@ def test_wt40_one_worktree_or_none_or_several(lab: Lab, monkeypatch: pytest.Monk
     info = wt.get_worktree_info("developer")
     assert info is not None
     assert info.session == "two"
+
+
+def test_wt10_a_fresh_session_is_none_that_the_repository_has(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = int(wt.new_session_id())
+    lab.swarm.create(str(first + 60_000), "developer")  # as of a process whose clock is ahead
+    monkeypatch.setattr("time.time_ns", lambda: (first + 60_000) * 1_000_000)
+    assert wt.new_session_id(repo=lab.root / "src") == str(first + 60_001)
+    monkeypatch.chdir("/")  # a name needs no repository
+    assert wt.new_session_id() == str(first + 60_002)
+
+
+def test_wt40_a_worktree_in_the_designs_own_layout_is_found(lab: Lab) -> None:
+    tree = lab.root / ".worktrees/developer"
+    lab.git("worktree", "add", "--quiet", str(tree), "-b", "swarm/developer-1703849234567")
+    assert [info.path for info in wt.list_worktrees()] == [tree]
+
+    info = wt.get_worktree_info("developer")
+    assert info is not None
+    assert (info.path, info.branch, info.created_at) == (tree, "swarm/developer-1703849234567", 1703849234567)
+    assert wt.get_worktree_info("developer", "1703849234567") == info
+    assert wt.get_worktree_info("developer", "other") is None
+    assert wt.get_worktree_path("developer") == tree
+    assert wt.worktree_exists("Developer")
+    assert not wt.worktree_exists("reviewer")
+    assert wt.get_worktree_head("developer") == lab.git("rev-parse", "HEAD")
+    assert not wt.has_uncommitted_changes("developer")
+    lab.write({"new.txt": "new"}, tree)
+    assert wt.has_uncommitted_changes("developer")
+
+
+def test_wt40_of_several_without_a_record_one_has_to_be_named(lab: Lab) -> None:
+    for session in ("one", "two"):
+        lab.git("worktree", "add", "--quiet", str(lab.tree("developer", session)), "-b", f"swarm/developer-{session}")
+    with pytest.raises(UsageProblem, match="developer-one, developer-two"):
+        wt.get_worktree_info("developer")
+    assert wt.get_worktree_path("developer", "two") == lab.tree("developer", "two")
+    assert wt.worktree_exists("developer", "two")
+    recorded = wt.create_worktree("developer", "three")  # a recorded one is meant before those
+    assert wt.get_worktree_path("developer") == recorded
 
 
 def test_wt41_lock_and_unlock(lab: Lab) -> None:
@@ -1014,6 +1100,39 @@ def test_role15_a_roles_text_is_put_into_a_worktree(lab: Lab) -> None:
     with pytest.raises(WorktreeExists):
         wt.copy_role_config("developer", tree)
     assert placed.read_text() == "mine now\n"
+
+
+@pytest.mark.parametrize("file", ["CLAUDE.local.md", "CLAUDE.md"])
+def test_role15_what_was_put_into_a_worktree_of_swarms_is_swarms_own(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    monkeypatch.setenv("SWARM_WORKTREES_INSTRUCTIONS_FILE", file)
+    lab.write({"roles/developer/CLAUDE.md": "first\n"})
+    tree = wt.create_worktree("developer", SESSION, copy_role_config=False)
+    assert wt.copy_role_config("developer", tree / "../developer-feature-x") == tree / "../developer-feature-x" / file
+    assert (tree / file).read_text() == "first\n"
+    assert not wt.has_uncommitted_changes("developer")
+    with pytest.raises(WorktreeExists):
+        wt.copy_role_config("developer", tree)
+
+    lab.write({"roles/developer/CLAUDE.md": "second\n"})
+    wt.update_role_config("developer")
+    assert (tree / file).read_text() == "second\n"
+
+    (tree / file).unlink()
+    wt.copy_role_config("developer", tree, repo=lab.root)  # again, after it was deleted
+    wt.remove_worktree("developer")  # unforced: it is as swarm wrote it
+    assert not tree.exists()
+
+
+def test_role15_what_the_agent_made_of_it_is_work(lab: Lab) -> None:
+    tree = wt.create_worktree("developer", SESSION, copy_role_config=False)
+    wt.copy_role_config("developer", tree).write_text("mine\n")
+    with pytest.raises(WorkAtRisk):
+        wt.update_role_config("developer")
+    with pytest.raises(WorkAtRisk):
+        wt.remove_worktree("developer")
+    assert (tree / "CLAUDE.local.md").read_text() == "mine\n"
 
 
 def test_role16_a_changed_role_is_brought_into_its_worktree_only_when_asked(lab: Lab) -> None:

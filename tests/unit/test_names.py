@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import string
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -332,6 +333,18 @@ def test_a_fresh_session_name_is_a_valid_name() -> None:
 
     assert names.check_session(fresh) == fresh
     assert fresh.isdigit()
+    assert len(fresh) == 13
+
+
+def test_no_fresh_session_name_comes_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time_ns", lambda: 1_703_849_234_567_000_000)  # a clock that stands, and was set back
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: names.new_session_id(), range(400)))
+
+    assert len(set(found)) == 400
+    assert {len(one) for one in found} == {13}
+    newest = max(map(int, found))
+    assert names.new_session_id({str(newest + 1), str(newest + 2)}) == str(newest + 3)
 
 
 @pytest.mark.parametrize(

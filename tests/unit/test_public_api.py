@@ -58,7 +58,7 @@ FUNCTIONS = {
     "lock_worktree": (
         "(role: str, reason: str | None = None, *, session_id: str | None = None, repo: Repo = None) -> None"
     ),
-    "new_session_id": "() -> str",
+    "new_session_id": "(*, repo: Repo = None) -> str",
     "prune_worktrees": "(*, repo: Repo = None) -> None",
     "remove_all_worktrees": "(force: bool = False, delete_branches: bool = True, *, repo: Repo = None) -> int",
     "remove_worktree": (
@@ -237,7 +237,7 @@ class _Written:
 
 def test_the_package_exports_these_names() -> None:
     errors = {cls.__name__ for cls in all_error_classes() if cls.__module__ == SwarmError.__module__}
-    assert set(swarm.__all__) == {"Swarm", "__version__", *MESSAGES, *RECORDS, *RESULTS, *errors}
+    assert set(swarm.__all__) == {"Swarm", "WorktreeError", "__version__", *MESSAGES, *RECORDS, *RESULTS, *errors}
     for name in swarm.__all__:
         assert getattr(swarm, name) is not None
         assert name in dir(swarm)
@@ -312,7 +312,8 @@ def test_what_is_told_of_agents_keeps_its_fields(name: str) -> None:
 
 
 def test_the_worktree_functions_are_these_and_no_others() -> None:
-    assert set(functions.__all__) == {*FUNCTIONS, *CONSTANTS}
+    assert set(functions.__all__) == {*FUNCTIONS, *CONSTANTS, "WorktreeError"}
+    assert functions.WorktreeError is swarm.WorktreeError
     public = {name for name, value in vars(functions).items() if inspect.isfunction(value) and name[0] != "_"}
     assert public == set(FUNCTIONS)
 
@@ -328,7 +329,7 @@ def test_a_constant_keeps_its_value(name: str) -> None:
     assert getattr(functions, name) == CONSTANTS[name]
 
 
-@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"new_session_id"}))
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_each_function_is_a_method_too(name: str) -> None:
     function = [p for p in inspect.signature(getattr(functions, name)).parameters.values() if p.name != "repo"]
     method = list(inspect.signature(getattr(Swarm, name)).parameters.values())[1:]
