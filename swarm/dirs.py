@@ -5,7 +5,12 @@ A swarm directory is a folder with the marker ``.swarm-dir.txt``.  The one in us
 1. ``$SWARM_DIR``, which must be one;
 2. ``$SWARM_ROOT`` (for services); `resolve_dir` makes it into one if it is missing or empty, `find_dir` only looks;
 3. the nearest folder D, from the current one upwards, where D or ``D/.swarm`` is one;
-4. ``~/.swarm``.
+4. ``~/.swarm``;
+5. the ``.swarm`` of a repository around us.
+
+The last holds the state of that repository and comes to be with its first session, so it must not hide the directories
+farther out, with the user's roles in them. It has its say all the same: roles, workflows and settings are always
+looked for there first.
 
 Every function takes ``environ``, ``cwd`` and ``home`` for use as a library and in tests; left out,
 they are the process's own, and the answer is remembered for as long as the process lives.
@@ -247,8 +252,16 @@ def _resolve(around: _Around, *, make: bool = True) -> Path:
     if root:
         return _service_root(root, around, make=make)
     foreign: list[Path] = []
-    found = _walk(around.current(), foreign)
-    return found or _fallback(around, foreign)
+    states: list[Path] = []
+    found = _walk(around.current(), foreign, states)
+    if found is not None:
+        return found
+    try:
+        return _fallback(around, foreign)
+    except SwarmDirNotFound:
+        if states:
+            return states[0]
+        raise
 
 
 def _strict(named: str, around: _Around) -> Path:
@@ -299,7 +312,8 @@ def _may_be_ours(name: str) -> bool:
     return name in made or (name.endswith(".tmp") and name.startswith((f".{CONFIG_FILE}", f".{MARKER}")))
 
 
-def _walk(start: Path, foreign: list[Path]) -> Path | None:
+def _walk(start: Path, foreign: list[Path], states: list[Path]) -> Path | None:
+    """Return the nearest one; those of others, and those that hold a repository's state, are put into the lists."""
     for directory in (start, *start.parents):
         for candidate in (directory, directory / PROJECT_DIR):
             if not fsio.exists(candidate / MARKER):
@@ -308,7 +322,9 @@ def _walk(start: Path, foreign: list[Path]) -> Path | None:
                 foreign.append(candidate)
                 continue
             read_marker_version(candidate)  # a broken one must not let a farther one answer
-            return candidate
+            if candidate == directory or not fsio.exists(directory / ".git"):
+                return candidate
+            states.append(candidate)
     return None
 
 

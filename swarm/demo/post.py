@@ -70,7 +70,7 @@ class Post:
     """One agent's inbox, and what it sends."""
 
     def __init__(self, me: Me, environ: Mapping[str, str]) -> None:
-        state = environ.get("SWARM_DIR")
+        state = environ.get("SWARM_STATE_DIR")
         self._me = me
         self._pulls = environ.get("SWARM_DEMO_INBOX") == "pull"
         self._there = bool(state and me.session)

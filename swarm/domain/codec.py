@@ -136,6 +136,7 @@ def session_to_bytes(session: Session) -> bytes:
             "workflow": session.workflow,
             **({"beside": session.beside} if session.beside else {}),
             **({"parent": parent_to_dict(session.parent)} if session.parent else {}),
+            **({"swarm_dir": session.swarm_dir} if session.swarm_dir else {}),
             "agents": [agent_to_dict(agent) for agent in session.agents],
         }
     )
@@ -159,6 +160,7 @@ def session_from_bytes(data: bytes, source: str) -> Session:
             workflow=str(record.get("workflow", "")),
             beside=str(record.get("beside", "")),
             parent=parent_from_dict(record.get("parent")),
+            swarm_dir=str(record.get("swarm_dir", "")),
         )
     except _WRONG as error:
         raise RecordProblem(f"cannot read {source}: {_told(error)}") from error

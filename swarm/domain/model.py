@@ -102,6 +102,7 @@ class Session:
         workflow: which kind of work it is; empty without one.
         beside: the agent (``name@session``) in whose window its panes are; empty: they have windows of their own.
         parent: the agent whose program started it; None: a person did.
+        swarm_dir: the swarm directory with which it was made; empty in older records.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Session:
     workflow: str = ""
     beside: str = ""
     parent: Parent | None = None
+    swarm_dir: str = ""
 
     @property
     def generation(self) -> str:

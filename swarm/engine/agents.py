@@ -13,7 +13,7 @@ from swarm.domain.model import AgentStatus, SessionStatus
 from swarm.domain.status import State
 from swarm.engine import launch, listing, post_boxes, running, steps, transaction
 from swarm.engine.post import Post
-from swarm.engine.world import new_operation_id
+from swarm.engine.world import in_session, new_operation_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -108,6 +108,7 @@ def resume(
     Returns:
         The names of the agents that were started.
     """
+    world = in_session(world, session)
     view = running.View(world)
     wanted = [a for a in agents if a.program and not view.status(session, a).runs]
     told = refuse_start(world, session, wanted, role)
@@ -135,6 +136,7 @@ def refuse_start(
     world: World, session: Session, wanted: Sequence[Agent], role: Callable[[str], Role]
 ) -> list[tuple[Agent, Role]]:
     """Refuse what could not be started again; else return each agent with its role as it is now."""
+    world = in_session(world, session)
     problems: list[SwarmError] = [
         WorktreeNotFound(
             f"the worktree of {agent.name} is gone: {world.layout.root / agent.worktree}",

@@ -63,7 +63,7 @@ class Request:
     keep_branches: bool = False
     older_than_ms: int | None = None
     only_missing: bool = False
-    role: Callable[[str], Role] | None = None
+    role: Callable[[Session, str], Role] | None = None
     verb: str = "cleanup"
 
 

@@ -32,7 +32,7 @@ from swarm.domain.errors import (
 )
 from swarm.domain.model import Agent, CreatedAgent, CreateReport, Placed, Session
 from swarm.engine import budgets, hiding, launch, parents, post_boxes, rights, setup, steps, strays, transaction
-from swarm.engine.world import new_operation_id
+from swarm.engine.world import in_session, new_operation_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -126,6 +126,7 @@ def create(world: World, request: Request, facts: Facts | None = None) -> Create
     Raises:
         SwarmError: nothing was made.
     """
+    world = in_session(world, world.sessions.get(request.session))
     changes = _Changes(world, request)
     try:
         plan = make_plan(world, request, facts, look=False)
@@ -612,6 +613,7 @@ def _finish_steps(
         workflow=wish.workflow if wish else old.workflow if old else "",
         beside=wish.beside if wish else old.beside if old else "",
         parent=old.parent if old else parents.starter(world),
+        swarm_dir=old.swarm_dir if old else str(world.swarm_dir),
     )
     yield steps.WriteRecord(operation, codec.session_to_bytes(session).decode("ascii"))
 

@@ -29,7 +29,7 @@ from swarm.engine import budgets, telemetry
 from swarm.engine.inboxes import inbox_folder
 from swarm.engine.lock_reason import is_running_reason, running_reason
 from swarm.engine.pane_marks import panes_of, repository_mark, stamp_of
-from swarm.engine.role_environ import environ_of, inherits
+from swarm.engine.role_environ import environ_of, inherits, places_of
 from swarm.engine.steps import Registry, Step
 from swarm.pane import files, serving
 from swarm.pane.spending.meter import source_of
@@ -245,7 +245,7 @@ def pane_environment(world: World, launch: Launch, program: AgentProgram) -> dic
         **kept,
         **telemetry.variables(world, program, launch),
         **role.set,
-        "SWARM_DIR": str(world.layout.state),
+        **places_of(world),
         "SWARM_SESSION": launch.session,
         "SWARM_SESSION_DIR": str(launch.run_dir),
         "SWARM_ACTOR": launch.agent,

@@ -21,7 +21,7 @@ _POINTER_LIMIT = 4096
 
 
 def find_state(start: str, environ: Mapping[str, str]) -> str | None:
-    """Return the ``.swarm`` of the repository around a folder, else what ``SWARM_DIR`` names; None: there is none.
+    """Return the ``.swarm`` of the repository around a folder, else what ``SWARM_STATE_DIR`` names; None: there is none.
 
     Looks only where a repository usually keeps itself; the rest is for git to find.
     """
@@ -38,7 +38,7 @@ def find_state(start: str, environ: Mapping[str, str]) -> str | None:
         if folder == "/":
             break
         folder = os.path.dirname(folder)
-    named = environ.get("SWARM_DIR", "")
+    named = environ.get("SWARM_STATE_DIR", "")
     return _usable(named) if os.path.isabs(named) and os.path.isdir(f"{named}/sessions") else None
 
 

@@ -25,12 +25,21 @@ _NEEDED_PREFIXES = ("LC_", "TERM")
 
 
 def environ_of(world: World, role: Env) -> dict[str, str]:
-    """Return what an agent of a role has of the caller's environment, and what the role sets."""
-    return {**{key: value for key, value in world.environ.items() if inherits(key, role)}, **role.set}
+    """Return what an agent of a role has of the caller's environment, what the role sets, and where things are."""
+    return {
+        **{key: value for key, value in world.environ.items() if inherits(key, role)},
+        **role.set,
+        **places_of(world),
+    }
+
+
+def places_of(world: World) -> dict[str, str]:
+    """Return the variables that say where the swarm directory in use is, and where the repository's state."""
+    return {"SWARM_DIR": str(world.swarm_dir), "SWARM_STATE_DIR": str(world.layout.state)}
 
 
 def inherits(key: str, role: Env) -> bool:
-    """Whether a variable of the caller goes along to an agent of a role."""
+    """Whether a variable of the caller's environment goes along."""
     if key in _NOT_INHERITED or key.startswith(_NOT_INHERITED_PREFIXES):
         return False
     needed = key in _NEEDED or key.startswith(_NEEDED_PREFIXES)

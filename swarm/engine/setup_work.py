@@ -82,7 +82,6 @@ def environment(world: World, session: str, agent: Agent, env: Env, phase: str) 
     """Return what a command finds in its environment: what its agent has, and where it is."""
     return {
         **environ_of(world, env),
-        "SWARM_DIR": str(world.layout.state),
         "SWARM_SESSION": session,
         "SWARM_ACTOR": agent.name,
         "SWARM_ROLE": agent.role,

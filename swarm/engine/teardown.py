@@ -20,7 +20,7 @@ from swarm.domain.errors import SwarmError, TeardownFailed
 from swarm.domain.role_fields import Policy, RoleOptions, Teardown
 from swarm.domain.words import count
 from swarm.engine import setup, setup_notes, setup_work, transaction
-from swarm.engine.world import new_operation_id
+from swarm.engine.world import in_session, new_operation_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -50,17 +50,17 @@ class Teardowns:
         warnings: what went wrong and does not count.
     """
 
-    def __init__(self, world: World, targets: Iterable[Target], role: Callable[[str], Role] | None) -> None:
+    def __init__(self, world: World, targets: Iterable[Target], role: Callable[[Session, str], Role] | None) -> None:
         self._world = world
         self.warnings: list[str] = []
         self._jobs = [self._job(one, role) for one in targets if one.agent.prepared]
 
-    def _job(self, target: Target, role: Callable[[str], Role] | None) -> _Job:
+    def _job(self, target: Target, role: Callable[[Session, str], Role] | None) -> _Job:
         options = RoleOptions()
         if role is None or target.kind != "worktree":
             return _Job(target.session, target.agent, target.tree, (), options)
         try:
-            options = role(target.agent.role).options
+            options = role(target.session, target.agent.role).options
         except SwarmError as problem:  # a role that is gone must not keep its worktree for ever
             name = f"{target.agent.name}@{target.session.name}"
             self.warnings.append(f"teardown of {name}: what its role says was left out: {problem.message}")
@@ -116,7 +116,8 @@ class Teardowns:
         log = self._world.layout.trash / f"teardown-{job.agent.name}-{job.session.name}.log"
         stamp = rules.hook_stamp(str(self._world.layout.root), "teardown", job.session.name, job.agent.name)
         self._world.preparing.end(stamp)  # of an earlier try that was killed
-        environ = setup_work.environment(self._world, job.session.name, job.agent, job.options.env, "teardown")
+        world = in_session(self._world, job.session)
+        environ = setup_work.environment(world, job.session.name, job.agent, job.options.env, "teardown")
         failures = []
         try:
             for policy, limit, line in [(part.policy, part.timeout, line) for part in job.parts for line in part.run]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm import fsio
 from swarm.domain.errors import SessionNotFound
+from swarm.domain.layout import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from swarm.domain.layout import Layout
+    from swarm.domain.model import Session
     from swarm.domain.ports import Git, Host, Merging, Parts, Preparing, Processes, Programs, Terminal, Trees
     from swarm.domain.settings import Settings
     from swarm.store.journal import Journal
@@ -26,6 +30,7 @@ class World:
     Attributes:
         parts: what only some verbs need, made when it is first used.
         environ: the caller's environment, for what is started.
+        swarm_dir: the swarm directory in use, for the user's roles; the repository's own where there is no other.
         progress: told, in a few words, what is being done; never decides anything.
     """
 
@@ -36,6 +41,7 @@ class World:
     sessions: Sessions
     parts: Parts
     environ: Mapping[str, str]
+    swarm_dir: Path
     progress: Callable[[str], None] = lambda _text: None
 
     @property
@@ -77,6 +83,13 @@ class World:
     def ignore_text(self) -> bytes:
         """What is written as ``.gitignore`` into swarm's folders."""
         return self.parts.ignore_text
+
+
+def in_session(world: World, session: Session | None) -> World:
+    """Return the world as a session has it: its agents keep the swarm directory with which they were started."""
+    if session is None or not session.swarm_dir or not fsio.exists(Path(session.swarm_dir, MARKER)):
+        return world
+    return replace(world, swarm_dir=Path(session.swarm_dir))
 
 
 def new_operation_id() -> str:

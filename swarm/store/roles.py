@@ -205,7 +205,7 @@ def _places(places: RolePlaces) -> Iterator[_Place]:
         yield _Place(RoleKind.REPOSITORY, folder, places.root)
         folder = places.root / ".swarm" / ROLES_DIR
         yield _Place(RoleKind.PROJECT, folder, places.root)
-    if places.swarm_dir is not None:
+    if places.swarm_dir is not None and (places.root is None or places.swarm_dir != places.root / ".swarm"):
         # The user's own folder: it may as a whole be a link, as dotfile managers make them.
         folder = places.swarm_dir / ROLES_DIR
         yield _Place(RoleKind.SWARM_DIR, folder, folder)

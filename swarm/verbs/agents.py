@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
@@ -100,7 +101,7 @@ class Agents(Sets):
         from swarm.engine import create
 
         specs = names.expand_roles(roles)
-        texts, problems = self._role_texts(specs, wanted=True)
+        texts, problems = self._role_texts(specs, name, wanted=True)
         start, checkout = self._start_of(base)
         request = create.Request(name, specs, texts, start, wish, options_of(texts) if setup else None, checkout)
         with self._making(f"cannot start session {name}"):
@@ -252,16 +253,17 @@ class Agents(Sets):
         skipped: list[Skipped] = []
         done: list[tuple[str, str]] = []
         for session, group in chosen:
+            role = partial(self._role_in, session)
             with_program = [one for one in group if one.program]
             try:
-                finished = () if anew else agents.finished(self._world, session, with_program, self.role)
+                finished = () if anew else agents.finished(self._world, session, with_program, role)
                 with_program = [one for one in with_program if one not in finished]
-                over = budgets.spent(self._world, session, with_program, self.role)
+                over = budgets.spent(self._world, session, with_program, role)
                 with_program = [one for one in with_program if one not in over]
                 if over and not with_program and len(chosen) == 1:
                     raise_all(f"cannot resume session {session.name}", over.values())
                 skipped += [_left_out(f"{one.name}@{session.name}", problem) for one, problem in over.items()]
-                names_started = agents.resume(self._world, session, with_program, self.role, anew=anew)
+                names_started = agents.resume(self._world, session, with_program, role, anew=anew)
             except SwarmError as problem:
                 if len(chosen) == 1:
                     raise
@@ -284,9 +286,10 @@ class Agents(Sets):
             found, one = self._find(agent, session)
             self._refuse_strangers("restart", found, one)
             if one.program:
-                over = budgets.spent(self._world, found, (one,), self.role)
+                role = partial(self._role_in, found)
+                over = budgets.spent(self._world, found, (one,), role)
                 raise_all(f"cannot restart {one.name}@{found.name}", over.values())
-                agents.refuse_start(self._world, found, (one,), self.role)
+                agents.refuse_start(self._world, found, (one,), role)
             survivors = running.stop(self._world, found, (one,))
             report = self._resume([(found, (one,))], anew=True)
         return replace(report, survivors=survivors)

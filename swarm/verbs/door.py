@@ -107,8 +107,9 @@ class Door:
                 settings=settings,
                 journal=Journal(layout),
                 sessions=Sessions(layout),
-                parts=Parts(place, runner, layout, settings, swarm_dir.result(), env),
+                parts=Parts(place, runner, layout, settings, env),
                 environ=env,
+                swarm_dir=swarm_dir.result() or layout.state,
                 progress=progress or (lambda _text: None),
             )
             return cls(world, RolePlaces.standard(place.root, swarm_dir.result()))
@@ -166,6 +167,17 @@ class Door:
 
         with fsio.os_errors(f"cannot read the role {name}"):
             return find_role(names.check_name("role", name), self._roles)
+
+    def _role_in(self, session: Session | None, name: str) -> Role:
+        """Return a role as a session has it: of the swarm directory with which it was made."""
+        from swarm.engine.world import in_session
+        from swarm.store.roles import RolePlaces, find_role
+
+        world = in_session(self._world, session)
+        if world.swarm_dir == self._world.swarm_dir:
+            return self.role(name)
+        with fsio.os_errors(f"cannot read the role {name}"):
+            return find_role(names.check_name("role", name), RolePlaces.standard(self.root, world.swarm_dir))
 
     def roles(self) -> tuple[Role, ...]:
         """Return every role there is."""
@@ -274,14 +286,19 @@ class Door:
         return (None, None) if own is None else (own.ref, own.tree)
 
     def _role_texts(
-        self, specs: Sequence[names.AgentSpec], *, wanted: bool
+        self, specs: Sequence[names.AgentSpec], session: str, *, wanted: bool
     ) -> tuple[tuple[Role | None, ...], list[SwarmError]]:
-        """Return each agent's role, and what is wrong with those that cannot be read."""
+        """Return each agent's role, and what is wrong with those that cannot be read.
+
+        Args:
+            session: its name; one that is there already keeps its swarm directory.
+        """
+        old = self._world.sessions.get(session)
         found: list[Role | None] = []
         problems: list[SwarmError] = []
         for spec in specs:
             try:
-                role = self.role(spec.role)
+                role = self._role_in(old, spec.role)
             except SwarmError as problem:
                 if str(problem) not in map(str, problems):
                     problems.append(problem)

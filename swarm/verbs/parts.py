@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from swarm.domain.layout import Layout
     from swarm.domain.ports import Host, Merging, Preparing, Processes, Programs, Terminal, Trees
@@ -17,11 +16,7 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """What a ``World`` is made of beside git and swarm's own records.
-
-    Args:
-        swarm_dir: the user's swarm directory, which may define agent programs.
-    """
+    """What a ``World`` is made of beside git and swarm's own records."""
 
     def __init__(
         self,
@@ -29,14 +24,12 @@ class Parts:
         runner: GitRunner,
         layout: Layout,
         settings: Settings,
-        swarm_dir: Path | None,
         environ: Mapping[str, str],
     ) -> None:
         self._place = place
         self._runner = runner
         self._layout = layout
         self._settings = settings
-        self._swarm_dir = swarm_dir
         self._environ = environ
 
     @cached_property
@@ -72,7 +65,7 @@ class Parts:
         """The agent programs."""
         from swarm.drivers.agents import AgentPrograms
 
-        return AgentPrograms(self._swarm_dir)
+        return AgentPrograms()
 
     @cached_property
     def processes(self) -> Processes:

@@ -99,7 +99,7 @@ class Sets(Door):
 
         name = names.check_new_session(session)
         specs = names.expand_roles(roles)
-        found, problems = self._role_texts(specs, wanted=instructions or setup)
+        found, problems = self._role_texts(specs, name, wanted=instructions or setup)
         texts = found if instructions else (None,) * len(specs)
         setups = options_of(found) if setup else None
         start, checkout = self._start_of(base)
@@ -147,7 +147,7 @@ class Sets(Door):
             discard=discard,
             keep_branches=keep_branches,
             older_than_ms=_age(older_than_ms),
-            role=self.role if teardown else None,
+            role=self._role_in if teardown else None,
         )
         return self._clean(request, dry_run=dry_run)
 
@@ -157,7 +157,7 @@ class Sets(Door):
 
         rights.check(self._world, "prune_sessions", attempt="cannot prune the sessions")
         request = cleanup.Request(
-            everything=True, older_than_ms=_age(older_than_ms), role=self.role, verb="session prune"
+            everything=True, older_than_ms=_age(older_than_ms), role=self._role_in, verb="session prune"
         )
         return self._clean(request, dry_run=dry_run)
 
@@ -193,7 +193,7 @@ class Sets(Door):
             force=force,
             discard=discard,
             keep_branches=keep_branch,
-            role=self.role if teardown else None,
+            role=self._role_in if teardown else None,
             verb="worktree remove",
         )
         return self._clean(request, dry_run=dry_run)
@@ -342,8 +342,8 @@ class Sets(Door):
         """
         from swarm.engine import marks
 
-        _, one = self._to_mark("update_role", agent, session)
-        role = self.role(one.role)
+        in_session, one = self._to_mark("update_role", agent, session)
+        role = self._role_in(in_session, one.role)
         with fsio.os_errors(f"cannot update the role of {agent}"), self._changing(f"update role of {agent}"):
             # Read again below the lock: a record read before could bring back an agent removed since.
             found = self._to_mark("update_role", agent, session)

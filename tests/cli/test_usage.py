@@ -104,7 +104,7 @@ STATES = [
     (("worktree", "remove", "nobody"), 6, "WORKTREE_NOT_FOUND"),
     (("worktree", "update-role", "nobody"), 6, "WORKTREE_NOT_FOUND"),
     (("worktree", "create", "feature-y", "--roles", "nobody"), 6, "ROLE_NOT_FOUND"),
-    (("worktree", "create", "feature-x", "--roles", "developer"), 3, "BRANCH_EXISTS"),
+    (("worktree", "create", "feature-x", "--roles", "developer"), 3, "WORKTREE_EXISTS"),
     (("restore", "nope"), 6, "SALVAGE_NOT_FOUND"),
     (("salvage", "show", "nope/nobody"), 6, "SALVAGE_NOT_FOUND"),
     (("role", "show", "nobody"), 6, "ROLE_NOT_FOUND"),

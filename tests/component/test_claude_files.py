@@ -360,10 +360,12 @@ class TestFolder:
     def test_the_swarm_directorys_only_with_a_login(self, tmp_path: Path) -> None:
         home, shared = {"HOME": str(tmp_path)}, tmp_path / "s/claude-config/default"
         shared.mkdir(parents=True)
-        assert config_folder("", home, tmp_path / "s") == tmp_path / ".claude"
+        there = {**home, "SWARM_DIR": str(tmp_path / "s")}
+        assert config_folder("", there) == tmp_path / ".claude"
         (shared / ".credentials.json").write_text("{}")
-        assert config_folder("", home, tmp_path / "s") == shared
-        assert config_folder("mine", home, tmp_path / "s") == tmp_path / "s/mine"
+        assert config_folder("", there) == shared
+        assert config_folder("mine", there) == tmp_path / "s/mine"
+        assert config_folder("mine", home) == tmp_path / "mine"
 
     def test_servers_of_the_project_are_used_when_the_user_approved_them_there(self, tmp_path: Path) -> None:
         tree, main, config = tmp_path / "tree", tmp_path / "main", tmp_path / ".claude.json"

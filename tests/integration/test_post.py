@@ -453,14 +453,14 @@ def test_swarm_dir_is_used_outside_of_a_repository(lab: Lab, tmp_path: Path) -> 
     outside = tmp_path / "elsewhere"
     outside.mkdir()
     assert Post.find(str(outside), environ={}) is None
-    found = Post.find(str(outside), environ={"SWARM_DIR": str(lab.root / ".swarm")})
+    found = Post.find(str(outside), environ={"SWARM_STATE_DIR": str(lab.root / ".swarm")})
     assert found is not None
     assert found.state == str(lab.root / ".swarm")
 
 
 def test_another_repository_is_not_taken_for_this_one(lab: Lab, tmp_path: Path) -> None:
     other = Lab(tmp_path.resolve() / "more", "other")
-    assert Post.find(str(other.root), environ={"SWARM_DIR": str(lab.root / ".swarm")}) is None
+    assert Post.find(str(other.root), environ={"SWARM_STATE_DIR": str(lab.root / ".swarm")}) is None
 
 
 def test_a_state_folder_that_others_can_write_to_is_not_used(lab: Lab) -> None:

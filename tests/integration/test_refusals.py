@@ -357,9 +357,18 @@ def test_the_hint_can_be_pasted_and_helps(lab: Lab, kind: str) -> None:
 def test_the_same_session_again_is_refused_and_the_first_stays(lab: Lab) -> None:
     lab.swarm.create(SESSION, AGENTS)
 
-    with refused(lab.root.parent, "BRANCH_EXISTS", says=BRANCH, hint="different session", exit_code=3):
+    with refused(
+        lab.root.parent, "WORKTREE_EXISTS", says=f"developer-{SESSION}", hint="different session", exit_code=3
+    ):
         lab.swarm.create(SESSION, ["developer"], dry_run=True)
-    with refused(lab.root.parent, "BRANCH_EXISTS", says=BRANCH, hint="different session", exit_code=3, left=NOTES):
+    with refused(
+        lab.root.parent,
+        "WORKTREE_EXISTS",
+        says=f"developer-{SESSION}",
+        hint="different session",
+        exit_code=3,
+        left=NOTES,
+    ):
         lab.swarm.create(SESSION, ["developer"])
 
     assert [info.agent for info in lab.swarm.worktrees()] == list(AGENTS)

@@ -140,7 +140,12 @@ def test_an_agents_environment_is_the_callers_and_swarms_words(panes: PaneLab) -
     found = dict(os.fsdecode(item).split("=", 1) for item in file.read_bytes().removesuffix(b"\0").split(b"\0"))
     run, state = panes.run("developer"), panes.root / ".swarm"
     expected = {key: value for key, value in panes.env.items() if key not in {"TERM", "COLUMNS", "LINES"}}
-    expected |= {"SWARM_DIR": str(state), "SWARM_SESSION": "fx", "SWARM_SESSION_DIR": str(run)}
+    expected |= {
+        "SWARM_DIR": str(state),
+        "SWARM_STATE_DIR": str(state),
+        "SWARM_SESSION": "fx",
+        "SWARM_SESSION_DIR": str(run),
+    }
     expected |= {"SWARM_ACTOR": "developer", "SWARM_ROLE": "developer", "SWARM_RUN_DIR": str(run)}
     expected |= {"SWARM_ROLE_FILE": str(run / "role.md"), "SWARM_TASK_FILE": str(run / "task.md")}
     stamp = found.pop("SWARM_AGENT_ID")

@@ -211,6 +211,25 @@ def test_a_dot_swarm_without_marker_is_passed(lab: Lab) -> None:
     assert lab.resolve() == lab.project / ".swarm"
 
 
+def test_the_state_of_a_repository_hides_no_directory_farther_out(lab: Lab) -> None:
+    (lab.project / ".git").mkdir()
+    state = lab.mark(lab.project / ".swarm")
+    assert lab.resolve() == state  # there is no other
+
+    user = lab.mark(lab.home / ".swarm")
+    assert lab.resolve() == user
+    team = lab.mark(lab.project.parent)
+    assert lab.resolve() == team
+    assert lab.resolve(SWARM_DIR=str(state)) == state  # that was named
+
+    linked = lab.project / ".worktrees/developer-fx"
+    linked.mkdir(parents=True)
+    (linked / ".git").write_text("gitdir: elsewhere\n")
+    assert lab.resolve(cwd=linked) == team
+    inner = lab.mark(lab.deep)  # a folder that has the marker itself is one on purpose
+    assert lab.resolve() == inner
+
+
 def test_a_broken_marker_on_the_way_lets_no_other_answer(lab: Lab) -> None:
     lab.mark(lab.project / ".swarm", "")
     lab.mark(lab.home / ".swarm")

@@ -11,7 +11,6 @@ from swarm.drivers.agents import claude, codex, demo, gemini, opencode, plain, s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from swarm.domain.ports import AgentProgram
 
@@ -85,18 +84,11 @@ def read_command(text: str) -> tuple[str, ...]:
 
 
 class AgentPrograms:
-    """The programs above, as the engine asks for them. Implements ``ports.Programs``.
-
-    Args:
-        swarm_dir: the swarm directory in use, which may hold a login for all agents.
-    """
-
-    def __init__(self, swarm_dir: Path | None = None) -> None:
-        self._claude = claude.Claude(swarm_dir)
+    """The programs above, as the engine asks for them. Implements ``ports.Programs``."""
 
     def get(self, name: str, command: tuple[str, ...] = ()) -> AgentProgram:
         """Return the program of a name."""
-        return self._claude if name == self._claude.name else program(name, command)
+        return program(name, command)
 
     def find(self, name: str, command: tuple[str, ...], environ: Mapping[str, str]) -> str:
         """Return its executable."""

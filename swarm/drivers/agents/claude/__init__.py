@@ -22,17 +22,10 @@ if TYPE_CHECKING:
 
 
 class Claude(Program):
-    """``claude``, in interactive mode or in print mode.
-
-    Args:
-        swarm_dir: the swarm directory in use; ``claude-config/default`` in it is used when it holds a login.
-    """
+    """``claude``, in interactive mode or in print mode."""
 
     name = "claude"
     prints = True
-
-    def __init__(self, swarm_dir: Path | None = None) -> None:
-        self._swarm_dir = swarm_dir
 
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return the program's name."""
@@ -74,7 +67,7 @@ class Claude(Program):
         """Start a conversation under the id chosen beforehand, or take it up again."""
         from swarm.drivers.agents.claude.launch import spec
 
-        return spec(launch, self._swarm_dir, self.hooks(launch.run_dir, launch.main, launch.options))
+        return spec(launch, self.hooks(launch.run_dir, launch.main, launch.options))
 
     def hooks(self, run_dir: Path, main: Path, options: RoleOptions) -> dict[str, Sequence[Any]]:
         """Return swarm's own hooks, in the program's form: event → list of ``{matcher, hooks}``."""
@@ -86,7 +79,7 @@ class Claude(Program):
         """Return the file that must know a folder before the program is started there."""
         from swarm.drivers.agents.claude.launch import config_file, config_folder
 
-        return str(config_file(config_folder(options.claude_config_dir, environ, self._swarm_dir), environ))
+        return str(config_file(config_folder(options.claude_config_dir, environ), environ))
 
     def check_project(
         self, options: RoleOptions, environ: Mapping[str, str], main: Path, read: Callable[[str], bytes | None]

@@ -31,9 +31,9 @@ _NOT_INHERITED = (
 )
 
 
-def spec(launch: Launch, swarm_dir: Path | None, hooks: Mapping[str, Sequence[Any]]) -> LaunchSpec:
+def spec(launch: Launch, hooks: Mapping[str, Sequence[Any]]) -> LaunchSpec:
     """Return all that the launcher needs; *hooks* are swarm's own, in the program's form."""
-    folder = config_folder(launch.options.claude_config_dir, launch.environ, swarm_dir)
+    folder = config_folder(launch.options.claude_config_dir, launch.environ)
     servers = mcp_servers(launch.worktree, launch.main, config_file(folder, launch.environ))
     made = settings.make(launch.options, hooks=hooks, servers=servers)
     env = {"DISABLE_AUTOUPDATER": "1"}  # left to itself it replaces the machine's installation within seconds
@@ -137,26 +137,33 @@ def _has_words(path: Path) -> bool:
 # --- where its configuration is --------------------------------------------------------------------
 
 
-def config_folder(wanted: str, environ: Mapping[str, str], swarm_dir: Path | None = None) -> Path:
+def config_folder(wanted: str, environ: Mapping[str, str]) -> Path:
     """Return the configuration folder: the role's, else the swarm directory's if it has a login, else the user's.
 
     An empty folder of its own would have no account, so an agent never gets one by itself.
+
+    Args:
+        wanted: what the role says; a relative path counts from the swarm directory.
+        environ: of the agent; ``SWARM_DIR`` in it is the swarm directory.
     """
     home = Path(environ.get("HOME") or "~").expanduser()
+    swarm_dir = Path(environ.get("SWARM_DIR") or home)
     if wanted.startswith("~/"):
         return home / wanted[2:]
     if wanted:
-        return (swarm_dir or home) / wanted  # an absolute path stays what it is
-    shared = swarm_dir / "claude-config" / "default" if swarm_dir else None
-    if shared and fsio.exists(shared / ".credentials.json"):
-        return shared
+        return swarm_dir / wanted  # an absolute path stays what it is
+    shared = swarm_dir / "claude-config" / "default"
+    return shared if fsio.exists(shared / ".credentials.json") else _users_own(environ, home)
+
+
+def _users_own(environ: Mapping[str, str], home: Path) -> Path:
     own = environ.get("CLAUDE_CONFIG_DIR")
     return Path(own) if own else home / ".claude"
 
 
 def is_own_choice(folder: Path, environ: Mapping[str, str]) -> bool:
     """Whether the program has to be told of its folder: it would look elsewhere by itself."""
-    return folder != config_folder("", environ)
+    return folder != _users_own(environ, Path(environ.get("HOME") or "~").expanduser())
 
 
 def config_file(folder: Path, environ: Mapping[str, str]) -> Path:
