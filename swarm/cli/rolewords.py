@@ -21,7 +21,8 @@ def _program(options: RoleOptions) -> Iterator[tuple[str, str]]:
     yield "agent", " ".join(options.command) or options.agent_type
     yield "permission mode", str(options.permission_mode)
     yield "print mode", "yes" if options.print else ""
-    yield "works in", "" if options.root_dir == "." else options.root_dir
+    yield "root dir", "" if options.root_dir == "." else options.root_dir
+    yield "works in", "" if options.worktree.subdir == "." else options.worktree.subdir
     yield "claude config", options.claude_config_dir
 
 

@@ -29,7 +29,8 @@
     ├── Interrupted           a signal came, everything was rolled back
     └── Refused               several of the above at once
 
-Catch the class, match the ``code``, follow the ``hint``.  ``WorktreeError`` is another name of the first.  Each class has one code, and each code one
+Catch the class, match the ``code``, follow the ``hint``.  ``WorktreeError`` is another name of the first.
+Each class has one code, and each code one
 meaning and one exit status; ``docs/errors.md`` lists them and a test keeps the two the same.
 """
 

@@ -5,9 +5,11 @@ Each is plain data that survives JSON, because the step that starts an agent is 
 
 from __future__ import annotations
 
+import os
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from swarm.domain.rights import Right
@@ -184,11 +186,13 @@ class WorktreeWish:
         enabled: work in a worktree of its own.
         branch_from: where its branch starts.
         use_detached_head: have no branch.
+        subdir: the folder of the worktree in which the agent works.
     """
 
     enabled: bool | None = None
     branch_from: str = ""
     use_detached_head: bool | None = None
+    subdir: str = "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +204,7 @@ class RoleOptions:
         command: any other program instead, as words.
         model: what the program is told; empty is its own choice.
         permission_mode: always passed to a program that has such modes.
-        root_dir: where in its worktree the agent works.
+        root_dir: the repository that the role is for, as `root_dir` reads it.
         claude_config_dir: Claude Code's configuration folder; empty is the user's own.
         settings: further keys of Claude Code's settings file.
         telemetry: its program sends measurements; None leaves it to the settings.
@@ -232,6 +236,22 @@ class RoleOptions:
     def from_plain(cls, data: Mapping[str, Any]) -> RoleOptions:
         """Return what `plain` was made of."""
         return _from_plain(cls, data)
+
+
+def root_dir(wanted: str, *, cwd: Path, swarm_dir: Path, home: str = "") -> Path:
+    """Return the folder that a role's ``root_dir`` means.
+
+    Args:
+        wanted: absolute, from ``~/``, or relative; ``.`` is *cwd*.
+        cwd: where the command was run.
+        swarm_dir: from where relative paths count.
+        home: of the user.
+    """
+    if wanted == ".":
+        return cwd
+    if wanted.startswith("~/") and home:
+        wanted = home + wanted[1:]
+    return Path(os.path.normpath(swarm_dir / wanted))
 
 
 def plain(value: Any, *, whole: bool = False) -> Any:

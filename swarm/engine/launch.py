@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import sys
 import time
 from dataclasses import dataclass, field, replace
@@ -22,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 from swarm import fsio
 from swarm.domain.errors import ConfigProblem, SwarmError, UsageProblem
 from swarm.domain.panes import Launch, PanePlan
-from swarm.domain.role_fields import RoleOptions, plain
+from swarm.domain.role_fields import RoleOptions, plain, root_dir
 from swarm.domain.settings import describe
 from swarm.domain.words import count
-from swarm.engine import budgets, telemetry
+from swarm.engine import budgets, post_office, telemetry
 from swarm.engine.inboxes import inbox_folder
 from swarm.engine.lock_reason import is_running_reason, running_reason
 from swarm.engine.pane_marks import panes_of, repository_mark, stamp_of
@@ -118,7 +119,7 @@ class PrepareRun(Step):
             if (folder / file).parent != folder:
                 fsio.make_private_dir((folder / file).parent)
             fsio.write_atomic(folder / file, _bytes(text), durable=False)
-        cwd = _working_dir(name, Path(self.tree), options.root_dir)
+        cwd = _working_dir(name, Path(self.tree), options.worktree.subdir)
         source = source_of(str(self.agent["program"]), command, env, cwd, int(self.agent["created_ms"]))
         files.write(str(folder), files.RECORD, source)
         files.write(str(folder), files.SERVES, {"records": serving.records(env)})
@@ -207,7 +208,7 @@ def _working_dir(agent: str, tree: Path, inside: str) -> str:
     folder = tree / inside
     if not folder.is_dir() or not folder.resolve().is_relative_to(tree.resolve()):
         raise ConfigProblem(
-            f"cannot start {agent}: the root_dir {inside} of its role is no folder of its worktree",
+            f"cannot start {agent}: the worktree.subdir {inside} of its role is no folder of its worktree",
             hint="name a folder that is in the commit the worktree starts from",
         )
     return str(folder)
@@ -418,8 +419,10 @@ def problems(world: World, wish: Wish) -> Iterator[SwarmError]:
 
 
 def refusals(world: World, wish: Wish, role: Role | None) -> Iterator[SwarmError]:
-    """Say what of a role its program would refuse."""
+    """Say what of a role its program would refuse, and why it is not for this repository."""
     options = role.options if role else RoleOptions()
+    if role is not None:
+        yield from _elsewhere(world, role)
     try:
         program = world.programs.get(wish.program, wish.command)
     except SwarmError:
@@ -427,6 +430,23 @@ def refusals(world: World, wish: Wish, role: Role | None) -> Iterator[SwarmError
     yield from program.check(options, environ_of(world, options.env))
     yield from telemetry.problems(world, options)
     yield from _print_refusals(program, wish, role)
+
+
+def _elsewhere(world: World, role: Role) -> Iterator[SwarmError]:
+    """Say why a role whose ``root_dir`` is not in this repository cannot be started here."""
+    wanted, home = role.options.root_dir, world.environ.get("HOME", "")
+    folder = root_dir(wanted, cwd=world.layout.root, swarm_dir=world.swarm_dir, home=home)
+    root = post_office.find_root(str(folder)) if folder.is_dir() else None
+    if root is None:
+        yield ConfigProblem(
+            f"cannot start {role.name}: its root_dir {folder} is no folder of a git repository",
+            hint=f"a relative one counts from {world.swarm_dir}; a folder of its worktree is `worktree: {{subdir: …}}`",
+        )
+    elif not world.layout.root.samefile(root):
+        yield UsageProblem(
+            f"cannot start {role.name} here: its root_dir is in another repository, {root}",
+            hint=f"swarm -C {shlex.quote(root)} start …",
+        )
 
 
 def project_refusals(world: World, wish: Wish, role: Role | None, commit: str) -> Iterator[SwarmError]:

@@ -21,25 +21,30 @@ _POINTER_LIMIT = 4096
 
 
 def find_state(start: str, environ: Mapping[str, str]) -> str | None:
-    """Return the ``.swarm`` of the repository around a folder, else what ``SWARM_STATE_DIR`` names; None: there is none.
+    """Return the ``.swarm`` of the repository around a folder, else what ``SWARM_STATE_DIR`` names, else None.
 
     Looks only where a repository usually keeps itself; the rest is for git to find.
     """
+    root = find_root(start)
+    if root is not None:
+        return _usable(f"{root}/{STATE_DIR}")
+    named = environ.get("SWARM_STATE_DIR", "")
+    return _usable(named) if os.path.isabs(named) and os.path.isdir(f"{named}/sessions") else None
+
+
+def find_root(start: str) -> str | None:
+    """Return the main checkout of the repository around a folder; None: there is none."""
     folder = os.path.abspath(start)
     while True:
         git = folder + "/.git"
         try:
             info = os.stat(git)
         except OSError:
-            pass
+            if folder == "/":
+                return None
+            folder = os.path.dirname(folder)
         else:
-            root = folder if records.is_folder(info) else _main_checkout(git, folder)
-            return _usable(f"{root}/{STATE_DIR}")
-        if folder == "/":
-            break
-        folder = os.path.dirname(folder)
-    named = environ.get("SWARM_STATE_DIR", "")
-    return _usable(named) if os.path.isabs(named) and os.path.isdir(f"{named}/sessions") else None
+            return folder if records.is_folder(info) else _main_checkout(git, folder)
 
 
 def _main_checkout(pointer: str, folder: str) -> str:

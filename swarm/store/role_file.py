@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import partial
 from typing import Any
@@ -68,6 +69,12 @@ def _folder(value: str) -> str:
     if value == ".":
         return value
     return "/".join(part for part in setup.inside(value).split("/") if part not in ("", ".")) or "."
+
+
+def _root_dir(value: str) -> str:
+    if "\0" in value or not value.strip():
+        raise ValueError("must be a path: absolute, from ~/, or relative to the swarm directory")
+    return os.path.normpath(value)
 
 
 def _config_dir(value: str) -> str:
@@ -196,7 +203,12 @@ _LIMITS = _block(
 )
 _WORKTREE = _block(
     WorktreeWish,
-    {"enabled": Key(switch), "branch_from": Key(text(_word, longest=250)), "use_detached_head": Key(switch)},
+    {
+        "enabled": Key(switch),
+        "branch_from": Key(text(_word, longest=250)),
+        "use_detached_head": Key(switch),
+        "subdir": Key(text(_folder)),
+    },
 )
 
 
@@ -328,7 +340,7 @@ KEYS = {
         ),
         aliases=("claude_permission_mode",),
     ),
-    "root_dir": Key(text(_folder), aliases=("working_dir", "cwd")),
+    "root_dir": Key(text(_root_dir, longest=4096), aliases=("working_dir", "cwd")),
     "claude_config_dir": Key(text(_config_dir), aliases=("config_dir",)),
     "permissions": Key(_PERMISSIONS),
     "hooks": Key(_hooks),

@@ -18,7 +18,7 @@ instructions: |
 # permission_mode: default      # default, acceptEdits, plan, auto, dontAsk, bypassPermissions
 # print: true                   # do the task without a dialog, and end
 # system_prompt: Replaces the program's own prompt.
-# root_dir: services/api        # where in its worktree it works
+# root_dir: projects/my-app     # the repository it is for: absolute, from ~/, or below the swarm directory
 # claude_config_dir: ~/.claude-work
 
 # --- what it may do: deny wins, what no rule settles is asked -------------------------------------------
@@ -62,7 +62,9 @@ instructions: |
 #   run: [docker compose down]
 #   policy: warn
 
+# worktree: {subdir: services/api}  # the folder of its worktree in which it works
+
 # --- read and checked, not acted on yet (`swarm role check` says so) -------------------------------
 # limits: {tokens: 2000000, cost: 5.00, minutes: 60, agents: 2}
-# worktree: {branch_from: main}
+#   worktree: branch_from, enabled, use_detached_head
 """

@@ -15,7 +15,7 @@ import pytest
 from swarm.domain import role_effects
 from swarm.domain.errors import Environment, SwarmError
 from swarm.domain.panes import Launch
-from swarm.domain.role_fields import Hook, PermissionMode, Permissions, Reviewer, RoleOptions
+from swarm.domain.role_fields import Hook, PermissionMode, Permissions, Reviewer, RoleOptions, WorktreeWish
 from swarm.domain.status import OwnWords
 from swarm.drivers import reviewer
 from swarm.drivers.agents.claude import Claude, first_run, moved, settings, state
@@ -116,9 +116,9 @@ class TestFirstRun:
         assert [said in one.message for one in refused()] == [True] * bool(said)
         assert all(f"start `claude` once in {main}" in one.hint for one in refused())
         assert refused(print=True) == []
-        assert len(refused(root_dir="other")) == name.startswith("other")
+        assert len(refused(worktree=WorktreeWish(subdir="other"))) == name.startswith("other")
         (tmp_path / ".claude.json").write_text(json.dumps({"projects": {str(main): {"hasTrustDialogAccepted": True}}}))
-        assert refused() == refused(root_dir="other") == []
+        assert refused() == refused(worktree=WorktreeWish(subdir="other")) == []
 
     @pytest.mark.parametrize("text", ["{", "[]", '"x"'])
     def test_a_damaged_file_is_refused_and_left_alone(self, tmp_path: Path, text: str) -> None:

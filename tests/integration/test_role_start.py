@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from swarm import Swarm
-from swarm.domain.errors import ConfigProblem, ProgramMissing, Refused
+from swarm.domain.errors import ConfigProblem, ProgramMissing, Refused, UsageProblem
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def role(lab: PaneLab, text: str, name: str = "qa") -> None:
@@ -97,7 +94,7 @@ def test_a_program_of_a_role_that_is_missing_is_told_before_anything_is_made(pan
 
 
 def test_an_agent_works_where_its_role_says(panes: PaneLab, tmp_path: Path) -> None:
-    role(panes, "agent_type: shell\nroot_dir: src\n")
+    role(panes, "agent_type: shell\nroot_dir: .\nworktree: {subdir: src}\n")
     panes.swarm.start("fx", "qa")
 
     assert environment_in(panes, "qa", tmp_path / "env")["PWD"] == str(panes.tree("qa", "fx") / "src")
@@ -107,14 +104,53 @@ def test_an_agent_works_where_its_role_says(panes: PaneLab, tmp_path: Path) -> N
 def test_a_folder_that_is_none_of_the_worktree_takes_the_start_back(panes: PaneLab, folder: str) -> None:
     (panes.root / "out").symlink_to("/")
     panes.commit("a link out")
-    role(panes, f"agent_type: shell\nroot_dir: {folder}\n")
+    role(panes, f"agent_type: shell\nworktree: {{subdir: {folder}}}\n")
     before = panes.fingerprint()
 
-    with pytest.raises((ConfigProblem, Refused), match="root_dir"):
+    with pytest.raises((ConfigProblem, Refused), match=r"worktree\.subdir"):
         panes.swarm.start("fx", "qa:2")
 
     assert panes.fingerprint() == before
     assert panes.panes() == []
+    assert not panes.swarm.sessions()
+
+
+@pytest.mark.parametrize("spelled", ["absolute", "home", "relative", "worktree"])
+def test_a_role_for_this_repository_is_started_and_one_for_another_is_not(panes: PaneLab, spelled: str) -> None:
+    home = Path(panes.env["HOME"])
+    (home / ".swarm/projects").mkdir(parents=True)
+    (home / ".swarm/.swarm-dir.txt").write_text("v0.1.0\n")
+    other = home / ".swarm/projects/other"
+    panes.git("clone", "--quiet", str(panes.root), str(other))
+    (home / ".swarm/projects/this").symlink_to(panes.root)
+    panes.git("worktree", "add", "--quiet", "--detach", str(home / ".swarm/projects/linked"))
+    ways = {
+        "absolute": (str(panes.root / "src"), str(other)),
+        "home": ("~/.swarm/projects/this", "~/.swarm/projects/other/src"),
+        "relative": ("projects/this", "projects/other"),
+        "worktree": ("projects/linked/src", "../.swarm/projects/other"),
+    }
+    here, there = ways[spelled]
+
+    role(panes, f"agent_type: shell\nroot_dir: {there}\n")
+    before = panes.fingerprint()
+    with pytest.raises(UsageProblem, match="another repository") as caught:
+        panes.swarm.start("fx", "qa")
+    assert caught.value.hint == f"swarm -C {other} start …"
+    assert panes.fingerprint() == before
+
+    role(panes, f"agent_type: shell\nroot_dir: {here}\n")
+    assert panes.swarm.start("fx", "qa", dry_run=True).agents[0].path == panes.tree("qa", "fx")
+
+
+@pytest.mark.parametrize("text", ["projects/none", "/", "/no such folder"])
+def test_a_root_dir_that_is_no_repository_is_refused(panes: PaneLab, text: str) -> None:
+    role(panes, f"agent_type: shell\nroot_dir: {text}\n")
+
+    with pytest.raises(ConfigProblem, match="is no folder of a git repository") as caught:
+        panes.swarm.start("fx", "qa")
+
+    assert "subdir" in caught.value.hint
     assert not panes.swarm.sessions()
 
 

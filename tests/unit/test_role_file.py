@@ -64,7 +64,7 @@ system_prompt: You test.
 agent_type: claude
 model: opus
 permission_mode: acceptEdits
-root_dir: ./services/api/
+root_dir: ./projects/my-app/
 claude_config_dir: ~/.claude-work
 permissions:
   allow: [Read, "Bash(git *)"]
@@ -92,7 +92,7 @@ setup:
   policy: warn
 teardown: {run: docker compose down, policy: abort}
 limits: {tokens: 2000000, cost: 2.50, minutes: 90, agents: 3}
-worktree: {enabled: true, branch_from: main, use_detached_head: false}
+worktree: {enabled: true, branch_from: main, use_detached_head: false, subdir: ./services/api/}
 telemetry: true
 print: true
 """
@@ -106,7 +106,7 @@ def test_everything_at_once(folder: Path) -> None:
         agent_type="claude",
         model="opus",
         permission_mode=PermissionMode.ACCEPT_EDITS,
-        root_dir="services/api",
+        root_dir="projects/my-app",
         claude_config_dir="~/.claude-work",
         system_prompt="You test.",
         permissions=Permissions(("Read", "Bash(git *)"), ("Bash(rm *)",), Reviewer(True, "Be careful.", "sonnet", 30)),
@@ -134,7 +134,7 @@ def test_everything_at_once(folder: Path) -> None:
         ),
         teardown=Teardown(("docker compose down",), 60, Policy.ABORT),
         limits=Limits(2_000_000, 2.5, 90, 3),
-        worktree=WorktreeWish(True, "main", False),
+        worktree=WorktreeWish(True, "main", False, "services/api"),
         telemetry=True,
         print=True,
     )
@@ -153,6 +153,8 @@ def test_options_survive_json(folder: Path) -> None:
         ("agent: claude_code\n", {"agent_type": "claude"}),
         ("agent_harness: codex\nagent_model: o5\n", {"agent_type": "codex", "model": "o5"}),
         ("working_dir: src\n", {"root_dir": "src"}),
+        ("root_dir: /srv//app/\n", {"root_dir": "/srv/app"}),
+        ("worktree: {subdir: .}\n", {}),
         ("permissionMode: plan\nsystemPrompt: x\n", {"permission_mode": "plan", "system_prompt": "x"}),
         ("claude_permission_mode: auto\n", {"permission_mode": "auto"}),
         (
@@ -197,9 +199,10 @@ def test_other_spellings(folder: Path, text: str, options: dict[str, Any]) -> No
         ("command: \"'\"", "3:10: command: cannot be read"),
         ("permission_mode: delegate", "3:18: permission_mode 'delegate': must be one of default"),
         ("permission_mode: yolo", "3:18: permission_mode 'yolo': must be one of default"),
-        ("root_dir: /etc", "3:11: root_dir '/etc': must be a path in the repository"),
-        ("root_dir: a/../../b", "must not lead out"),
-        ("root_dir: .git/hooks", "must not lead out"),
+        ('root_dir: " "', "3:11: root_dir ' ': must be a path: absolute, from ~/, or relative"),
+        ("worktree: {subdir: /etc}", "worktree.subdir '/etc': must be a path in the repository"),
+        ("worktree: {subdir: a/../../b}", "must not lead out"),
+        ("worktree: {subdir: .git/hooks}", "must not lead out"),
         ("claude_config_dir: conf", "3:20: claude_config_dir 'conf': must be an absolute path"),
         ("permissions: x", "3:14: permissions: must be a mapping"),
         ("permissions: {ask: [Read]}", "3:15: permissions.ask: unknown key"),

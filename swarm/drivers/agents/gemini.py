@@ -81,7 +81,7 @@ class Gemini(Program):
         argv = [launch.executable, "--resume" if resume else "--session-id", launch.conversation]
         argv += ["--skip-trust", "--approval-mode", _MODES[launch.options.permission_mode]]
         given = launch.options.permissions
-        said = translate(Rules.parse(given.allow, given.deny), str(launch.worktree), launch.options.root_dir)
+        said = translate(Rules.parse(given.allow, given.deny), str(launch.worktree), launch.options.worktree.subdir)
         files = {name: text for name, text in ((_DENIED, said.denied), (_ALLOWED, said.allowed)) if text}
         if said.denied:  # an administrator's wins over all else, yolo too
             argv += _policies("--admin-policy", launch, _DENIED, self._named(launch, "adminPolicyPaths"))

@@ -89,7 +89,7 @@ class Claude(Program):
 
         if options.print:  # it asks nobody, and leaves out what the project allows
             return
-        asks = first_run.asks_for_trust(Path(self.home(options, environ)), main, options.root_dir, read)
+        asks = first_run.asks_for_trust(Path(self.home(options, environ)), main, options.worktree.subdir, read)
         if asks:
             yield Environment(
                 f"Claude Code would wait for you to say whether it may trust this project: {asks}",
