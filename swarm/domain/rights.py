@@ -43,6 +43,7 @@ _LOOKING = (
         "history",
         "hook_trouble",
         "is_changing",
+        "new_session_id",
     ),
     *("is_git_repository", "list_all_worktrees", "list_worktrees", "peek", "role", "role_config_exists"),
     *("role_names", "roles", "root", "salvage_entry", "salvaged", "session", "sessions", "settings", "setup_of"),

@@ -62,9 +62,10 @@ instructions: |
 #   run: [docker compose down]
 #   policy: warn
 
-# worktree: {subdir: services/api}  # the folder of its worktree in which it works
+# worktree:
+#   subdir: services/api        # the folder of its worktree in which it works
+#   branch_from: main           # read and checked, not acted on yet (`swarm role check` says so)
 
-# --- read and checked, not acted on yet (`swarm role check` says so) -------------------------------
+# --- how much it may use up --------------------------------------------------------------------------
 # limits: {tokens: 2000000, cost: 5.00, minutes: 60, agents: 2}
-#   worktree: branch_from, enabled, use_detached_head
 """

@@ -91,6 +91,7 @@ SESSION = st.builds(
     task=TEXT,
     workflow=TEXT,
     beside=TEXT,
+    swarm_dir=TEXT,
     parent=st.none() | st.builds(Parent, NAME, NAME, TEXT),
 )
 
@@ -106,7 +107,9 @@ def test_a_record_is_read_exactly_as_it_was_written(session: Session) -> None:
 
 def test_every_field_of_a_session_is_in_the_record() -> None:
     record = json.loads(
-        codec.session_to_bytes(replace(EXAMPLE, beside="lead@other", parent=Parent("lead", "other", "op-0")))
+        codec.session_to_bytes(
+            replace(EXAMPLE, beside="lead@other", parent=Parent("lead", "other", "op-0"), swarm_dir="/s")
+        )
     )  # written where it says something
 
     assert set(record) == {"schema"} | {"session" if f.name == "name" else f.name for f in fields(Session)}
