@@ -155,6 +155,7 @@ if TYPE_CHECKING:
     from swarm.engine.post import Post, Sender, Sent, Taken
     from swarm.engine.queues import Queue, Settled
     from swarm.engine.waiting import Reached
+    from swarm.store.grants import Grant
 
 __all__ = [
     "Agent",
@@ -201,6 +202,7 @@ __all__ = [
     "GitMissing",
     "GitTimeout",
     "GitTooOld",
+    "Grant",
     "GrantExists",
     "GrantNotFound",
     "HotFile",
@@ -378,6 +380,7 @@ _HOMES = {
     **dict.fromkeys(("Post", "Sender", "Sent", "Taken"), "swarm.engine.post"),
     **dict.fromkeys(("Queue", "Settled"), "swarm.engine.queues"),
     "Reached": "swarm.engine.waiting",
+    "Grant": "swarm.store.grants",
 }
 
 

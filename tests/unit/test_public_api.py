@@ -128,6 +128,7 @@ RESULTS = {
     "Evidence",
     "FileChange",
     "FileConflict",
+    "Grant",
     "HotFile",
     "MergeReport",
     "MergedAgent",
