@@ -18,6 +18,7 @@ from swarm.engine.create import LEAST_GIT, pin_base
 from swarm.engine.inboxes import bus_of
 from swarm.engine.lock_reason import is_running_reason
 from swarm.engine.pane_marks import repository_mark
+from swarm.engine.role_environ import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -110,7 +111,7 @@ def _programs(world: World) -> Iterator[Check]:
 def _logins(world: World) -> Iterator[Check]:
     """Look whether the programs have accounts, without asking anybody: only the default's is worth a warning."""
     installed = world.programs.installed(world.environ)
-    logins = {name: world.programs.get(name).login(world.environ) for name in installed}
+    logins = {name: world.programs.get(name).login({**world.environ, **places_of(world)}) for name in installed}
     needed = {name: login for name, login in logins.items() if login is not None}
     words = ", ".join(f"{name}: {login.seen or 'none seen'}" for name, login in needed.items())
     default = needed.get(world.settings.agents.program)

@@ -128,7 +128,7 @@ class Claude(Program):
         from swarm.drivers.agents.claude import first_run
         from swarm.drivers.agents.claude.launch import config_file, config_folder
 
-        folder = config_folder("", environ, self._swarm_dir)
+        folder = config_folder("", environ)
         seen = first_run.login(folder, config_file(folder, environ), environ)
         return Login(seen, "start `claude` once and log in, or set ANTHROPIC_API_KEY")
 
