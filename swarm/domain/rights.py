@@ -70,7 +70,9 @@ _HARMLESS = (
 #: Verb -> what it asks of an agent. Every public name of the library's objects is here; see tests/unit/test_rights.py.
 VERBS: Mapping[str, Right | Need] = {
     **dict.fromkeys((*_LOOKING, *_POST, *_HARMLESS), Need.NOTHING),
-    **dict.fromkeys(("ask_permission", "collect_event", "nudge", "send_heartbeat", "tell_budget"), Need.OWN),
+    **dict.fromkeys(
+        ("ask_permission", "collect_event", "note_trouble", "nudge", "send_heartbeat", "tell_budget"), Need.OWN
+    ),
     **dict.fromkeys(("cleanup", "cleanup_orphaned_worktrees", "cleanup_swarm_branches", "full_cleanup"), Right.CLEANUP),
     **dict.fromkeys(("remove", "remove_all_worktrees", "remove_worktree"), Right.CLEANUP),
     "merge": Right.MERGE,
