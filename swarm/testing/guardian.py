@@ -24,7 +24,8 @@ def watch(home: os.PathLike[str] | str, folder: str = "") -> None:
     """Have every process ended that has this home, and a folder removed, once this process is no more."""
     pipe = _guardian().stdin
     assert pipe is not None
-    print(json.dumps([os.fspath(home), folder]), file=pipe, flush=True)
+    pipe.write(json.dumps([os.fspath(home), folder]) + "\n")
+    pipe.flush()
 
 
 @functools.cache
