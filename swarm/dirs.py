@@ -456,10 +456,10 @@ def projects_dir(base: str | Path | None = None) -> Path:
 
 def project_path(root_dir: str | Path, base: str | Path | None = None) -> Path:
     """Return where a role's ``root_dir`` is: a relative one is below the swarm directory, ``.`` the current one."""
-    from swarm.domain import role_fields
+    from swarm.domain import layout
 
     here = _Around().current()
-    return role_fields.root_dir(str(root_dir), cwd=here, swarm_dir=_below(base), home=os.environ.get("HOME", ""))
+    return layout.root_dir(str(root_dir), cwd=here, swarm_dir=_below(base), home=os.environ.get("HOME", ""))
 
 
 def worktrees_dir(base: str | Path | None = None) -> Path:

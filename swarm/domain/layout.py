@@ -18,14 +18,12 @@ refs/swarm/salvage/<session>/<agent>/<id>/  the saved work
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from swarm.domain import names
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STATE_DIR = ".swarm"
 #: Beside the worktrees; no agent can have this name.
@@ -148,3 +146,19 @@ def op_ref(operation: str) -> str:
 def salvage_ref(session: str, agent: str, salvage_id: str, part: str) -> str:
     """The ref of one part (``head``, ``index``, ``work``, …) of a salvage entry."""
     return f"{SALVAGE_REFS}{session}/{agent}/{salvage_id}/{part}"
+
+
+def root_dir(wanted: str, *, cwd: Path, swarm_dir: Path, home: str = "") -> Path:
+    """Return the folder that a role's ``root_dir`` means.
+
+    Args:
+        wanted: absolute, from ``~/``, or relative; ``.`` is *cwd*.
+        cwd: where the command was run.
+        swarm_dir: from where relative paths count.
+        home: of the user.
+    """
+    if wanted == ".":
+        return cwd
+    if wanted.startswith("~/") and home:
+        wanted = home + wanted[1:]
+    return Path(os.path.normpath(swarm_dir / wanted))

@@ -5,11 +5,9 @@ Each is plain data that survives JSON, because the step that starts an agent is 
 
 from __future__ import annotations
 
-import os
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from swarm.domain.rights import Right
@@ -236,22 +234,6 @@ class RoleOptions:
     def from_plain(cls, data: Mapping[str, Any]) -> RoleOptions:
         """Return what `plain` was made of."""
         return _from_plain(cls, data)
-
-
-def root_dir(wanted: str, *, cwd: Path, swarm_dir: Path, home: str = "") -> Path:
-    """Return the folder that a role's ``root_dir`` means.
-
-    Args:
-        wanted: absolute, from ``~/``, or relative; ``.`` is *cwd*.
-        cwd: where the command was run.
-        swarm_dir: from where relative paths count.
-        home: of the user.
-    """
-    if wanted == ".":
-        return cwd
-    if wanted.startswith("~/") and home:
-        wanted = home + wanted[1:]
-    return Path(os.path.normpath(swarm_dir / wanted))
 
 
 def plain(value: Any, *, whole: bool = False) -> Any:

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from swarm import fsio
 from swarm.domain.errors import ConfigProblem, SwarmError, UsageProblem
+from swarm.domain.layout import root_dir
 from swarm.domain.panes import Launch, PanePlan
-from swarm.domain.role_fields import RoleOptions, plain, root_dir
+from swarm.domain.role_fields import RoleOptions, plain
 from swarm.domain.settings import describe
 from swarm.domain.words import count
 from swarm.engine import budgets, post_office, telemetry
