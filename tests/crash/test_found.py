@@ -66,7 +66,7 @@ FOUND = {
     "a lock is half written": ("lock", "kill-tree", "rename", r"/locked$", False),
     "a signal before commands of a teardown run": ("cleanup-setup", "int-root", "mkdir", r"/\.swarm/trash$", False),
     "a signal while commands of a teardown run": ("cleanup-setup", "term-root", "write", r"/teardown-.*\.log$", True),
-    "the trash is there, and empty": ("cleanup-setup", "kill-tree", "rmdir", r"/\.swarm/trash$", False),
+    "the trash is there, and empty": ("cleanup-setup", "kill-tree", "unlinkat", r"/\.swarm/trash$", False),
 }
 
 

@@ -770,8 +770,8 @@ def test_the_launcher_loads_nothing_of_swarm_but_itself(site: Site) -> None:
     assert {name for name in loaded if name.startswith("swarm")} == {
         f"swarm.pane{name}"
         for name in (
-            *("", ".awaited", ".chores", ".files", ".gate", ".inbox", ".label", ".mail", ".person"),
-            *(".proc", ".runs", ".signals"),
+            *("", ".awaited", ".chores", ".files", ".gate", ".inbox", ".label", ".mail", ".own"),
+            *(".person", ".proc", ".runs", ".signals"),
             ".supervisor",
         )
     }
