@@ -26,10 +26,12 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from swarm.domain.message import Message, encode
-from swarm.store.bus import FileBus, Limits, lines
-from swarm.store.bus.log import Log
-from swarm.store.bus.wake import Wake
+from swarm.bus import lines
+from swarm.bus.box import Limits
+from swarm.bus.filebus import FileBus
+from swarm.bus.log import Log
+from swarm.bus.message import Message, encode
+from swarm.bus.wake import Wake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 from statistics import median
 
-import swarm.guard
-from swarm.domain.panes import Launch
-from swarm.domain.role_fields import Permissions, RoleOptions
-from swarm.drivers.agents.claude import rules
+import swarm.permissions.guard
+from swarm.programs.claude import rules
+from swarm.programs.values import Launch
+from swarm.roles.options import Permissions, RoleOptions
 
 _BARE = "python -I -S -c pass"
 _GOALS = {"event, noted": 1.5, "event, rules for other tools": 1.5, "event, judged by rules": 3.0}
@@ -29,7 +29,7 @@ _EVENT = {
 
 def run(*, quick: bool) -> list[dict[str, object]]:
     """Measure in turns; the first turn does not count."""
-    guard = Path(swarm.guard.__file__)
+    guard = Path(swarm.permissions.guard.__file__)
     python = [sys.executable, "-I", "-S"]
     with tempfile.TemporaryDirectory() as name:
         top = Path(name)

@@ -16,11 +16,13 @@ from swarm.version import __version__
 
 TYPE_CHECKING = False  # the module `typing` costs more than everything `swarm version` does
 if TYPE_CHECKING:
-    from swarm.api import Swarm
-    from swarm.domain.agent_events import AgentEvent
-    from swarm.domain.approvals import Answer, Approval, Question
-    from swarm.domain.bus import Claim, Depth, Event, Pruned, PrunedAttachments, Receipt, Stored, Task, Trace
-    from swarm.domain.errors import (
+    from swarm.agents.event_values import AgentEvent
+    from swarm.api.swarm import Swarm
+    from swarm.approvals.grants import Grant
+    from swarm.approvals.values import Answer, Approval, Question
+    from swarm.bus.message import Message
+    from swarm.bus.protocol import Claim, Depth, Event, Pruned, PrunedAttachments, Receipt, Stored, Task, Trace
+    from swarm.kit.errors import (
         AgentNotFound,
         AgentNotRunning,
         AgentRunning,
@@ -105,7 +107,7 @@ if TYPE_CHECKING:
         WorktreeExists,
         WorktreeNotFound,
     )
-    from swarm.domain.merging import (
+    from swarm.merging.values import (
         AgentForecast,
         ConflictReport,
         DiffReport,
@@ -117,8 +119,13 @@ if TYPE_CHECKING:
         OrderStep,
         PairForecast,
     )
-    from swarm.domain.message import Message
-    from swarm.domain.model import (
+    from swarm.messages.deadlines import Reply
+    from swarm.messages.post import Post, Sender, Sent, Taken
+    from swarm.messages.queues import Queue, Settled
+    from swarm.programs.status import Evidence, State, Status
+    from swarm.programs.transcript import TranscriptEntry
+    from swarm.project.config.settings import Settings
+    from swarm.project.model import (
         Agent,
         AgentStatus,
         Check,
@@ -142,20 +149,13 @@ if TYPE_CHECKING:
         WorktreeEntry,
         WorktreeInfo,
     )
-    from swarm.domain.names import AgentSpec
-    from swarm.domain.prepared import Ended, Notes
-    from swarm.domain.role import Role
-    from swarm.domain.role_fields import RoleOptions
-    from swarm.domain.settings import Settings
-    from swarm.domain.status import Evidence, State, Status
-    from swarm.domain.transcript import TranscriptEntry
-    from swarm.domain.usage import AgentUsage, ModelUsage, UsageReport
-    from swarm.domain.workflow import Workflow
-    from swarm.engine.overdue import Reply
-    from swarm.engine.post import Post, Sender, Sent, Taken
-    from swarm.engine.queues import Queue, Settled
-    from swarm.engine.waiting import Reached
-    from swarm.store.grants import Grant
+    from swarm.project.names import AgentSpec
+    from swarm.roles.options import RoleOptions
+    from swarm.roles.role import Role
+    from swarm.roles.workflow import Workflow
+    from swarm.sessions.waiting import Reached
+    from swarm.usage.values import AgentUsage, ModelUsage, UsageReport
+    from swarm.worktrees.setup_values import Ended, Notes
 
 __all__ = [
     "Agent",
@@ -316,14 +316,14 @@ __all__ = [
 
 
 _HOMES = {
-    **dict.fromkeys(__all__, "swarm.domain.errors"),
-    "Swarm": "swarm.api",
-    "AgentEvent": "swarm.domain.agent_events",
+    **dict.fromkeys(__all__, "swarm.kit.errors"),
+    "Swarm": "swarm.api.swarm",
+    "AgentEvent": "swarm.agents.event_values",
     **dict.fromkeys(
         ("Claim", "Depth", "Event", "Pruned", "PrunedAttachments", "Receipt", "Stored", "Task", "Trace"),
-        "swarm.domain.bus",
+        "swarm.bus.protocol",
     ),
-    **dict.fromkeys(("Answer", "Approval", "Question"), "swarm.domain.approvals"),
+    **dict.fromkeys(("Answer", "Approval", "Question"), "swarm.approvals.values"),
     **dict.fromkeys(
         (
             "AgentForecast",
@@ -337,7 +337,7 @@ _HOMES = {
             "OrderStep",
             "PairForecast",
         ),
-        "swarm.domain.merging",
+        "swarm.merging.values",
     ),
     **dict.fromkeys(
         (
@@ -364,23 +364,23 @@ _HOMES = {
             "WorktreeEntry",
             "WorktreeInfo",
         ),
-        "swarm.domain.model",
+        "swarm.project.model",
     ),
-    "AgentSpec": "swarm.domain.names",
-    **dict.fromkeys(("Ended", "Notes"), "swarm.domain.prepared"),
-    "Role": "swarm.domain.role",
-    "RoleOptions": "swarm.domain.role_fields",
-    "Settings": "swarm.domain.settings",
-    **dict.fromkeys(("Evidence", "State", "Status"), "swarm.domain.status"),
-    "Workflow": "swarm.domain.workflow",
-    "Message": "swarm.domain.message",
-    "TranscriptEntry": "swarm.domain.transcript",
-    **dict.fromkeys(("AgentUsage", "ModelUsage", "UsageReport"), "swarm.domain.usage"),
-    "Reply": "swarm.engine.overdue",
-    **dict.fromkeys(("Post", "Sender", "Sent", "Taken"), "swarm.engine.post"),
-    **dict.fromkeys(("Queue", "Settled"), "swarm.engine.queues"),
-    "Reached": "swarm.engine.waiting",
-    "Grant": "swarm.store.grants",
+    "AgentSpec": "swarm.project.names",
+    **dict.fromkeys(("Ended", "Notes"), "swarm.worktrees.setup_values"),
+    "Role": "swarm.roles.role",
+    "RoleOptions": "swarm.roles.options",
+    "Settings": "swarm.project.config.settings",
+    **dict.fromkeys(("Evidence", "State", "Status"), "swarm.programs.status"),
+    "Workflow": "swarm.roles.workflow",
+    "Message": "swarm.bus.message",
+    "TranscriptEntry": "swarm.programs.transcript",
+    **dict.fromkeys(("AgentUsage", "ModelUsage", "UsageReport"), "swarm.usage.values"),
+    "Reply": "swarm.messages.deadlines",
+    **dict.fromkeys(("Post", "Sender", "Sent", "Taken"), "swarm.messages.post"),
+    **dict.fromkeys(("Queue", "Settled"), "swarm.messages.queues"),
+    "Reached": "swarm.sessions.waiting",
+    "Grant": "swarm.approvals.grants",
 }
 
 

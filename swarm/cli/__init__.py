@@ -1,1 +1,1 @@
-"""The command line: words and exit codes over ``swarm.api``, and nothing the library cannot do."""
+"""The command line: words and exit codes over ``swarm.api.swarm``, and nothing the library cannot do."""

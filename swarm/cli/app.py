@@ -1,4 +1,4 @@
-"""The command tree, and the one place where errors become words and exit codes.
+"""Build the command tree, and turn every error into words and an exit status.
 
 0 done · 1 failed, or partly done · 2 usage · 3 already there or running · 4 refused to protect
 work · 5 environment · 6 not found or not running · 70 our bug · 75 try again · 128+n ended by signal n
@@ -15,13 +15,13 @@ from typing import Annotated, Any, cast
 import typer
 
 from swarm.cli import signals
-from swarm.cli.about import version_answer
-from swarm.cli.commands import ALIASES, COMMANDS, EVERYDAY, GROUPS, INTERNAL
+from swarm.cli.command_table import ALIASES, COMMANDS, EVERYDAY, GROUPS, INTERNAL
+from swarm.cli.commands.about import version_answer
 from swarm.cli.errors import exit_code_of, explain, from_usage, show
 from swarm.cli.help import Group, option_names, write_line, write_names, write_rows
 from swarm.cli.output import OutputLost, lost_output
 from swarm.cli.verb import ROOT, Run, set_signature, signature
-from swarm.domain.errors import Interrupted
+from swarm.kit.errors import Interrupted
 
 #: typer carries its own copy of click; this is the class of all its complaints about usage.
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]

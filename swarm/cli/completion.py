@@ -17,8 +17,8 @@ from swarm.cli.places import find_root
 from swarm.cli.verb import ROOT, Run
 
 if TYPE_CHECKING:
-    from swarm.domain.layout import Layout
-    from swarm.domain.model import Session
+    from swarm.project.layout import Layout
+    from swarm.project.model import Session
 
 _LIMIT = 1 << 24
 _SALVAGE = "refs/swarm/salvage/"
@@ -50,15 +50,15 @@ def _directory(ctx: typer.Context) -> Path:
 
 
 def _layout(root: Path) -> Layout:
-    from swarm import fsio
-    from swarm.domain.layout import Layout
+    from swarm.kit import files
+    from swarm.project.layout import Layout
 
-    fsio.refuse_foreign(root / ".swarm")
+    files.refuse_foreign(root / ".swarm")
     return Layout(root)
 
 
 def _sessions(root: Path) -> list[Session]:
-    from swarm.store.sessions import Sessions
+    from swarm.project.sessions import Sessions
 
     store = Sessions(_layout(root))
     found = []
@@ -71,7 +71,7 @@ def _sessions(root: Path) -> list[Session]:
 @_quiet
 def sessions(root: Path, _incomplete: str) -> Iterator[str]:
     """Complete session names."""
-    from swarm.store.sessions import Sessions
+    from swarm.project.sessions import Sessions
 
     yield from Sessions(_layout(root)).names()
 
@@ -98,7 +98,7 @@ def recipients(root: Path, incomplete: str) -> Iterator[str]:
 @_quiet
 def event_kinds(_root: Path, _incomplete: str) -> Iterator[str]:
     """Complete the kinds of events."""
-    from swarm.domain.agent_events import KINDS
+    from swarm.agents.event_values import KINDS
 
     yield from KINDS
 
@@ -112,8 +112,8 @@ def targets(root: Path, _incomplete: str) -> Iterator[str]:
 
 
 def _role_names(root: Path) -> Sequence[str]:
-    from swarm import dirs
-    from swarm.store.roles import RolePlaces, role_names
+    from swarm.project import dirs
+    from swarm.roles.find import RolePlaces, role_names
 
     return role_names(RolePlaces.standard(root, dirs.find_dir(cwd=root)))
 
@@ -172,7 +172,7 @@ def salvaged(root: Path, incomplete: str) -> Iterator[str]:
 @_quiet
 def settings(_root: Path, _incomplete: str) -> Iterator[str]:
     """Complete the keys of the configuration."""
-    from swarm.domain.settings import describe
+    from swarm.project.config.settings import describe
 
     for setting in describe():
         yield setting.key

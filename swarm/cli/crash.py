@@ -1,4 +1,4 @@
-"""A bug of ours: the traceback goes to a private file, not to the terminal."""
+"""Write the traceback of a bug into a private file."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from swarm.cli.places import find_root
-from swarm.domain.errors import SwarmError
-from swarm.pane import own
+from swarm.kit.errors import SwarmError
+from swarm.machine import own
 from swarm.version import __version__
 
 

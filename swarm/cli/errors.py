@@ -1,15 +1,15 @@
-"""Errors in words: what could not be done, why, what to do about it, and the code last."""
+"""Show errors: what could not be done, why, a hint, and the code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from swarm import fsio
 from swarm.cli.output import Output
 from swarm.cli.text import count, lines_of, place, plain
 from swarm.cli.verb import command_of
-from swarm.domain.errors import (
+from swarm.kit import files
+from swarm.kit.errors import (
     EXIT_FAILED,
     SAYS_ATTEMPT,
     BranchExists,
@@ -30,7 +30,7 @@ def explain(error: BaseException, command: str, attempt: str) -> SwarmError | No
     """Return *error* as one of ours, begun with what was attempted; None if it is a bug."""
     error = told_of(error)
     if isinstance(error, OSError):
-        error = fsio.translate(error, attempt or "cannot do this")
+        error = files.translate(error, attempt or "cannot do this")
     if not isinstance(error, SwarmError):
         return None
     if attempt and not isinstance(error, Refused) and not error.message.startswith(SAYS_ATTEMPT):
@@ -98,14 +98,14 @@ def _parts(error: SwarmError) -> Sequence[SwarmError]:
 
 def _sent_data(error: SentInPart) -> dict[str, Any]:
     """Return who has a message and who does not, for machines."""
-    from swarm.cli.letters import sent_data
+    from swarm.cli.views.messages import sent_data
 
     refused = [{"to": one.facts["to"], "code": one.code} for one in _problems(error)]
     return {**sent_data(error.facts["sender"], error.facts["sent"]), "refused": refused}
 
 
 def _show_sent(output: Output, error: SentInPart) -> None:
-    from swarm.cli.letters import sent_lines
+    from swarm.cli.views.messages import sent_lines
 
     for line in sent_lines(error.facts["sent"]):
         output.out(line)

@@ -1,11 +1,11 @@
-"""What a command is given beside its arguments: a text on standard input, and somewhere to print to."""
+"""Standard input and output of a command."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from swarm.domain.errors import Environment, UsageProblem
+from swarm.kit.errors import Environment, UsageProblem
 
 
 def from_stdin(limit: int) -> bytes:

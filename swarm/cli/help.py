@@ -1,4 +1,4 @@
-"""What ``--help`` shows: the usage line, the arguments, the command's own options, then those of all."""
+"""Format ``--help``: usage, arguments, own options, global options."""
 
 # ruff: noqa: ARG002  # typer has no public names for the classes of its copy of click
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from swarm.cli.verb import split_agent
-from swarm.domain.errors import SwarmError
-from swarm.pane import hooklog
+from swarm.kit.errors import SwarmError
+from swarm.machine import hooklog
 
 if TYPE_CHECKING:
     from swarm.cli.verb import Run

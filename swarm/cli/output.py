@@ -1,4 +1,4 @@
-"""The one presenter: everything the program prints goes through here, for people or as JSON.
+"""Print everything the program says, for people or as JSON.
 
 Data goes to stdout, all else to stderr.  Colour repeats what the words say already, and only on a
 terminal.

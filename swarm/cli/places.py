@@ -1,4 +1,4 @@
-"""Find the main checkout by looking at folders, without git: for completions and for `swarm init`."""
+"""Find the main checkout from files, without running git."""
 
 from __future__ import annotations
 

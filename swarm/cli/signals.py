@@ -1,4 +1,4 @@
-"""Signals: the first asks for an orderly end, the second gets it at once.
+"""Signals: the first asks for an orderly end, the second ends at once.
 
     signal ──► any thread ──► pipe ──► listener ──► 1st: wakes the main thread, which raises Interrupted
                                                     2nd: ends the process
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import NoReturn
 
-from swarm.domain.errors import Interrupted
+from swarm.kit.errors import Interrupted
 
 _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _WAKE = signal.SIGURG  # means nothing to anybody here, and is ignored where it is not caught

@@ -1,4 +1,4 @@
-"""Aligned columns that fit the terminal: first the least important go, then the longest get shorter."""
+"""Aligned columns that fit the terminal."""
 
 from __future__ import annotations
 

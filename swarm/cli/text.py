@@ -1,4 +1,4 @@
-"""Text for people: safe on a terminal, of known width, as short as there is room."""
+"""Make text safe for a terminal, measure it and shorten it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
-from swarm.domain import words
+from swarm.kit import words
 
 count = words.count
 ELLIPSIS = "…"

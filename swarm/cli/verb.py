@@ -1,4 +1,4 @@
-"""What every command has in common: the global options, the repository, the answer."""
+"""The common part of every command: global options, repository, answer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import typer
 
 from swarm.cli.help import Command, Group, epilog, first_line
 from swarm.cli.output import Answer, Output
-from swarm.domain.errors import UsageProblem
+from swarm.kit.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from swarm.api import Swarm
+    from swarm.api.swarm import Swarm
 
 ROOT = "swarm"
 _STOPPING = (
@@ -66,7 +66,7 @@ class Run:
         """
         if self._directory is None:
             return Path.cwd()
-        whole = Path(os.path.abspath(self._directory))  # noqa: PTH100  # links stay as they are
+        whole = Path(os.path.abspath(self._directory))  # links stay as they are
         if not whole.is_dir():
             raise UsageProblem(f"-C {self._directory}: there is no such folder", hint="check the path after -C")
         return whole
@@ -78,7 +78,7 @@ class Run:
 
     def open(self) -> Swarm:
         """Open the repository."""
-        from swarm.api import Swarm
+        from swarm.api.swarm import Swarm
 
         self._opened = Swarm.open(self.directory, progress=self.output.progress)
         return self._opened
@@ -213,7 +213,7 @@ def milliseconds(option: str, text: str | None) -> int | None:
     Raises:
         UsageProblem: it is none; a number without a unit would be too easy to get wrong.
     """
-    from swarm.domain.scalars import milliseconds_from
+    from swarm.kit.scalars import milliseconds_from
 
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""What goes on until Ctrl-C: that is how one ends it, and no error."""
+"""Run a view until Ctrl-C, which ends it without an error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from swarm.cli.output import Answer
 from swarm.cli.verb import Run
-from swarm.domain.errors import Interrupted
+from swarm.kit.errors import Interrupted
 
 
 def again(run: Run, look: Callable[[], None], pause: float) -> Answer:

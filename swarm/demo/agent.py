@@ -18,8 +18,8 @@ from swarm.demo.repo import Repo, Trouble
 from swarm.demo.screen import Keyboard, Screen
 from swarm.demo.talk import Talk
 from swarm.demo.work import Work
-from swarm.pane import facts
-from swarm.pane.inbox import SCAN_EVERY
+from swarm.machine import program_facts
+from swarm.machine.inbox_watch import SCAN_EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -316,11 +316,11 @@ class DemoAgent:
 
     # --- how it is ------------------------------------------------------------------------------
 
-    def _is(self, state: facts.Says, detail: str) -> None:
+    def _is(self, state: program_facts.Says, detail: str) -> None:
         """Say how it is; the same thing is said once."""
         if self._me.run_dir is None or self._said == (state, detail):
             return
         self._said = ("", "")  # Ctrl-C may come at any moment: not said until it is known to be
         with contextlib.suppress(OSError):  # a full disk must not end the work
-            facts.write_state(self._me.run_dir, state, detail, _PROMPT if state == "idle" else "")
+            program_facts.write_state(self._me.run_dir, state, detail, _PROMPT if state == "idle" else "")
             self._said = (state, detail)

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from swarm.demo.repo import Trouble
-from swarm.pane.inbox import Inbox
+from swarm.machine.inbox_watch import Inbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

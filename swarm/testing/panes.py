@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.pane import proc
+from swarm.machine import processes as proc
 from swarm.testing import guardian
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import Pane, at_terminal, wait_for
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from swarm import Swarm
-    from swarm.domain.model import AgentStatus
-    from swarm.domain.status import State
+    from swarm.programs.status import State
+    from swarm.project.model import AgentStatus
 
 BARE = ("starting", "working", "idle", "waiting")
 #: No work, no thinking: straight to the prompt.

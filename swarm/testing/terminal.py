@@ -16,7 +16,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING
 
-from swarm.pane import proc
+from swarm.machine import processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ class Pane:
         self._slave = slave  # kept open: what was written last can still be read
         self.pid = self._process.pid
         self.text = ""
-        self._below: list[proc.Seen] = []
+        self._below: list[processes.Seen] = []
 
     def type(self, keys: str) -> None:
         """Press keys."""
@@ -113,11 +113,11 @@ class Pane:
 
     def close(self) -> None:
         """End the program and all that it started."""
-        everyone = proc.below(self.pid)
+        everyone = processes.below(self.pid)
         if self.is_running():
             self._process.kill()
         for seen in everyone:
-            proc.send(seen.pid, seen.start, signal.SIGKILL)
+            processes.send(seen.pid, seen.start, signal.SIGKILL)
         self._process.wait(DEADLINE)
         if self._master >= 0:
             self.hang_up()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.pane import proc
+from swarm.machine import processes as proc
 from swarm.testing.api import say
 from swarm.testing.terminal import wait_for
 from tests.support.agents import DEADLINE

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.drivers.agents.claude import hooks
-from swarm.pane import events
+from swarm.machine import hook_events
+from swarm.programs.claude import hooks
 from swarm.testing.api import call, hold, say
 from swarm.testing.terminal import wait_for
 
@@ -43,9 +43,9 @@ def begun(claude: ClaudeLab, *turns: Any, **role: Any) -> Swarm:
 
 def test_after_clear_messages_state_and_resume_follow_the_new_conversation(claude: ClaudeLab) -> None:
     swarm = begun(claude)
-    first = claude.note("builder", events.CONVERSATION)
+    first = claude.note("builder", hook_events.CONVERSATION)
     claude.type("builder", "/clear")
-    wait_for(lambda: claude.note("builder", events.CONVERSATION)["id"] != first["id"], "a new conversation", LONG)
+    wait_for(lambda: claude.note("builder", hook_events.CONVERSATION)["id"] != first["id"], "a new conversation", LONG)
     claude.until("builder", "idle")
     claude.api.script("paint it blue", say("Painted blue."), say("Blue it was."))
 
@@ -126,9 +126,9 @@ def test_what_stood_in_the_queue_of_the_killed_program_waits_and_is_heard_after_
 def test_when_the_one_that_waits_has_died_a_line_is_pasted_at_the_free_prompt(claude: ClaudeLab) -> None:
     swarm = begun(claude, say("Heard it."), say("Done."))
     run = claude.run("builder")
-    wait_for(lambda: events.is_awaited(str(run)), "somebody who waits for messages", LONG)
-    os.kill(int((run / events.LOCK).read_text().split()[0]), signal.SIGKILL)
-    wait_for(lambda: not events.is_awaited(str(run)), "the end of the one that waits", LONG)
+    wait_for(lambda: hook_events.is_awaited(str(run)), "somebody who waits for messages", LONG)
+    os.kill(int((run / hook_events.LOCK).read_text().split()[0]), signal.SIGKILL)
+    wait_for(lambda: not hook_events.is_awaited(str(run)), "the end of the one that waits", LONG)
 
     (sent,) = swarm.send("builder@fx", "are you there?")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.engine.actors import user_name
+from swarm.callers.caller import user_name
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.approvals import Question
-from swarm.domain.errors import UsageProblem
+from swarm.approvals.values import Question
+from swarm.kit.errors import UsageProblem
 from swarm.testing.terminal import wait_for, without_terminal
 
 if TYPE_CHECKING:

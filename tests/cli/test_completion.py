@@ -104,7 +104,7 @@ def test_completions_start_no_git_and_load_no_heavy_library(team: Cli) -> None:
         "import sys, os, subprocess\n"
         "from swarm.cli.main import main\n"
         "code = main([])\n"
-        "assert 'git' not in sys.modules and 'swarm.drivers.git' not in sys.modules\n"
+        "assert 'git' not in sys.modules and 'swarm.git.repository' not in sys.modules\n"
         "assert not {'libtmux', 'filelock', 'rich', 'pydantic'} & set(sys.modules)\n"
         "sys.exit(code)\n"
     )

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from swarm.cli.app import build
-from swarm.cli.commands import ALIASES, COMMANDS, INTERNAL
+from swarm.cli.command_table import ALIASES, COMMANDS, INTERNAL
 from swarm.cli.help import GLOBAL_NAMES
 from tests.cli.conftest import PROJECT
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from swarm.domain import turns
-from swarm.domain.message import POSTMASTER, Message
-from swarm.drivers.agents.team import with_team
+from swarm.bus.message import POSTMASTER, Message
+from swarm.delivery import framing
+from swarm.programs.team_prompt import with_team
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
 
@@ -288,7 +288,7 @@ def test_what_agents_are_told_to_run_can_be_run(at: Shell) -> None:
     (stored,) = at.swarm.inbox()
     launch: Any = SimpleNamespace(agent="researcher", session="fx", role="researcher")
     told = re.findall("`(swarm [^`]*)`", with_team(launch, ""))
-    framed = re.findall(r": (swarm [^)\n]*)", turns.batch([stored.message], "researcher@fx"))
+    framed = re.findall(r": (swarm [^)\n]*)", framing.batch([stored.message], "researcher@fx"))
     assert (len(told), len(framed)) == (7, 2)
     for number, command in enumerate([*told, *framed]):
         words = shlex.split(command)

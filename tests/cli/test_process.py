@@ -257,8 +257,8 @@ def test_a_signal_that_comes_out_wrapped_is_no_bug(team: Cli, monkeypatch: pytes
 
 
 def test_what_is_taken_back_then_is_told_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from swarm.domain.errors import Interrupted
-    from swarm.engine import steps
+    from swarm.kit.errors import Interrupted
+    from swarm.worktrees import steps
 
     def wrapped(*_: object) -> None:
         raise RuntimeError("a class cannot be made") from Interrupted("interrupted by SIGTERM", signum=15)

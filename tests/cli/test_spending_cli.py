@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.usage import AgentUsage, ModelUsage
-from swarm.store import usagelog
+from swarm.usage import log as usagelog
+from swarm.usage.values import AgentUsage, ModelUsage
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

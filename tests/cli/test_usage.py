@@ -153,7 +153,7 @@ def test_a_wrong_configuration_names_each_problem(cli: Cli) -> None:
 
 
 def test_a_locked_repository_is_a_matter_of_time(team: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from swarm.store import lock
+    from swarm.project import lock
 
     monkeypatch.setenv("SWARM_LOCK_TIMEOUT", "0")
     with lock.hold(team.lab.root / ".swarm" / "lock", command="swarm of another", timeout=1):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.layout import Layout
-from swarm.store.sessions import Sessions
+from swarm.project.layout import Layout
+from swarm.project.sessions import Sessions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -304,15 +304,15 @@ def test_discard_saves_nothing(team: Cli) -> None:
 
 
 def test_a_cleanup_that_worked_in_part_says_so(team: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from swarm.domain.errors import CleanupFailed
-    from swarm.engine import cleanup
+    from swarm.kit.errors import CleanupFailed
+    from swarm.sessions import cleanup
 
     whole = cleanup.cleanup
 
     def partly(world: object, request: cleanup.Request) -> object:
         from dataclasses import replace
 
-        from swarm.domain.model import Skipped
+        from swarm.project.model import Skipped
 
         report = whole(world, request)  # type: ignore[arg-type]
         failed = (Skipped("feature-x/developer", "the disk says no", "PERMISSION"),)

@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from swarm.domain import role_effects
-from swarm.domain.errors import Environment, SwarmError
-from swarm.domain.panes import Launch
-from swarm.domain.role_fields import Hook, PermissionMode, Permissions, Reviewer, RoleOptions, WorktreeWish
-from swarm.domain.status import OwnWords
-from swarm.drivers import reviewer
-from swarm.drivers.agents.claude import Claude, first_run, moved, settings, state
-from swarm.drivers.agents.claude.launch import config_file, config_folder, mcp_servers
-from swarm.pane import events, files, proc
+from swarm.kit.errors import Environment, SwarmError
+from swarm.machine import hook_events, processes
+from swarm.machine import runfiles as files
+from swarm.programs import reviewer, role_effects
+from swarm.programs.claude import first_run, moved, settings, state
+from swarm.programs.claude.launch import config_file, config_folder, mcp_servers
+from swarm.programs.claude.program import Claude
+from swarm.programs.status import OwnWords
+from swarm.programs.values import Launch
+from swarm.roles.options import Hook, PermissionMode, Permissions, Reviewer, RoleOptions, WorktreeWish
 
 #: The tools that go round the bus.
 AROUND = ["SendMessage", "ListAgents"]
@@ -311,7 +312,7 @@ class TestMoved:
     """Whether a conversation goes on as a background session."""
 
     def roster(self, folder: Path, run: Path, *, start: int = 0, flags: str = "settings.json") -> None:
-        me = {"pid": os.getpid(), "procStart": str(start or proc.start_of(os.getpid()))}
+        me = {"pid": os.getpid(), "procStart": str(start or processes.start_of(os.getpid()))}
         worker = {**me, "dispatch": {"respawnFlags": ["--settings", str(run / ".claude" / flags)]}}
         (folder / "daemon").mkdir(exist_ok=True)
         (folder / "daemon/roster.json").write_text(json.dumps({"workers": {"1f7f1cb7": worker}}))
@@ -416,14 +417,14 @@ class TestLaunch:
         self.spoken(tmp_path, self.ID)
         self.spoken(tmp_path, self.OTHER)
         assert self.argv(tmp_path, resume=True)[1:3] == ("--resume", self.ID)
-        files.write(str(tmp_path / "run"), events.CONVERSATION, {"id": self.OTHER})
+        files.write(str(tmp_path / "run"), hook_events.CONVERSATION, {"id": self.OTHER})
         assert self.argv(tmp_path, resume=True)[1:3] == ("--resume", self.OTHER)
         assert self.argv(tmp_path, resume=False)[1:3] == ("--session-id", self.ID)
 
     def test_one_that_was_cleared_and_not_spoken_in_begins_empty_without_the_task(self, tmp_path: Path) -> None:
         self.spoken(tmp_path, self.ID)
         (tmp_path / "run").mkdir()
-        files.write(str(tmp_path / "run"), events.CONVERSATION, {"id": self.OTHER})
+        files.write(str(tmp_path / "run"), hook_events.CONVERSATION, {"id": self.OTHER})
         empty = self.spoken(tmp_path, self.OTHER, "{}")
         argv = self.argv(tmp_path, resume=True)
         assert argv[1:3] == ("--session-id", self.OTHER)
@@ -434,7 +435,7 @@ class TestLaunch:
     def test_what_is_no_id_is_not_believed(self, tmp_path: Path, wrong: Any) -> None:
         self.spoken(tmp_path, self.ID)
         (tmp_path / "run").mkdir()
-        files.write(str(tmp_path / "run"), events.CONVERSATION, {"id": wrong})
+        files.write(str(tmp_path / "run"), hook_events.CONVERSATION, {"id": wrong})
         assert self.argv(tmp_path, resume=True)[1:3] == ("--resume", self.ID)
 
     def test_a_reviewers_instructions_are_there_only_while_the_role_has_one(self, tmp_path: Path) -> None:
@@ -501,14 +502,14 @@ class TestState:
     ) -> None:
         then = time.time_ns() // 1_000_000 - 3000  # the times above go on from here
         lines = [json.dumps({"hook_event_name": name, "at_ms": then + at, **more}) for name, at, more in told]
-        (tmp_path / events.EVENTS).write_text("".join(f"{line}\n" for line in lines))
+        (tmp_path / hook_events.EVENTS).write_text("".join(f"{line}\n" for line in lines))
         idle = OwnWords(state.SOURCE, "idle", "", then + 2000)
         found = [state.after_turn(tmp_path, idle, then + 1000, asked=asked).state for asked in (True, False)]
         assert tuple(found) == states
 
     def test_idle_it_says_what_the_model_said_last(self, tmp_path: Path) -> None:
         event = {"hook_event_name": "Stop", "at_ms": 5000, "last_assistant_message": "It is\n\x1b[2Jgreen now."}
-        (tmp_path / events.EVENTS).write_text(json.dumps(event) + "\n")
+        (tmp_path / hook_events.EVENTS).write_text(json.dumps(event) + "\n")
         found = state.after_turn(tmp_path, OwnWords(state.SOURCE, "idle", "", 5000), 1000, asked=True)
         assert (found.state, found.detail) == ("idle", "It is [2Jgreen now.")
 

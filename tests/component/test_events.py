@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from swarm import pane
-from swarm.pane import events, files, mail
+from swarm.machine import hook_events, runfiles
+from swarm.supervisor import mail
 from swarm.testing.terminal import wait_for
 
 HOOK = str(Path(pane.__file__).with_name("hook.py"))
@@ -33,7 +34,7 @@ def hook(run: Path, event: Any, *command: str, entrypoint: str = "cli") -> subpr
 
 
 def test_one_waits_and_everybody_can_see_whether_it_lives(tmp_path: Path) -> None:
-    assert not events.is_awaited(str(tmp_path))
+    assert not hook_events.is_awaited(str(tmp_path))
     argv = [sys.executable, "-I", "-S", HOOK, str(tmp_path), sys.executable, "-c", WAITS]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as waiter:
         assert waiter.stdin is not None
@@ -42,19 +43,19 @@ def test_one_waits_and_everybody_can_see_whether_it_lives(tmp_path: Path) -> Non
         waiter.stdin.close()
         try:
             assert json.loads(waiter.stdout.readline()) == {"hook_event_name": "Stop", "transcript_path": "/t"}
-            assert events.is_awaited(str(tmp_path))
+            assert hook_events.is_awaited(str(tmp_path))
             done = hook(tmp_path, {"hook_event_name": "Stop"}, sys.executable, "-c", TELLS)
             assert (done.returncode, done.stdout) == (0, "")
         finally:
             waiter.kill()
-    wait_for(lambda: not events.is_awaited(str(tmp_path)), "the end of the one that waits")
+    wait_for(lambda: not hook_events.is_awaited(str(tmp_path)), "the end of the one that waits")
     assert hook(tmp_path, {"hook_event_name": "Stop"}, sys.executable, "-c", TELLS).stdout  # the next one may
 
 
 @pytest.mark.parametrize("text", ["", "x y", "1", f"{2**40} 5"])
 def test_a_note_that_is_none_is_nobody(tmp_path: Path, text: str) -> None:
-    (tmp_path / events.LOCK).write_text(text)
-    assert not events.is_awaited(str(tmp_path))
+    (tmp_path / hook_events.LOCK).write_text(text)
+    assert not hook_events.is_awaited(str(tmp_path))
 
 
 def test_in_print_mode_only_the_end_of_a_turn_delivers_and_nobody_waits(tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_in_print_mode_only_the_end_of_a_turn_delivers_and_nobody_waits(tmp_path
     assert hook(tmp_path, {"hook_event_name": "PostToolUse"}, *tell, entrypoint="sdk-cli").stdout == ""
     start = {"hook_event_name": "SessionStart", "session_id": "other"}
     assert hook(tmp_path, start, *tell, entrypoint="sdk-cli").stdout == ""
-    assert not (tmp_path / events.CONVERSATION).exists()
+    assert not (tmp_path / hook_events.CONVERSATION).exists()
     assert "['--now']" in hook(tmp_path, {"hook_event_name": "Stop"}, *tell, entrypoint="sdk-cli").stdout
 
 
@@ -70,7 +71,7 @@ def test_the_conversation_that_begins_is_written_down(tmp_path: Path) -> None:
     for name in ("one", "two"):
         start = {"hook_event_name": "SessionStart", "session_id": name}
         assert hook(tmp_path, start, sys.executable, "-c", TELLS).returncode == 0
-    found = files.read(str(tmp_path), events.CONVERSATION)
+    found = runfiles.read(str(tmp_path), hook_events.CONVERSATION)
     assert found is not None
     assert found["id"] == "two"
 

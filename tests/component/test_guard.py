@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-import swarm.guard
-from swarm.domain.panes import Launch
-from swarm.domain.role_fields import Permissions, RoleOptions, Unclear
-from swarm.drivers.agents.claude import Claude, hooks, rules
-from swarm.pane import quickjson
+import swarm.permissions.guard
+from swarm.machine import quickjson
+from swarm.programs.claude import hooks, rules
+from swarm.programs.claude.program import Claude
+from swarm.programs.values import Launch
+from swarm.roles.options import Permissions, RoleOptions, Unclear
 
-GUARD = swarm.guard.__file__
+GUARD = swarm.permissions.guard.__file__
 HOOK = str(Path(GUARD).with_name("pane") / "hook.py")
 DENY = ("Bash(rm *)", "Edit(vault/**)")
 
@@ -27,7 +28,7 @@ def prepared(folder: Path, *deny: str, unclear: Unclear = Unclear.ASK) -> Path:
     run.mkdir(exist_ok=True)
     options = RoleOptions(permissions=Permissions(deny=deny, unclear=unclear))
     launch = Launch("a", "r", "s", folder, run, run / "r", run / "t", "", "", False, "claude", options)
-    (run / swarm.guard.RULES).write_text(rules.files(launch)[swarm.guard.RULES])
+    (run / swarm.permissions.guard.RULES).write_text(rules.files(launch)[swarm.permissions.guard.RULES])
     return run
 
 
@@ -82,14 +83,14 @@ def test_the_hook_is_asked_before_every_tool(tmp_path: Path) -> None:
 def test_a_role_may_want_the_doubtful_denied_and_its_own_notes_are_not_edited(tmp_path: Path) -> None:
     folder = prepared(tmp_path, *DENY, unclear=Unclear.DENY)
     assert answer(run(folder, bash("$X")))[0] == "deny"
-    own = {"tool_name": "Edit", "tool_input": {"file_path": str(folder / swarm.guard.RULES)}}
+    own = {"tool_name": "Edit", "tool_input": {"file_path": str(folder / swarm.permissions.guard.RULES)}}
     assert answer(run(folder, own))[0] == "deny"
 
 
 @pytest.mark.parametrize("broken", ["", "{", "[]", '{"tools": ["Bash"]}', '{"tools": ["Bash"], "deny": [[1]]}'])
 def test_rules_that_cannot_be_read_refuse(tmp_path: Path, broken: str) -> None:
     folder = prepared(tmp_path, *DENY)
-    (folder / swarm.guard.RULES).write_text(broken)
+    (folder / swarm.permissions.guard.RULES).write_text(broken)
     done = run(folder, bash("ls"))
     assert (done.returncode, done.stdout) == (2, "")
     assert "cannot hold the rules" in done.stderr
@@ -100,7 +101,7 @@ def test_no_rules_file_or_no_event_refuses(tmp_path: Path) -> None:
     events: tuple[Any, ...] = ("", "{", "[1]", {"tool_input": {}}, {"tool_name": 5})
     for event in events:
         assert run(folder, event).returncode == 2
-    (folder / swarm.guard.RULES).unlink()
+    (folder / swarm.permissions.guard.RULES).unlink()
     assert run(folder, bash("ls")).returncode == 2
 
 
@@ -156,11 +157,11 @@ def test_nothing_is_imported_that_is_not_needed(tmp_path: Path) -> None:
     folder = prepared(tmp_path, "WebFetch(domain:x.org)")
     for script in (GUARD, HOOK):
         seen = run(folder, bash("ls"), "-X", "importtime", script=script).stderr
-        assert "swarm.pane.events" in seen
+        assert "swarm.machine.hook_events" in seen
         assert not [one for one in ("swarm.domain", " json\n", " re\n", "enum", "typing") if one in seen]
     prepared(tmp_path, *DENY)
     seen = run(folder, bash("rm x"), "-X", "importtime").stderr
-    assert "swarm.domain.shellparts" in seen
+    assert "swarm.permissions.shell.parts" in seen
     assert not [one for one in ("dataclasses", " json\n", " re\n", "enum", "typing", "inspect") if one in seen]
 
 

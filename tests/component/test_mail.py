@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from swarm.domain.message import Message
-from swarm.pane.mail import Mail
-from swarm.store.bus import FileBus
+from swarm.bus.filebus import FileBus
+from swarm.bus.message import Message
+from swarm.supervisor.mail import Mail
 
 if TYPE_CHECKING:
     from pathlib import Path

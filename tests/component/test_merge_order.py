@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm.domain.merging import OrderStep, suggest_order
+from swarm.merging.values import OrderStep, suggest_order
 
 
 def pairs(*given_: tuple[str, str, int]) -> dict[frozenset[str], int]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm import fsio
-from swarm.domain.errors import SymlinkInTheWay
-from swarm.pane import own
+from swarm.kit import files
+from swarm.kit.errors import SymlinkInTheWay
+from swarm.machine import own
 from swarm.testing.lab import file_digests
 
 if TYPE_CHECKING:
@@ -25,21 +25,21 @@ _STEPS |= {os.lstat, os.chmod, os.utime, os.stat, os.mkfifo, os.readlink}
 
 #: Each is given the folder that is exchanged, with ``tree``, ``file`` and ``log`` in ``a/`` of it.
 OPERATIONS: dict[str, Callable[[Path], object]] = {
-    "remove a tree": lambda top: fsio.remove_tree(top / "a" / "tree"),
-    "remove the folder": lambda top: fsio.remove_tree(top / "a"),
-    "remove a file": lambda top: fsio.unlink_if_there(top / "a" / "file"),
-    "remove an empty folder": lambda top: fsio.remove_empty(top / "a" / "empty"),
-    "sweep": lambda top: fsio.sweep_temporaries(top / "a", "file"),
-    "write": lambda top: fsio.write_atomic(top / "a" / "file", b"new"),
-    "write anew": lambda top: fsio.write_new(top / "a" / "another", b"new"),
-    "append": lambda top: fsio.append_line(top / "a" / "log", b"new"),
-    "make a folder": lambda top: fsio.make_private_dir(top / "a" / "new"),
-    "make folders": lambda top: fsio.make_folders(top / "a" / "x" / "y" / "z"),
-    "rename": lambda top: fsio.rename_if_there(top / "a" / "tree", top / "a" / "moved"),
-    "rename to a free name": lambda top: fsio.rename_new(top / "a" / "tree", top / "a" / "moved"),
-    "copy": lambda top: fsio.copy_tree(top / "a" / "tree", top / "a" / "copy"),
-    "copy into a folder that is there": lambda top: fsio.copy_tree(top / "a" / "tree", top / "a" / "empty"),
-    "set the mode": lambda top: fsio.set_mode(top / "a" / "file", 0o400),
+    "remove a tree": lambda top: files.remove_tree(top / "a" / "tree"),
+    "remove the folder": lambda top: files.remove_tree(top / "a"),
+    "remove a file": lambda top: files.unlink_if_there(top / "a" / "file"),
+    "remove an empty folder": lambda top: files.remove_empty(top / "a" / "empty"),
+    "sweep": lambda top: files.sweep_temporaries(top / "a", "file"),
+    "write": lambda top: files.write_atomic(top / "a" / "file", b"new"),
+    "write anew": lambda top: files.write_new(top / "a" / "another", b"new"),
+    "append": lambda top: files.append_line(top / "a" / "log", b"new"),
+    "make a folder": lambda top: files.make_private_dir(top / "a" / "new"),
+    "make folders": lambda top: files.make_folders(top / "a" / "x" / "y" / "z"),
+    "rename": lambda top: files.rename_if_there(top / "a" / "tree", top / "a" / "moved"),
+    "rename to a free name": lambda top: files.rename_new(top / "a" / "tree", top / "a" / "moved"),
+    "copy": lambda top: files.copy_tree(top / "a" / "tree", top / "a" / "copy"),
+    "copy into a folder that is there": lambda top: files.copy_tree(top / "a" / "tree", top / "a" / "empty"),
+    "set the mode": lambda top: files.set_mode(top / "a" / "file", 0o400),
     "link": lambda top: own.link(str(top / "a" / "file"), str(top / "a" / "second")),
     "make a link": lambda top: own.symlink("x", str(top / "a" / "a-link")),
     "set the time": lambda top: own.utime(str(top / "a" / "file"), (0, 0)),
@@ -98,7 +98,7 @@ def test_a_folder_exchanged_for_a_link_at_any_step_leads_nowhere(tmp_path: Path,
     step, steps = 0, 1
     while step < steps:
         for made in (top, tmp_path / "aside"):
-            fsio.remove_tree(made)
+            files.remove_tree(made)
         make(top)
         steps = run(lambda: OPERATIONS[name](top), exchange_at(step))
         assert file_digests(outside) == before, f"at step {step}"
@@ -122,7 +122,7 @@ def test_a_link_in_the_way_is_named(tmp_path: Path, name: str) -> None:
         OPERATIONS[name](top)
 
     assert caught.value.errno == errno.ELOOP
-    assert fsio.translate(caught.value, "cannot do it").message == f"cannot do it: {top / 'a'} is a symbolic link"
+    assert files.translate(caught.value, "cannot do it").message == f"cannot do it: {top / 'a'} is a symbolic link"
 
 
 def test_a_tree_with_folders_that_forbid_everything_is_removed(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_tree_with_folders_that_forbid_everything_is_removed(tmp_path: Path) -
     for folder in ("top/a/tree/deep/deeper", "top/a/tree/deep", "top/a/tree"):
         (tmp_path / folder).chmod(0)
 
-    fsio.remove_tree(tmp_path / "top" / "a")
+    files.remove_tree(tmp_path / "top" / "a")
 
     assert os.listdir(tmp_path / "top") == []
 
@@ -140,7 +140,7 @@ def test_below_no_folder_of_swarms_own_paths_are_used_as_the_system_does(tmp_pat
     make(tmp_path / "real")
     (tmp_path / "linked").symlink_to(tmp_path / "real")
 
-    fsio.write_atomic(tmp_path / "linked" / "a" / "file", b"new")
+    files.write_atomic(tmp_path / "linked" / "a" / "file", b"new")
 
     assert (tmp_path / "real" / "a" / "file").read_bytes() == b"new"
 

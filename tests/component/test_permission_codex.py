@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-import swarm.guard
-from swarm.domain import role_effects
-from swarm.domain.errors import RulesNotHeld
-from swarm.domain.panes import Launch
-from swarm.domain.permission_codex import calls
-from swarm.domain.role_fields import PermissionMode, Permissions, RoleOptions
-from swarm.drivers.agents import codex_hooks
-from swarm.drivers.agents.codex import Codex
+import swarm.permissions.guard
+from swarm.kit.errors import RulesNotHeld
+from swarm.permissions.codex_calls import calls
+from swarm.programs import role_effects
+from swarm.programs.codex import hooks
+from swarm.programs.codex.program import Codex
+from swarm.programs.values import Launch
+from swarm.roles.options import PermissionMode, Permissions, RoleOptions
 
 PATCH = """*** Begin Patch
 *** Update File: docs/a.md
@@ -53,7 +53,7 @@ def started(folder: Path, wish: RoleOptions) -> tuple[dict[str, str], tuple[str,
 def ask(folder: Path, event: str, tool: str, given: object) -> tuple[int, str, str]:
     """Run the hook as Codex does: by a shell, with the event on its standard input."""
     text = json.dumps({"hook_event_name": event, "tool_name": tool, "tool_input": given, "cwd": str(folder)})
-    argv = ["/bin/sh", "-c", codex_hooks.command(folder / "run")]
+    argv = ["/bin/sh", "-c", hooks.command(folder / "run")]
     done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False, timeout=60)
     return done.returncode, done.stdout, done.stderr
 
@@ -164,7 +164,7 @@ def test_the_hook_allows_what_is_allowed_and_says_nothing_else(tmp_path: Path) -
 def test_what_goes_wrong_is_a_refusal_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Codex would go on after a hook that ends with any other status, and after one that says nothing."""
     started(tmp_path, options(deny=("Bash(rm *)",)))
-    (tmp_path / "run" / swarm.guard.RULES).write_text("{")
+    (tmp_path / "run" / swarm.permissions.guard.RULES).write_text("{")
     status, _, err = ask(tmp_path, "PreToolUse", "Bash", {"command": "ls"})
     assert (status, "cannot hold the rules" in err) == (2, True)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
@@ -192,7 +192,7 @@ def test_what_it_is_started_with(tmp_path: Path) -> None:
 
 def fake_codex(folder: Path, **entry: object) -> dict[str, str]:
     """Make a program that answers with a list of hooks; return an environment in which it is found."""
-    told = {"command": codex_hooks.command(Path("/")), "enabled": True, "trustStatus": "trusted", **entry}
+    told = {"command": hooks.command(Path("/")), "enabled": True, "trustStatus": "trusted", **entry}
     answer = json.dumps({"id": 2, "result": {"data": [{"hooks": [told]}]}})
     program = folder / "codex"
     program.write_text(f"#!/bin/sh\nread a; read b; read c\necho noise\necho {shlex.quote(answer)}\ncat >/dev/null\n")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.pathrules import Place
-from swarm.domain.permission_denials import forbid
-from swarm.domain.permissions import parse_rule
+from swarm.permissions.decide import parse_rule
+from swarm.permissions.denials import forbid
+from swarm.permissions.paths import Place
 
 if TYPE_CHECKING:
     from pathlib import Path

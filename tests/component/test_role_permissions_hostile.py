@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from swarm.domain.pathrules import Place
-from swarm.domain.permissions import Behavior, Rules, decide
+from swarm.permissions.decide import Behavior, Rules, decide
+from swarm.permissions.paths import Place
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.permissions import Behavior, Rules, decide
+from swarm.permissions.decide import Behavior, Rules, decide
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import ConfigProblem, NoPermission
-from swarm.store import strictyaml
-from swarm.store.strictyaml import Listing, Scalar, Table
+from swarm.kit import yaml
+from swarm.kit.errors import ConfigProblem, NoPermission
+from swarm.kit.yaml import Listing, Scalar, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +89,7 @@ HOSTILE = {
 @pytest.mark.parametrize(("content", "position"), HOSTILE.values(), ids=HOSTILE)
 def test_hostile_yaml_is_one_error_with_its_position(content: bytes, position: str) -> None:
     with pytest.raises(ConfigProblem) as caught:
-        strictyaml.load(content, "config.yaml")
+        yaml.load(content, "config.yaml")
 
     assert caught.value.code == "CONFIG"
     assert caught.value.message.startswith(f"config.yaml:{position}: ")
@@ -102,7 +102,7 @@ WORDS += ["-0", ".inf", "9" * 19, "0o7", "=", "y", "NaN"]
 
 @pytest.mark.parametrize("word", WORDS)
 def test_words_stay_as_written(word: str) -> None:
-    assert strictyaml.load(f"a: {word}".encode()).plain() == {"a": word}
+    assert yaml.load(f"a: {word}".encode()).plain() == {"a": word}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_words_stay_as_written(word: str) -> None:
     ],
 )
 def test_the_few_words_with_a_meaning(word: str, value: object) -> None:
-    plain = strictyaml.load(f"a: {word}".encode()).plain()
+    plain = yaml.load(f"a: {word}".encode()).plain()
 
     assert plain == {"a": value}
     assert type(plain["a"]) is type(value)
@@ -132,25 +132,25 @@ def test_the_few_words_with_a_meaning(word: str, value: object) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"# nothing\n", b"---\n", b"--- \n...\n", b"\xef\xbb\xbf", b"null"])
 def test_a_file_without_content_is_an_empty_mapping(content: bytes) -> None:
-    assert strictyaml.load(content).plain() == {}
+    assert yaml.load(content).plain() == {}
 
 
 def test_byte_order_mark_and_windows_line_ends_are_fine() -> None:
-    assert strictyaml.load(b"\xef\xbb\xbfa: 1\r\nb: x\r\n").plain() == {"a": 1, "b": "x"}
+    assert yaml.load(b"\xef\xbb\xbfa: 1\r\nb: x\r\n").plain() == {"a": 1, "b": "x"}
 
 
 def test_fifty_aliases_are_fine() -> None:
-    table = strictyaml.load(b"a: &x [1]\nb: [" + b"*x, " * 50 + b"]")
+    table = yaml.load(b"a: &x [1]\nb: [" + b"*x, " * 50 + b"]")
 
     assert table.plain()["b"] == [[1]] * 50
 
 
 def test_twenty_levels_are_fine() -> None:
-    assert strictyaml.load(b"a: " + b"[" * 19 + b"]" * 19).pairs["a"].value.column == 4
+    assert yaml.load(b"a: " + b"[" * 19 + b"]" * 19).pairs["a"].value.column == 4
 
 
 def test_every_key_and_value_knows_its_place() -> None:
-    table = strictyaml.load(b"a: 1\nb:\n  c: [x,\n   y]\n", "f.yaml")
+    table = yaml.load(b"a: 1\nb:\n  c: [x,\n   y]\n", "f.yaml")
 
     assert isinstance(table, Table)
     inner = table.get("b")
@@ -166,7 +166,7 @@ def test_every_key_and_value_knows_its_place() -> None:
 
 def test_a_line_break_in_the_name_forges_no_line() -> None:
     with pytest.raises(ConfigProblem) as caught:
-        strictyaml.load(b"a", "x\nerror: y")
+        yaml.load(b"a", "x\nerror: y")
 
     assert "\n" not in caught.value.message
 
@@ -177,19 +177,19 @@ def test_more_than_a_mebibyte_is_refused(tmp_path: Path) -> None:
 
     for source in (big, big.read_bytes()):
         with pytest.raises(ConfigProblem, match="larger than 1 MiB"):
-            strictyaml.load(source)
+            yaml.load(source)
 
 
 def test_a_mebibyte_of_text_is_read(tmp_path: Path) -> None:
     text = "x" * 79 + "\n"
     content = b"a: |\n" + (f"  {text}" * 12_000).encode()
 
-    assert strictyaml.load(content).plain() == {"a": text * 12_000}
+    assert yaml.load(content).plain() == {"a": text * 12_000}
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigProblem, match="no such file"):
-        strictyaml.load(tmp_path / "none.yaml")
+        yaml.load(tmp_path / "none.yaml")
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "socket", "dangling", "loop", "device"])
@@ -210,7 +210,7 @@ def test_whatever_is_no_regular_file_is_refused_without_waiting(
             path.symlink_to(targets[kind])
 
         with pytest.raises(ConfigProblem) as caught:
-            strictyaml.load(path)
+            yaml.load(path)
 
     assert str(path) in caught.value.message
 
@@ -219,7 +219,7 @@ def test_a_link_to_a_file_is_fine(tmp_path: Path) -> None:
     (tmp_path / "real.yaml").write_text("a: 1")
     (tmp_path / "link.yaml").symlink_to("real.yaml")
 
-    assert strictyaml.load(tmp_path / "link.yaml").plain() == {"a": 1}
+    assert yaml.load(tmp_path / "link.yaml").plain() == {"a": 1}
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,10 +229,10 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "open", refuse)  # root may read everything, so chmod shows nothing
 
     with pytest.raises(NoPermission, match=r"c\.yaml"):
-        strictyaml.load(tmp_path / "c.yaml")
+        yaml.load(tmp_path / "c.yaml")
 
 
 def test_importing_the_module_does_not_import_yaml() -> None:
-    code = "import sys, swarm.store.configfile; sys.exit('yaml' in sys.modules)"
+    code = "import sys, swarm.project.config.file; sys.exit('yaml' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

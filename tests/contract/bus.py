@@ -12,16 +12,17 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
-from swarm.domain.bus import MAX_ATTEMPTS, Claim, Depth, Event, Holder, Place, Receipt, Stored, Task, Trace
-from swarm.domain.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
-from swarm.domain.message import DEAD_LETTER, OWN_IDS, POSTMASTER, PRIORITIES, Message, box_of, encode, new_id
-from swarm.store.bus import FileBus, Limits
+from swarm.bus.box import Limits
+from swarm.bus.filebus import FileBus
+from swarm.bus.message import DEAD_LETTER, OWN_IDS, POSTMASTER, PRIORITIES, Message, box_of, encode, new_id
+from swarm.bus.protocol import MAX_ATTEMPTS, Claim, Depth, Event, Holder, Place, Receipt, Stored, Task, Trace
+from swarm.kit.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from swarm.domain.bus import Tasks
+    from swarm.bus.protocol import Tasks
 
 
 @dataclass

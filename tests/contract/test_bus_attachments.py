@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm import fsio
-from swarm.domain.bus import Keep
-from swarm.domain.errors import AttachmentProblem, Locked
-from swarm.domain.message import Message
-from swarm.store.bus import FileBus
+from swarm.bus.filebus import FileBus
+from swarm.bus.message import Message
+from swarm.bus.protocol import Keep
+from swarm.kit import files
+from swarm.kit.errors import AttachmentProblem, Locked
 from tests.contract.bus import FakeMachine
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def test_what_is_sent_or_attached_while_somebody_looks_stays(post: Post, monkeyp
         post.send(sent, to=WORK)
         os.utime(post.root / "blobs" / post.attach("again")["sha256"], (post.machine.now / 1000,) * 2)
 
-    monkeypatch.setattr(fsio, "sync_filesystem", meanwhile)
+    monkeypatch.setattr(files, "sync_filesystem", meanwhile)
 
     assert (post.prune(), post.there()) == (1, {"sent", "again"})
 
@@ -254,10 +254,10 @@ def test_without_a_word_where_boxes_are_saved_none_is_removed(post: Post) -> Non
 
 
 def test_takers_remove_them_now_and_then(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
-    from swarm.store.bus import book, bus
+    from swarm.bus import book, filebus
 
     monkeypatch.setattr(book, "_SNAPSHOT_EVERY", 1)
-    monkeypatch.setattr(bus, "_TIDY_EVERY", 0.0)
+    monkeypatch.setattr(filebus, "_TIDY_EVERY", 0.0)
     post.attach("unused")
     post.age()
     post.send()

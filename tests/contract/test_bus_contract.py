@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
-from swarm.domain.message import DEAD_LETTER, MAX_DEPTH, OWN_IDS, POSTMASTER, Message
-from swarm.store.bus import Limits
+from swarm.bus.box import Limits
+from swarm.bus.message import DEAD_LETTER, MAX_DEPTH, OWN_IDS, POSTMASTER, Message
+from swarm.kit.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
 from tests.contract.bus import RIGS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.domain.bus import Claim, Tasks
+    from swarm.bus.protocol import Claim, Tasks
     from tests.contract.bus import Rig
 
 DEV = "dev@s"

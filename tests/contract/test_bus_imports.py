@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from swarm.domain import tuples
-from swarm.domain.message import Message, new_id
-from swarm.store.bus import FileBus
+from swarm.bus.filebus import FileBus
+from swarm.bus.message import Message, new_id
+from swarm.kit import tuples
 
 PROJECT = Path(__file__).resolve().parents[2]
 COSTLY = {
@@ -29,18 +29,18 @@ COSTLY = {
     "signal",
     "threading",
     "typing",
-    "swarm.domain.errors",
-    "swarm.fsio",
-    "swarm.store.bus.book",
-    "swarm.store.bus.choose",
-    "swarm.store.bus.state",
+    "swarm.kit.errors",
+    "swarm.kit.files",
+    "swarm.bus.book",
+    "swarm.bus.choose",
+    "swarm.bus.state",
 }
 SEND = """
 import sys
 sys.path.insert(0, {project!r})
 before = set(sys.modules)
-from swarm.domain.message import Message
-from swarm.store.bus import FileBus
+from swarm.bus.message import Message
+from swarm.bus.filebus import FileBus
 FileBus({root!r}).send(Message("dev@s", "user", "hello"))
 print(*(set(sys.modules) - before))
 """

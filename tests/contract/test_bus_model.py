@@ -10,15 +10,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from swarm.domain.errors import SwarmError
-from swarm.domain.message import PRIORITIES, Message
-from swarm.store.bus import Limits
+from swarm.bus.box import Limits
+from swarm.bus.message import PRIORITIES, Message
+from swarm.kit.errors import SwarmError
 from tests.contract.bus import FileRig, MemoryRig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from swarm.domain.bus import Claim, Tasks
+    from swarm.bus.protocol import Claim, Tasks
 
 BOXES = ("dev@s", "queue.work")
 SENDERS = ("a@s", "b@s", "c@s")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import rule
 
-from swarm.domain.bus import Keep
-from swarm.store.bus import FileBus, Limits
+from swarm.bus.filebus import FileBus
+from swarm.bus.protocol import Keep
 from tests.contract.bus import FileRig, MemoryBus
 from tests.contract.test_bus_model import BOXES, LIMITS, Both, box
 
 if TYPE_CHECKING:
-    from swarm.domain.bus import Tasks
-    from swarm.store.bus.box import Box
+    from swarm.bus.box import Box, Limits
+    from swarm.bus.protocol import Tasks
 
 #: By the clock of the tests every file was written in the future: nothing is too young.
 AT_ONCE = Keep(-100 * 365 * 86_400_000)

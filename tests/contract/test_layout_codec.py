@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm.domain import codec, layout, names
-from swarm.domain.errors import RecordProblem
-from swarm.domain.layout import Layout
-from swarm.domain.model import SCHEMA, Agent, Parent, Placed, Session
+from swarm.kit.errors import RecordProblem
+from swarm.project import codec, layout, names
+from swarm.project.layout import Layout
+from swarm.project.model import SCHEMA, Agent, Parent, Placed, Session
 from tests.support.odd import reads_well
 
 ROOT = Path("/home/u/my project")

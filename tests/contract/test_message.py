@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swarm.domain.errors import MessageProblem
-from swarm.domain.message import PRIORITIES, Message, box_of, decode, encode, from_record, new_id, to_record
-from swarm.store.bus import lines
-from swarm.store.bus.state import Spans, State, dump, load
+from swarm.bus import lines
+from swarm.bus.message import PRIORITIES, Message, box_of, decode, encode, from_record, new_id, to_record
+from swarm.bus.state import Spans, State, dump, load
+from swarm.kit.errors import MessageProblem
 
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
 word = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,20}", fullmatch=True)
@@ -171,7 +171,7 @@ def test_a_snapshot_gives_the_same_state() -> None:
 
 
 def test_sending_loads_little() -> None:
-    program = "import sys; import swarm.store.bus, swarm.domain.message; print(*sys.modules)"
+    program = "import sys; import swarm.bus, swarm.bus.message; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
 
     heavy = {"dataclasses", "inspect", "pathlib", "ctypes", "hashlib", "subprocess", "typer", "yaml", "git", "filelock"}

@@ -9,7 +9,7 @@ from tests.support.crash import Scenario, build_user
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.domain.bus import Claim
+    from swarm.bus.protocol import Claim
     from swarm.testing.lab import Lab
 
 ROLES = ["researcher", "developer", "reviewer"]

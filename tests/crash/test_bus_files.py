@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.errors import AttachmentProblem, Environment, Locked, NoSpace, QuotaReached, SymlinkInTheWay
-from swarm.domain.message import DEAD_LETTER, DROP, PRIORITIES, Message, encode, to_record
-from swarm.pane.inbox import dropped
-from swarm.store.bus import FileBus, Limits, blobs, book, files, lines, wake
-from swarm.store.bus.log import Log
-from swarm.store.bus.machine import ThisMachine
-from swarm.store.bus.state import State
+from swarm.bus import blobs, book, files, lines, wake
+from swarm.bus.box import Limits
+from swarm.bus.filebus import FileBus
+from swarm.bus.log import Log
+from swarm.bus.machine import ThisMachine
+from swarm.bus.message import DEAD_LETTER, DROP, PRIORITIES, Message, encode, to_record
+from swarm.bus.state import State
+from swarm.kit.errors import AttachmentProblem, Environment, Locked, NoSpace, QuotaReached, SymlinkInTheWay
+from swarm.machine.inbox_watch import dropped
 from tests.contract.bus import FakeMachine
 
 if TYPE_CHECKING:

@@ -15,13 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm import fsio  # noqa: F401  # loaded before the fork
-from swarm.domain.bus import Keep
-from swarm.domain.errors import ClaimLost, MessageNotFound, SwarmError
-from swarm.domain.message import Message
-from swarm.engine import overdue
-from swarm.pane import awaited
-from swarm.store.bus import FileBus, blobs, book, intake, log, retention, unused  # noqa: F401  # loaded before the fork
+from swarm.bus import (
+    blobs,  # noqa: F401  # loaded before the fork
+    book,  # loaded before the fork
+    intake,  # noqa: F401  # loaded before the fork
+    log,  # noqa: F401  # loaded before the fork
+    retention,  # noqa: F401  # loaded before the fork
+    unused,  # noqa: F401  # loaded before the fork
+)
+from swarm.bus.filebus import FileBus  # loaded before the fork
+from swarm.bus.message import Message
+from swarm.bus.protocol import Keep
+from swarm.kit import files  # noqa: F401  # loaded before the fork
+from swarm.kit.errors import ClaimLost, MessageNotFound, SwarmError
+from swarm.messages import deadlines
+from swarm.supervisor import awaited
 from tests.contract.bus import FakeMachine
 from tests.support import tracer
 from tests.support.tracer import Action
@@ -225,14 +233,14 @@ def _attach_and_send(world: World, bus: FileBus) -> None:
 def _awaited(world: World, bus: FileBus) -> None:
     """A message whose answer was overdue at once."""
     question = Message(DEV, "user", "q", id="q", time_ms=1, requires_response=True, deadline_ms=1)
-    overdue.note(str(world.root), question, [DEV])
+    deadlines.note(str(world.root), question, [DEV])
     bus.send(question)
-    while any(one.left_ms > 0 for one in awaited.read_all(overdue.folder_of(str(world.root)))):
+    while any(one.left_ms > 0 for one in awaited.read_all(deadlines.folder_of(str(world.root)))):
         pass
 
 
 def _tell_overdue(world: World, bus: FileBus) -> None:
-    overdue.tell(bus, str(world.root))
+    deadlines.tell(bus, str(world.root))
 
 
 SCENES = {

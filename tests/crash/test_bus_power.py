@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.message import Message
-from swarm.store.bus import FileBus
+from swarm.bus.filebus import FileBus
+from swarm.bus.message import Message
 from tests.contract.bus import FakeMachine
 
 if TYPE_CHECKING:

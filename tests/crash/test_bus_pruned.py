@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.bus import Keep
-from swarm.domain.message import PRIORITIES, Message
-from swarm.store.bus import FileBus
+from swarm.bus.filebus import FileBus
+from swarm.bus.message import PRIORITIES, Message
+from swarm.bus.protocol import Keep
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from swarm.store.bus.box import Box
+    from swarm.bus.box import Box
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 

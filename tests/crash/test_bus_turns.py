@@ -20,12 +20,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm import fsio  # noqa: F401  # loaded before anything is counted
-from swarm.domain.bus import Keep
-from swarm.domain.errors import AttachmentProblem
-from swarm.domain.message import PRIORITIES, Message
-from swarm.store.bus import FileBus, blobs, notices, parts, retention, taking, unused, wake  # noqa: F401  # loaded before anything is counted
-from swarm.store.bus.log import Log
+from swarm.bus import (
+    blobs,  # loaded before anything is counted
+    notices,  # noqa: F401  # loaded before anything is counted
+    parts,  # loaded before anything is counted
+    retention,  # noqa: F401  # loaded before anything is counted
+    taking,  # noqa: F401  # loaded before anything is counted
+    unused,  # loaded before anything is counted
+    wake,  # noqa: F401  # loaded before anything is counted
+)
+from swarm.bus.filebus import FileBus  # loaded before anything is counted
+from swarm.bus.log import Log
+from swarm.bus.message import PRIORITIES, Message
+from swarm.bus.protocol import Keep
+from swarm.kit import files  # noqa: F401  # loaded before anything is counted
+from swarm.kit.errors import AttachmentProblem
 from tests.contract.bus import FakeMachine
 from tests.support.interleave import CHANGES, Run, Turn, explore
 from tests.support.ledger import Judge
@@ -33,8 +42,8 @@ from tests.support.ledger import Judge
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from swarm.domain.bus import Claim
-    from swarm.store.bus.box import Box
+    from swarm.bus.box import Box
+    from swarm.bus.protocol import Claim
 
     Acts = Sequence[Callable[[int], None]]
     Stops = Callable[[int, str, str], bool]

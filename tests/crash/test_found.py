@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm import SwarmError, fsio
-from swarm.drivers import gitdir
-from swarm.engine import steps
+from swarm import SwarmError
+from swarm.git import gitdir
+from swarm.kit import files
+from swarm.worktrees import steps
 from tests.crash.scenarios import ROLES, SCENARIOS, SESSION
 from tests.support.crash import AgainTrials, Trials
 
@@ -138,7 +139,7 @@ def test_sweeping_takes_only_what_a_write_of_ours_left(tmp_path: Path) -> None:
     names = [".exclude.tmp", ".exclude.0123456.tmp", ".exclude.01234567.tmp", "exclude", ".other.01234567.tmp"]
     for name in names:
         (tmp_path / name).touch()
-    fsio.sweep_temporaries(tmp_path, "exclude")
+    files.sweep_temporaries(tmp_path, "exclude")
     assert {path.name for path in tmp_path.iterdir()} == set(names) - {".exclude.01234567.tmp"}
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm import fsio
-from swarm.drivers import gitdir
-from swarm.engine import cleanup, salvage, steps, transaction
-from swarm.engine import setup as worktree_setup
-from swarm.store.journal import Journal
-from swarm.store.sessions import Sessions
+from swarm.git import gitdir
+from swarm.kit import files as fsio
+from swarm.project.journal import Journal
+from swarm.project.sessions import Sessions
+from swarm.sessions import cleanup
+from swarm.worktrees import salvage, steps, transaction
+from swarm.worktrees import setup as worktree_setup
 from tests.crash.scenarios import SCENARIOS
 from tests.support.crash import NestedTrials, Trials
 
@@ -128,7 +129,7 @@ def branch_settings_forgotten_after_a_crash(patch: Patch) -> None:
 
 
 def failure_of_git_taken_for_success(patch: Patch) -> None:
-    from swarm.drivers.gitrun import GitRunner
+    from swarm.git.runner import GitRunner
 
     patch.setattr(GitRunner, "run", lambda self, *args, ok=(0,), what="", **more: self.attempt(*args, **more)[1])
     patch.setattr(steps.Verify, "do", lambda self, world: None)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from swarm.domain.settings import SECTIONS, Setting, describe
+from swarm.project.config.settings import SECTIONS, Setting, describe
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
 
 HEAD = """\
 # Configuration
 
-<!-- Made by tests/docs/test_config_docs.py from swarm/domain/sections.py; do not edit by hand. -->
+<!-- Made by tests/docs/test_config_docs.py from swarm/project/config/sections.py; do not edit by hand. -->
 
 Each layer overrides the one before:
 

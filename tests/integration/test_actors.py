@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.engine.actors import user_name
+from swarm.callers.caller import user_name
 
 if TYPE_CHECKING:
     from swarm.testing.lab import Lab
@@ -26,7 +26,7 @@ def test_the_log_names_the_account_and_believes_no_variable(lab: Lab) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes on another account")
 def test_an_account_without_a_name_is_no_reason_to_fail() -> None:
-    code = "import os, swarm.engine.actors as a; os.setuid(54321); print(a.user_name())"
+    code = "import os, swarm.callers.caller as a; os.setuid(54321); print(a.user_name())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "uid 54321\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.layout import RECORD_COPY
+from swarm.project.layout import RECORD_COPY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,16 +101,16 @@ def test_what_was_moved_away_or_spoiled_is_left_alone(lab: Lab, swarm: Swarm) ->
 
 
 def test_what_cannot_be_copied_does_no_harm(lab: Lab, swarm: Swarm, monkeypatch: pytest.MonkeyPatch) -> None:
-    from swarm import fsio
+    from swarm.kit import files
 
-    true_write = fsio.write_atomic
+    true_write = files.write_atomic
 
     def write(path: Path, *rest: object, **how: object) -> None:
         if path.name == RECORD_COPY:
             raise OSError(28, "No space left on device")
         true_write(path, *rest, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(fsio, "write_atomic", write)
+    monkeypatch.setattr(files, "write_atomic", write)
     swarm.create("fx", ["developer"])
 
     assert copies(lab) == []

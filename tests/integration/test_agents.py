@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm import SwarmError
-from swarm.domain.errors import RoleNotFound
-from swarm.pane import facts, proc
+from swarm.kit.errors import RoleNotFound
+from swarm.machine import processes
+from swarm.machine import program_facts as facts
 from swarm.testing.panes import QUICK, PaneLab, states, topology
 from swarm.testing.terminal import wait_for
 from tests.support.audit import audited
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from swarm import Swarm
-    from swarm.domain.model import AgentStatus
+    from swarm.project.model import AgentStatus
     from swarm.testing.lab import Lab
 
 pytestmark = pytest.mark.timeout(180)
@@ -471,7 +472,7 @@ def test_a_resume_that_fails_changes_nothing(panes: PaneLab, monkeypatch: pytest
     before = {name: panes.one(name).status for name in ("developer", "reviewer")}
     record = (panes.root / ".swarm/sessions/fx/session.json").read_bytes()
     swarm = panes.swarm
-    monkeypatch.setattr("swarm.engine.steps.WriteRecord.do", _full_disk)
+    monkeypatch.setattr("swarm.worktrees.steps.WriteRecord.do", _full_disk)
 
     with pytest.raises(SwarmError):
         swarm.resume(["fx"])
@@ -678,5 +679,5 @@ def test_nothing_is_left_of_a_process_that_became_somebody_elses(panes: PaneLab)
     (panes.run("developer") / "exit.json").unlink()
 
     assert panes.swarm.stop(["fx"]).survivors == ()
-    assert proc.start_of(os.getpid()) is not None
+    assert processes.start_of(os.getpid()) is not None
     assert panes.state("developer") in {"failed", "stopped"}

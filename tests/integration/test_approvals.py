@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm import GrantExists, GrantNotFound, NotAPerson, SwarmError
-from swarm.domain.approvals import Standing
-from swarm.domain.errors import UsageProblem
-from swarm.drivers import reviewer
-from swarm.drivers.reviewer import verdict_of
-from swarm.engine.actors import user_name
-from swarm.pane import hooklog, proc
+from swarm.approvals.values import Standing
+from swarm.callers.caller import user_name
+from swarm.kit.errors import UsageProblem
+from swarm.machine import hooklog, processes
+from swarm.programs import reviewer
+from swarm.programs.reviewer import verdict_of
 from swarm.testing.terminal import wait_for, without_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from swarm.domain.approvals import Approval
+    from swarm.approvals.values import Approval
     from swarm.testing.lab import Lab
 
 RUN = {"command": "touch x; rm -rf y", "description": "x"}
@@ -692,7 +692,7 @@ def test_a_reviewer_that_takes_too_long_is_ended_with_all_that_it_started(asker:
     (one,) = asker.asked()
     wait_for(lambda: not reviewer.decides(run_dir) and left.exists(), "the end of the reviewer", 60)
 
-    wait_for(lambda: proc.start_of(int(left.read_text())) is None, "the end of what it started", 10)
+    wait_for(lambda: processes.start_of(int(left.read_text())) is None, "the end of what it started", 10)
 
     asker.lab.person.approve(one.question.id)
     assert asker.heard(process, "reviewer: ") == {"behavior": "allow"}

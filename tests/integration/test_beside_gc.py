@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm import Swarm, SwarmError
-from swarm.drivers import gitdir
+from swarm.git import gitdir
 from tests.support import odd
 
 if TYPE_CHECKING:

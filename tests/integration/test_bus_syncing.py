@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import Environment
-from swarm.domain.message import Message
-from swarm.store.bus import FileBus
+from swarm.bus.filebus import FileBus
+from swarm.bus.message import Message
+from swarm.kit.errors import Environment
 from tests.contract.bus import FakeMachine
 
 if TYPE_CHECKING:

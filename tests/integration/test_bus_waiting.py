@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import Locked
-from swarm.domain.message import Message
-from swarm.domain.settings import Settings
-from swarm.engine.post import Post
-from swarm.store.bus import FileBus, files
+from swarm.bus import files
+from swarm.bus.filebus import FileBus
+from swarm.bus.message import Message
+from swarm.kit.errors import Locked
+from swarm.messages.post import Post
+from swarm.project.config.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path

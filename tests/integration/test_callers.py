@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import NotAPerson
-from swarm.domain.message import Message
-from swarm.domain.turns import batch
-from swarm.engine.actors import caller_of
-from swarm.pane import person, proc
-from swarm.pane.whoami import whoami
-from swarm.store.bus import FileBus
+from swarm.bus.filebus import FileBus
+from swarm.bus.message import Message
+from swarm.callers.caller import caller_of
+from swarm.delivery.framing import batch
+from swarm.kit.errors import NotAPerson
+from swarm.machine import person, processes
+from swarm.machine.identity import whoami
 from swarm.testing.terminal import at_terminal, wait_for, without_terminal
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ PROJECT = Path(__file__).parents[2]
 PROBE = """
 import os, sys
 sys.path.insert(0, {project!r})
-from swarm.engine.actors import caller_of
+from swarm.callers.caller import caller_of
 found = caller_of(sys.argv[1], os.environ)
 text = found.kind + " " + (found.who.address if found.who else found.grant)
 open(sys.argv[2] + ".tmp", "w").write(text.strip())
@@ -104,13 +104,13 @@ def test_a_terminal_put_into_a_container_counts_there(lab: Lab, tmp_path: Path) 
     ) as box:
         try:
             wait_for(held.exists, "the container")
-            (init,) = proc.below(box.pid)
+            (init,) = processes.below(box.pid)
             enter = ["nsenter", "-t", str(init.pid), "-m", "-p", sys.executable, "-c", inside + wait]
             subprocess.run(enter, check=True, capture_output=True, timeout=60)
         finally:
             box.kill()
-            for one in proc.below(box.pid):
-                proc.send(one.pid, one.start, signal.SIGKILL)
+            for one in processes.below(box.pid):
+                processes.send(one.pid, one.start, signal.SIGKILL)
     assert told(tmp_path / "out") == "person"
 
 
@@ -172,7 +172,7 @@ def test_an_orphan_with_a_terminal_of_its_own_is_nobody_once_its_supervisor_was_
     note = shells.note("developer", "process.json")
     for key in ("supervisor_pid", "pid"):
         os.kill(int(note[key]), signal.SIGKILL)
-    wait_for(lambda: proc.start_of(int(note["supervisor_pid"])) is None, "the end of the supervisor")
+    wait_for(lambda: processes.start_of(int(note["supervisor_pid"])) is None, "the end of the supervisor")
 
     go.touch()
 
@@ -192,7 +192,7 @@ def test_a_made_up_run_folder_makes_nobody_somebody_else(shells: PaneLab, tmp_pa
     launcher.write_text(
         "import json, os, subprocess, sys\n"
         f"sys.path.insert(0, {str(PROJECT)!r})\n"
-        "from swarm.pane import proc\n"
+        "from swarm.machine import processes as proc\n"
         "me = {'supervisor_pid': os.getpid(), 'supervisor_start': proc.start_of(os.getpid())}\n"
         "me |= {'schema': 1, 'boot_id': proc.boot_id(), 'pid': 1, 'pid_start': 1}\n"
         "folder = os.path.dirname(sys.argv[1])\n"
@@ -251,6 +251,6 @@ def test_a_dead_supervisors_folder_is_believed_for_the_program_it_named_alone(sh
     assert who is not None
     assert who.address == "reviewer@fx"
     record = shells.run("reviewer") / "process.json"
-    record.write_text(json.dumps({**process, "pid": os.getpid(), "pid_start": proc.start_of(os.getpid())}))
+    record.write_text(json.dumps({**process, "pid": os.getpid(), "pid_start": processes.start_of(os.getpid())}))
 
     assert whoami({"SWARM_RUN_DIR": str(shells.run("reviewer"))}) is None

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.errors import AgentNotRunning, InboxNotFound, PaneBusy, UsageProblem
-from swarm.domain.message import Message
-from swarm.drivers.tmux import Tmux
-from swarm.drivers.typing import Typist
-from swarm.pane import files
-from swarm.store.bus import FileBus
+from swarm.bus.filebus import FileBus
+from swarm.bus.message import Message
+from swarm.delivery.typist import Typist
+from swarm.kit.errors import AgentNotRunning, InboxNotFound, PaneBusy, UsageProblem
+from swarm.machine import runfiles
+from swarm.terminal.tmux import Tmux
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from swarm.domain.bus import Trace
-    from swarm.domain.panes import Screen
+    from swarm.bus.protocol import Trace
+    from swarm.programs.values import Screen
 
 #: The demo agent as a program of which swarm knows only what it says of itself.
 TALKER = (sys.executable, "-P", "-m", "swarm.demo_agent")
@@ -67,7 +67,7 @@ class Post:
 
     def memory(self) -> dict[str, Any]:
         """Return what is remembered of the agent's messages."""
-        return files.read(str(self.lab.run(AGENT)), files.NUDGE) or {}
+        return runfiles.read(str(self.lab.run(AGENT)), runfiles.NUDGE) or {}
 
     def why(self) -> str:
         """Say how it stands, for a failure's message."""

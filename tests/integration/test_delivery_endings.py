@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import InboxNotFound
-from swarm.engine import endings
-from swarm.pane import proc
-from swarm.store.bus import FileBus
+from swarm.agents import endings
+from swarm.bus.filebus import FileBus
+from swarm.kit.errors import InboxNotFound
+from swarm.machine import processes
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
-    from swarm.domain.message import Message
+    from swarm.bus.message import Message
 
 AGENT = "developer"
 SOON = 60.0
@@ -111,9 +111,9 @@ def test_an_end_with_its_supervisor_is_told_by_the_next_change(panes: PaneLab) -
     facts = panes.note(AGENT, "process.json")
     panes.only(facts["supervisor_pid"], facts["pid"])  # whoever it had sent to look shall not see the end
     os.kill(facts["supervisor_pid"], signal.SIGKILL)  # nor it itself; tmux would let go on what was only stopped
-    proc.send(facts["pid"], facts["pid_start"], signal.SIGKILL)
+    processes.send(facts["pid"], facts["pid_start"], signal.SIGKILL)
     pids = (facts["supervisor_pid"], facts["pid"])
-    wait_for(lambda: not any(proc.start_of(one) for one in pids), "the end of both")
+    wait_for(lambda: not any(processes.start_of(one) for one in pids), "the end of both")
 
     panes.swarm.status()
     assert subjects(panes) == []  # looking writes nothing

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.demo.me import Order, Task
-from swarm.pane import facts, proc
+from swarm.machine import processes, program_facts
 from swarm.testing.terminal import Pane, wait_for
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Desk:
     @property
     def state(self) -> tuple[str, str]:
         """What it says of itself."""
-        said = facts.read_state(self.run_dir)
+        said = program_facts.read_state(self.run_dir)
         return ("", "") if said is None else (said.state, said.detail)
 
     def is_now(self, state: str, detail: str) -> None:
@@ -411,9 +411,9 @@ def test_it_starts_a_process_that_leaves_its_group(desk: Desk) -> None:
     child = int(found[1])
 
     assert os.getsid(child) == child
-    start = proc.start_of(child)
+    start = processes.start_of(child)
     assert start is not None
-    proc.send(child, start, signal.SIGKILL)
+    processes.send(child, start, signal.SIGKILL)
 
 
 def test_help_and_what_is_not_understood(desk: Desk) -> None:

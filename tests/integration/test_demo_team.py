@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from swarm.bus.filebus import FileBus
 from swarm.demo.me import Me, Order, Task
 from swarm.demo.post import Letter
-from swarm.store.bus import FileBus
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 

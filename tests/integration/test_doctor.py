@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
-    from swarm.domain.model import Check
+    from swarm.project.model import Check
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -222,7 +222,7 @@ def test_one_record_that_cannot_be_read_is_named_and_the_rest_is_looked_at(panes
 
 def test_an_interrupted_operation(panes: PaneLab) -> None:
     panes.swarm.create("fx", "developer")
-    from swarm.engine import transaction
+    from swarm.worktrees import transaction
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transaction, "_tidy", lambda *_: None)

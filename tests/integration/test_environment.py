@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm import Swarm, SwarmError, fsio
-from swarm.engine import trash
+from swarm import Swarm, SwarmError
+from swarm.kit import files
 from swarm.testing.lab import Lab, file_digests
+from swarm.worktrees import trash
 from tests.support import odd
 from tests.support.odd import AGENTS, NOTES, PROJECT, SESSION, as_plain_user, fill_up, refused, small_disk, whole_life
 
@@ -589,7 +590,7 @@ def test_a_folder_moved_to_another_file_system_is_whole_or_not_there(
     (source / "link").symlink_to("a")
     os.mkfifo(source / "pipe")
     before = {name: text for name, text in file_digests(source).items() if name != "pipe"}
-    real = fsio.remove_tree
+    real = files.remove_tree
 
     def killed(path: Path) -> None:
         if path == source:
@@ -598,12 +599,12 @@ def test_a_folder_moved_to_another_file_system_is_whole_or_not_there(
         real(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(fsio, "remove_tree", killed)
+        patch.setattr(files, "remove_tree", killed)
         with pytest.raises(KeyboardInterrupt):
-            fsio.rename_if_there(source, target)
+            files.rename_if_there(source, target)
     assert file_digests(target) == before
-    assert fsio.rename_if_there(source, target)
+    assert files.rename_if_there(source, target)
 
     assert file_digests(target) == before
     assert not source.exists()
-    assert not fsio.rename_if_there(source, target)
+    assert not files.rename_if_there(source, target)

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.agent_events import AGENT_WAITING, BUDGET_NEAR, BUDGET_REACHED, WORKER_COMPLETE
-from swarm.domain.errors import AgentNotFound, ClaimLost, QuotaReached, UsageProblem
-from swarm.domain.model import Parent
-from swarm.engine import endings, events, parents, post_base
-from swarm.engine.inboxes import post_own
-from swarm.pane.whoami import Who
+from swarm.agents import endings, events
+from swarm.agents.event_values import AGENT_WAITING, BUDGET_NEAR, BUDGET_REACHED, WORKER_COMPLETE
+from swarm.callers import parents
+from swarm.kit.errors import AgentNotFound, ClaimLost, QuotaReached, UsageProblem
+from swarm.machine.identity import Who
+from swarm.messages import base
+from swarm.messages.inboxes import post_own
+from swarm.project.model import Parent
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
     from swarm import Swarm
-    from swarm.domain.model import Session
+    from swarm.project.model import Session
     from swarm.testing.lab import Lab
 
 BEGIN = (
@@ -122,7 +124,7 @@ def test_two_who_wait_get_different_ones(lab: Lab) -> None:
 def agent_in(lab: Lab, monkeypatch: pytest.MonkeyPatch, agent: str, session: str) -> Parent:
     """Let this process be an agent's."""
     who = Who(f"{lab.root}/.swarm/sessions/{session}/run/{agent}", {})
-    for module in (post_base, parents):
+    for module in (base, parents):
         monkeypatch.setattr(module, "whoami", lambda *_, **__: who)
     return Parent(agent, session, who.generation)
 

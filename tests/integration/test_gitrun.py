@@ -15,7 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm.domain.errors import (
+from swarm.git import runner as gitrun
+from swarm.git.repository import parse_worktrees
+from swarm.git.runner import GitRunner, clean_environment, explain
+from swarm.kit.errors import (
     BranchExists,
     GitBroken,
     GitBusy,
@@ -28,9 +31,6 @@ from swarm.domain.errors import (
     RepositoryOwner,
     SwarmError,
 )
-from swarm.drivers import gitrun
-from swarm.drivers.git import parse_worktrees
-from swarm.drivers.gitrun import GitRunner, clean_environment, explain
 from tests.support.descriptors import open_descriptors
 from tests.support.odd import is_running, program, reads_well
 
@@ -307,7 +307,7 @@ def test_no_descriptor_is_left_open(lab: Lab) -> None:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Record the waits instead of waiting."""
     found: list[float] = []
-    monkeypatch.setattr("swarm.drivers.gitrun.time.sleep", found.append)
+    monkeypatch.setattr("swarm.git.runner.time.sleep", found.append)
     return found
 
 
@@ -351,7 +351,7 @@ def test_when_the_other_git_is_done_the_command_succeeds(lab: Lab, monkeypatch: 
         if len(waits) == 2:
             lock.unlink()
 
-    monkeypatch.setattr("swarm.drivers.gitrun.time.sleep", other_git_ends)
+    monkeypatch.setattr("swarm.git.runner.time.sleep", other_git_ends)
     lab.write({"new": "new\n"})
 
     runner(lab, retries=5).run("add", "new")

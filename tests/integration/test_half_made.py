@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.drivers import halfmade
 from swarm.testing.lab import Lab
+from swarm.worktrees import halfmade
 
 if TYPE_CHECKING:
     from pathlib import Path

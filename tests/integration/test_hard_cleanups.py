@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import BaseNotFound, CleanupFailed, SwarmError, SymlinkInTheWay, WorkAtRisk
-from swarm.domain.model import RiskKind
+from swarm.kit.errors import BaseNotFound, CleanupFailed, SwarmError, SymlinkInTheWay, WorkAtRisk
+from swarm.project.model import RiskKind
 from swarm.testing.lab import file_digests
 from swarm.testing.terminal import wait_for
 
@@ -207,7 +207,7 @@ def test_a_commit_is_named_by_its_message(lab: Lab, swarm: Swarm) -> None:
 
 
 def test_a_linked_state_folder_is_not_initialised(lab: Lab) -> None:
-    from swarm.dirs import init_dir
+    from swarm.project.dirs import init_dir
 
     elsewhere = lab.root.parent / "elsewhere"
     elsewhere.mkdir()

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.errors import CleanupFailed, WorkAtRisk
-from swarm.domain.model import RiskKind
-from swarm.store import roles
+from swarm.kit.errors import CleanupFailed, WorkAtRisk
+from swarm.project.model import RiskKind
+from swarm.roles import find
 from swarm.testing.lab import Lab, file_digests
 from tests.support.work import BRANCH, KINDS, Kind, commits_of, kept_commits, process, state_of
 
@@ -302,8 +302,8 @@ def open_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     rehearsal.restore(SESSION)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         os.chmod(name, 0o777)
-        shipped = shutil.copytree(roles.builtin_roles_dir(), Path(name, "shipped"))
-        monkeypatch.setattr(roles, "builtin_roles_dir", lambda: shipped)
+        shipped = shutil.copytree(find.builtin_roles_dir(), Path(name, "shipped"))
+        monkeypatch.setattr(find, "builtin_roles_dir", lambda: shipped)
         yield Path(name)
 
 

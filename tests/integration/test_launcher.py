@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.pane import facts, files, gate, launcher, proc
+from swarm.machine import processes, program_facts, runfiles
+from swarm.supervisor import gate, launcher
 from swarm.testing.terminal import DEADLINE, Pane, wait_for
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Site:
 
     def write(self, code: str = "", **fields: Any) -> None:
         """Write the launch file of a program in Python, or of ``argv``."""
-        start = proc.start_of(os.getpid())
+        start = processes.start_of(os.getpid())
         spec = {
             "schema": 1,
             "operation": OPERATION,
@@ -129,16 +130,16 @@ class Site:
         return int((self.here / name).read_text())
 
     @property
-    def process(self) -> facts.Process:
+    def process(self) -> program_facts.Process:
         """The facts about the process."""
-        found = facts.read_process(self.run_dir)
+        found = program_facts.read_process(self.run_dir)
         assert found is not None
         return found
 
     @property
-    def exit(self) -> facts.Exit:
+    def exit(self) -> program_facts.Exit:
         """The facts about its end."""
-        found = facts.read_exit(self.run_dir)
+        found = program_facts.read_exit(self.run_dir)
         assert found is not None
         return found
 
@@ -151,8 +152,8 @@ def site(tmp_path: Path) -> Iterator[Site]:
     for pane in made.panes:
         pane.close()
     for name in MEMBERS:
-        if made.saw(name) and (start := proc.start_of(made.pid(name))) is not None:
-            proc.send(made.pid(name), start, signal.SIGKILL)
+        if made.saw(name) and (start := processes.start_of(made.pid(name))) is not None:
+            processes.send(made.pid(name), start, signal.SIGKILL)
 
 
 CAUGHT = (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
@@ -221,7 +222,7 @@ def test_a_session_without_the_operation_does_not_open_the_gate(site: Site) -> N
 
 def test_a_dead_owner_closes_the_gate(site: Site) -> None:
     with subprocess.Popen(["sleep", "3600"]) as owner:
-        site.write(RAN, owner={"pid": owner.pid, "start": proc.start_of(owner.pid)})
+        site.write(RAN, owner={"pid": owner.pid, "start": processes.start_of(owner.pid)})
         pane = site.launch()
         site.at_gate(pane)
         assert pane.is_running()
@@ -406,19 +407,19 @@ def test_process_json_tells_which_processes_they_are(site: Site) -> None:
 
     known = site.process
     assert (known.supervisor_pid, known.operation) == (pane.pid, OPERATION)
-    assert known.boot_id == proc.boot_id()
+    assert known.boot_id == processes.boot_id()
     assert known.argv0 == sys.executable
-    assert abs(known.started_ms - facts.now_ms()) < 60_000
-    assert facts.alive(known)
-    assert facts.supervised(known)
-    seen = proc.look(known.pid)
+    assert abs(known.started_ms - program_facts.now_ms()) < 60_000
+    assert program_facts.alive(known)
+    assert program_facts.supervised(known)
+    seen = processes.look(known.pid)
     assert seen is not None
     assert seen.ppid == pane.pid
 
     pane.type("\n")
     assert pane.ended() == 0
-    assert not facts.alive(known)
-    assert not facts.supervised(known)
+    assert not program_facts.alive(known)
+    assert not program_facts.supervised(known)
 
 
 # --- how it ends ------------------------------------------------------------------------------------
@@ -444,8 +445,8 @@ def test_how_the_program_ended_is_written_down_and_passed_on(
     end = site.exit
     assert (end.code, end.signal, end.cause) == expected
     assert end.is_of(site.process)
-    assert (end.operation, end.boot_id) == (OPERATION, proc.boot_id())
-    assert site.process.started_ms <= end.ended_ms <= facts.now_ms()
+    assert (end.operation, end.boot_id) == (OPERATION, processes.boot_id())
+    assert site.process.started_ms <= end.ended_ms <= program_facts.now_ms()
 
 
 @pytest.mark.parametrize(
@@ -477,13 +478,13 @@ def test_without_a_place_for_its_facts_nothing_is_started(site: Site) -> None:
 
 def test_an_earlier_runs_facts_are_gone_when_the_program_runs(site: Site) -> None:
     assert site.run("sys.exit(3)").ended() == 3
-    facts.write_state(site.run_dir, "waiting", "for an answer")
+    program_facts.write_state(site.run_dir, "waiting", "for an answer")
 
     pane = site.run(RAN + "sys.stdin.readline()")
     site.wait("ran")
 
-    assert facts.read_exit(site.run_dir) is None
-    assert facts.read_state(site.run_dir) is None
+    assert program_facts.read_exit(site.run_dir) is None
+    assert program_facts.read_state(site.run_dir) is None
     pane.type("\n")
     assert pane.ended() == 0
 
@@ -491,13 +492,13 @@ def test_an_earlier_runs_facts_are_gone_when_the_program_runs(site: Site) -> Non
 def test_a_late_supervisor_leaves_the_facts_of_a_later_run_alone(site: Site) -> None:
     pane = site.run(RAN + "sys.stdin.readline()")
     site.wait("ran")
-    later = {**json.loads((site.run_dir / files.PROCESS).read_text()), "supervisor_pid": 1}
-    files.write(str(site.run_dir), files.PROCESS, later)
+    later = {**json.loads((site.run_dir / runfiles.PROCESS).read_text()), "supervisor_pid": 1}
+    runfiles.write(str(site.run_dir), runfiles.PROCESS, later)
 
     pane.type("\n")
 
     assert pane.ended() == 0
-    assert facts.read_exit(site.run_dir) is None
+    assert program_facts.read_exit(site.run_dir) is None
 
 
 def test_the_terminal_is_put_back_as_it_was(site: Site) -> None:
@@ -531,8 +532,8 @@ def test_ctrl_c_reaches_the_program_and_not_its_supervisor(site: Site) -> None:
     pane.type("\x03")
     site.wait("interrupted")
 
-    assert facts.alive(site.process)
-    assert facts.supervised(site.process)
+    assert program_facts.alive(site.process)
+    assert program_facts.supervised(site.process)
     pane.type("end\n")
     assert pane.ended() == 0
 
@@ -566,7 +567,7 @@ def test_stopping_ends_the_whole_tree(site: Site) -> None:
     pane.send(signal.SIGTERM)
 
     assert pane.ended() == 143
-    assert [proc.start_of(pid) for pid in pids] == [None] * 4
+    assert [processes.start_of(pid) for pid in pids] == [None] * 4
     assert (site.exit.signal, site.exit.cause) == (signal.SIGTERM, "stopped")
     assert "developer was stopped: SIGTERM" in pane.text
 
@@ -579,7 +580,7 @@ def test_a_killed_pane_ends_the_whole_tree(site: Site) -> None:
     pane.hang_up()
 
     pane.ended()
-    assert [proc.start_of(pid) for pid in pids] == [None] * 4
+    assert [processes.start_of(pid) for pid in pids] == [None] * 4
     assert site.exit.cause == "hangup"
 
 
@@ -587,7 +588,7 @@ def test_what_a_program_leaves_behind_is_ended(site: Site) -> None:
     pane = site.run(FAMILY + "sys.exit(4)")
 
     assert pane.ended() == 4
-    assert [proc.start_of(site.pid(name)) for name in MEMBERS] == [None] * 3
+    assert [processes.start_of(site.pid(name)) for name in MEMBERS] == [None] * 3
     assert (site.exit.code, site.exit.cause) == (4, "exited")
 
 
@@ -657,7 +658,7 @@ def test_orphans_are_reaped_while_the_program_runs(site: Site) -> None:
 
 def test_a_program_whose_facts_cannot_be_written_never_runs(site: Site) -> None:
     """It runs only after process.json names it, so that no program is ever without a name."""
-    (site.run_dir / files.PROCESS).mkdir()
+    (site.run_dir / runfiles.PROCESS).mkdir()
     pane = site.run(RAN)
 
     assert pane.ended() == 126
@@ -667,34 +668,34 @@ def test_a_program_whose_facts_cannot_be_written_never_runs(site: Site) -> None:
 # --- facts ------------------------------------------------------------------------------------------
 
 
-def _facts_of(pid: int, start: int, boot_id: str) -> facts.Process:
-    return facts.Process(pid, start, pid, start, boot_id, 0, "x", OPERATION)
+def _facts_of(pid: int, start: int, boot_id: str) -> program_facts.Process:
+    return program_facts.Process(pid, start, pid, start, boot_id, 0, "x", OPERATION)
 
 
 def test_a_recycled_pid_or_another_boot_is_not_the_process() -> None:
     me = os.getpid()
-    start = proc.start_of(me)
+    start = processes.start_of(me)
     assert start is not None
 
-    assert facts.alive(_facts_of(me, start, proc.boot_id()))
-    assert not facts.alive(_facts_of(me, start + 1, proc.boot_id()))
-    assert not facts.alive(_facts_of(me, start, "another boot"))
-    assert not facts.alive(_facts_of(me, start, proc.boot_id()), boot_id="another boot")
-    assert not facts.supervised(_facts_of(me, start - 1, proc.boot_id()))
-    assert not facts.alive(_facts_of(0, start, proc.boot_id()))
-    assert not facts.alive(_facts_of(-1, start, proc.boot_id()))
+    assert program_facts.alive(_facts_of(me, start, processes.boot_id()))
+    assert not program_facts.alive(_facts_of(me, start + 1, processes.boot_id()))
+    assert not program_facts.alive(_facts_of(me, start, "another boot"))
+    assert not program_facts.alive(_facts_of(me, start, processes.boot_id()), boot_id="another boot")
+    assert not program_facts.supervised(_facts_of(me, start - 1, processes.boot_id()))
+    assert not program_facts.alive(_facts_of(0, start, processes.boot_id()))
+    assert not program_facts.alive(_facts_of(-1, start, processes.boot_id()))
 
 
 def test_a_process_of_which_only_the_status_is_left_is_not_alive() -> None:
     with subprocess.Popen(["true"]) as ended:
-        wait_for(lambda: proc.start_of(ended.pid) is None, "the process to end")
-        assert proc.look(ended.pid) is not None
+        wait_for(lambda: processes.start_of(ended.pid) is None, "the process to end")
+        assert processes.look(ended.pid) is not None
 
 
 def test_a_program_says_how_it_is(tmp_path: Path) -> None:
-    facts.write_state(tmp_path, "waiting", "Deploy\x1b]0;x\x07\nnow? " + "y" * 1000)
+    program_facts.write_state(tmp_path, "waiting", "Deploy\x1b]0;x\x07\nnow? " + "y" * 1000)
 
-    said = facts.read_state(tmp_path)
+    said = program_facts.read_state(tmp_path)
 
     assert said is not None
     assert (said.state, said.pid) == ("waiting", os.getpid())
@@ -725,18 +726,18 @@ def test_a_program_says_how_it_is(tmp_path: Path) -> None:
 def test_what_is_not_a_state_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "state.json").write_text(text)
 
-    assert facts.read_state(tmp_path) is None
+    assert program_facts.read_state(tmp_path) is None
 
 
 def test_facts_are_not_read_through_links_or_pipes(tmp_path: Path) -> None:
-    facts.write_state(tmp_path, "idle")
+    program_facts.write_state(tmp_path, "idle")
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / "state.json").symlink_to(tmp_path / "state.json")
     os.mkfifo(tmp_path / "linked" / "exit.json")
 
-    assert facts.read_state(tmp_path / "linked") is None
-    assert facts.read_exit(tmp_path / "linked") is None
-    assert facts.read_process(tmp_path / "linked") is None
+    assert program_facts.read_state(tmp_path / "linked") is None
+    assert program_facts.read_exit(tmp_path / "linked") is None
+    assert program_facts.read_process(tmp_path / "linked") is None
 
 
 # --- speed and what is loaded -------------------------------------------------------------------------

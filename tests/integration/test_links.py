@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm import SwarmError
-from swarm.domain.bus import Keep
-from swarm.domain.errors import GitFailed, SymlinkInTheWay
-from swarm.drivers.ground import Ground
-from swarm.pane import own
-from swarm.store.bus import FileBus
+from swarm.bus.filebus import FileBus
+from swarm.bus.protocol import Keep
+from swarm.git.ground import Ground
+from swarm.kit.errors import GitFailed, SymlinkInTheWay
+from swarm.machine import own
 from swarm.testing.lab import Lab, file_digests
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import swarm.engine.merge  # noqa: F401  # everything the traced child uses is loaded before it is forked
+import swarm.merging.merge  # noqa: F401  # everything the traced child uses is loaded before it is forked
 from swarm import SwarmError
-from swarm.domain.errors import (
+from swarm.kit.errors import (
     IdentityMissing,
     MergeBlocked,
     MergeConflict,
@@ -22,7 +22,7 @@ from swarm.domain.errors import (
     UsageProblem,
     WorkAtRisk,
 )
-from swarm.drivers.merging import Merging
+from swarm.merging.checkout import Merging
 from swarm.testing.lab import Lab, file_digests
 from tests.support.tracer import Action, trace, why_unsupported
 
@@ -623,7 +623,7 @@ def test_what_the_user_wrote_after_a_crash_stays(lab: Lab, monkeypatch: pytest.M
 
     with monkeypatch.context() as patch:
         patch.setattr(Merging, "update_branch", _die)
-        patch.setattr("swarm.engine.merge._settle", lambda *_: None)
+        patch.setattr("swarm.merging.merge._settle", lambda *_: None)
         with pytest.raises(SwarmError):
             lab.swarm.merge("feature-x")
     assert len(lab.swarm.unfinished()) == 1
@@ -645,7 +645,7 @@ def test_a_user_who_has_gone_on_after_a_crash_is_left_alone(lab: Lab, monkeypatc
     busy_team(lab)
     with monkeypatch.context() as patch:
         patch.setattr(Merging, "update_branch", _die)
-        patch.setattr("swarm.engine.merge._settle", lambda *_: None)
+        patch.setattr("swarm.merging.merge._settle", lambda *_: None)
         with pytest.raises(SwarmError):
             lab.swarm.merge("feature-x")
     lab.git("commit", "--quiet", "-m", "by hand")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import WorkAtRisk
-from swarm.domain.model import RiskKind
+from swarm.kit.errors import WorkAtRisk
+from swarm.project.model import RiskKind
 from swarm.testing.lab import file_digests
 
 if TYPE_CHECKING:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.errors import MessageProblem
-from swarm.engine import endings, overdue
-from swarm.pane import awaited, inbox, proc
+from swarm.agents import endings
+from swarm.kit.errors import MessageProblem
+from swarm.machine import inbox_watch, processes
+from swarm.messages import deadlines
+from swarm.supervisor import awaited
 from swarm.testing.lab import Lab
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
@@ -20,7 +22,7 @@ from tests.support.posts import post_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.domain.message import Message
+    from swarm.bus.message import Message
 
 SOON = 60_000
 
@@ -30,7 +32,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.later = 0
-        true = inbox.up_ms
+        true = inbox_watch.up_ms
         monkeypatch.setattr(awaited, "up_ms", lambda: true() + self.later)
 
 
@@ -51,7 +53,7 @@ def ask(lab: Lab, to: str = "researcher,developer", **more: Any) -> str:
 
 
 def notices(lab: Lab) -> list[Message]:
-    return [one.message for one in post_of(lab).history("user") if one.message.type == overdue.NOTICE]
+    return [one.message for one in post_of(lab).history("user") if one.message.type == deadlines.NOTICE]
 
 
 def noted(lab: Lab) -> list[str]:
@@ -102,7 +104,7 @@ def test_what_nobody_takes_in_its_time_is_given_up_and_told(lab: Lab, monkeypatc
     assert noted(lab) == ["s1~life.json", "s2~life.json", "t1~life.json"]
 
     def told() -> set[str]:
-        overdue.tell_all(lab.swarm._world)
+        deadlines.tell_all(lab.swarm._world)
         return {one.message.in_reply_to for one in post_of(lab).history("user")}
 
     wait_for(lambda: told() == {"s1", "t1"}, "the notices")
@@ -135,7 +137,7 @@ def test_a_note_that_is_none_is_not_tried_for_ever(lab: Lab, clock: Clock) -> No
     path.write_text(json.dumps({**record, "about": {}}))
 
     clock.later = SOON
-    overdue.tell_all(lab.swarm._world)
+    deadlines.tell_all(lab.swarm._world)
 
     assert noted(lab) == []
     assert notices(lab) == []
@@ -165,12 +167,12 @@ def test_many_who_look_at_once_and_some_that_were_killed_make_one(
     ask(lab)
     clock.later = SOON
     with monkeypatch.context() as patch:
-        patch.setattr(overdue, "forget", lambda *_: None)  # killed before it took the note away
+        patch.setattr(deadlines, "forget", lambda *_: None)  # killed before it took the note away
 
         def look(_: int) -> int:
             post = post_of(lab)
             try:
-                return overdue.tell(post.bus, str(lab.root / ".swarm/messages"))
+                return deadlines.tell(post.bus, str(lab.root / ".swarm/messages"))
             finally:
                 post.bus.close()
 
@@ -240,14 +242,14 @@ def test_the_message_shows_what_became_of_the_answer(lab: Lab) -> None:
 def test_another_boot_goes_by_the_time_of_day(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     ask(lab, "researcher")
     folder = str(lab.root / ".swarm/messages/awaited")
-    monkeypatch.setattr(proc, "boot_id", lambda: "another")
+    monkeypatch.setattr(processes, "boot_id", lambda: "another")
     monkeypatch.setattr(awaited, "up_ms", lambda: 5)
     (one,) = awaited.read_all(folder)
     assert SOON - 30_000 < one.left_ms <= SOON
     true = awaited._now_ms
     monkeypatch.setattr(awaited, "_now_ms", lambda: true() + SOON)
     assert post_of(lab).bus is not None
-    overdue.tell(post_of(lab).bus, str(lab.root / ".swarm/messages"))
+    deadlines.tell(post_of(lab).bus, str(lab.root / ".swarm/messages"))
     assert len(notices(lab)) == 1
 
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.errors import InboxNotFound
-from swarm.engine import endings
-from swarm.store.bus import FileBus
+from swarm.agents import endings
+from swarm.bus.filebus import FileBus
+from swarm.kit.errors import InboxNotFound
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.domain.message import Message
+    from swarm.bus.message import Message
 
 pytestmark = pytest.mark.timeout(300)
 SWARM = f"{shlex.quote(sys.executable)} -P -m swarm"

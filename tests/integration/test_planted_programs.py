@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import SwarmError
-from swarm.domain.model import RiskKind
-from swarm.drivers import gitdir
+from swarm.git import gitdir
+from swarm.kit.errors import SwarmError
+from swarm.project.model import RiskKind
 from tests.support import odd
 
 if TYPE_CHECKING:

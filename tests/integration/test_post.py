@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.errors import (
+from swarm.bus import syncing
+from swarm.bus.box import Limits
+from swarm.bus.filebus import FileBus
+from swarm.bus.message import Message
+from swarm.kit.errors import (
     AgentNotFound,
     ClaimLost,
     IdTaken,
@@ -25,10 +29,8 @@ from swarm.domain.errors import (
     SwarmError,
     WaitOver,
 )
-from swarm.domain.message import Message
-from swarm.engine.post import Post
-from swarm.store.bus import FileBus, Limits, syncing
-from swarm.store.sessions import Sessions
+from swarm.messages.post import Post
+from swarm.project.sessions import Sessions
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
 from tests.support.posts import post_of

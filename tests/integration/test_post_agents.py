@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.cli.letters import sender_of
-from swarm.domain.errors import NotReached, WaitOver
-from swarm.pane.whoami import whoami
+from swarm.cli.views.messages import sender_of
+from swarm.kit.errors import NotReached, WaitOver
+from swarm.machine.identity import whoami
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
 from tests.support.posts import post_of
@@ -19,7 +19,7 @@ from tests.support.posts import post_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.domain.message import Message
+    from swarm.bus.message import Message
     from swarm.testing.panes import PaneLab
 
 SWARM = f"{shlex.quote(sys.executable)} -P -m swarm"

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import PaneBusy, Refused, UsageProblem
+from swarm.kit.errors import PaneBusy, Refused, UsageProblem
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.domain.message import Message
+    from swarm.bus.message import Message
 
 pytestmark = pytest.mark.timeout(180)
 #: A program that notes its arguments, and ends when a file is there.

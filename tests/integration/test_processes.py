@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.drivers import processes
-from swarm.pane import facts, launcher, proc
+from swarm.kit import kill
+from swarm.machine import processes as proc
+from swarm.machine import program_facts
+from swarm.supervisor import launcher
 from swarm.testing.terminal import DEADLINE, wait_for
 
 if TYPE_CHECKING:
@@ -37,23 +39,23 @@ class Crowd:
 
     def __init__(self) -> None:
         self._started: list[subprocess.Popen[bytes]] = []
-        self.pids: list[processes.Process] = []
+        self.pids: list[kill.Process] = []
 
-    def start(self, *argv: str, stamp: str = "") -> processes.Process:
+    def start(self, *argv: str, stamp: str = "") -> kill.Process:
         """Start a process of ours."""
         env = {**os.environ, **({"SWARM_AGENT_ID": stamp} if stamp else {})}
         started = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE)
         self._started.append(started)
         return self.know(started.pid)
 
-    def know(self, pid: int) -> processes.Process:
+    def know(self, pid: int) -> kill.Process:
         """Remember a process."""
         start = proc.start_of(pid)
         assert start is not None
         self.pids.append((pid, start))
         return pid, start
 
-    def told(self) -> processes.Process:
+    def told(self) -> kill.Process:
         """Return the process whose pid the last one started has told."""
         pipe = self._started[-1].stdout
         assert pipe is not None
@@ -80,21 +82,21 @@ def test_a_tree_is_a_process_and_all_below_it_parents_first(crowd: Crowd) -> Non
     parent = crowd.start(*PYTHON, PARENT)
     child = crowd.told()
 
-    assert processes.tree(parent[0]) == [parent, child]
-    assert processes.tree(child[0]) == [child]
+    assert kill.tree(parent[0]) == [parent, child]
+    assert kill.tree(child[0]) == [child]
 
 
 def test_there_is_no_tree_below_nothing() -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
 
-    assert processes.tree(ended.pid) == []
-    assert processes.tree(-1) == []
+    assert kill.tree(ended.pid) == []
+    assert kill.tree(-1) == []
 
 
 @pytest.mark.parametrize("pid", [0, 1])
 def test_there_is_no_tree_of_everybody(pid: int) -> None:
-    assert processes.tree(pid) == []
+    assert kill.tree(pid) == []
 
 
 def test_the_stamp_finds_what_left_the_tree(crowd: Crowd) -> None:
@@ -102,12 +104,12 @@ def test_the_stamp_finds_what_left_the_tree(crowd: Crowd) -> None:
     child = crowd.told()
     crowd.start(*PYTHON, STUBBORN, stamp=STAMP + " and more")
     crowd.told()
-    assert sorted(processes.stamped(STAMP)) == sorted((parent, child))
+    assert sorted(kill.stamped(STAMP)) == sorted((parent, child))
 
-    processes.end([parent], 5)
+    kill.end([parent], 5)
 
-    assert processes.stamped(STAMP) == [child]
-    assert processes.stamped("no such stamp") == []
+    assert kill.stamped(STAMP) == [child]
+    assert kill.stamped("no such stamp") == []
 
 
 #: Ends well when it is asked, once another one was asked, too: it tells so, and waits for the other's word.
@@ -131,7 +133,7 @@ def test_processes_are_asked_all_at_once_and_have_the_grace_to_end_well(crowd: C
         polite.append(crowd.start(*PYTHON, POLITE, mine, others))
         crowd.told()
 
-    assert processes.end(polite, DEADLINE) == []
+    assert kill.end(polite, DEADLINE) == []
 
     assert [started.wait(DEADLINE) for started in crowd._started] == [0, 0]
 
@@ -141,7 +143,7 @@ def test_processes_that_do_not_end_are_killed_when_the_grace_is_over(crowd: Crow
     crowd.told()
     plain = crowd.start("sleep", "3600")
 
-    assert processes.end([stubborn, plain], 0.2) == []
+    assert kill.end([stubborn, plain], 0.2) == []
 
     assert [started.wait(DEADLINE) for started in crowd._started] == [-signal.SIGKILL, -signal.SIGTERM]
 
@@ -150,7 +152,7 @@ def test_a_stopped_process_hears_that_it_is_asked(crowd: Crowd) -> None:
     one = crowd.start("sleep", "3600")
     os.kill(one[0], signal.SIGSTOP)
 
-    assert processes.end([one], DEADLINE) == []
+    assert kill.end([one], DEADLINE) == []
 
     assert crowd._started[-1].wait(DEADLINE) == -signal.SIGTERM
 
@@ -158,7 +160,7 @@ def test_a_stopped_process_hears_that_it_is_asked(crowd: Crowd) -> None:
 def test_a_process_that_has_the_pid_of_another_is_never_hit(crowd: Crowd) -> None:
     pid, start = crowd.start("sleep", "3600")
 
-    assert processes.end([(pid, start - 1), (pid, start + 1)], 0.05) == []
+    assert kill.end([(pid, start - 1), (pid, start + 1)], 0.05) == []
 
     assert proc.is_alive(pid, start)
 
@@ -167,7 +169,7 @@ def test_neither_this_process_nor_the_first_one_is_ended() -> None:
     mine = (os.getpid(), proc.start_of(os.getpid()) or 0)
     first = (1, proc.start_of(1) or 0)
 
-    assert processes.end([mine, first], 0) == []
+    assert kill.end([mine, first], 0) == []
 
     assert not proc.send(*mine, signal.SIGKILL)
     assert not proc.send(*first, signal.SIGTERM)
@@ -183,7 +185,7 @@ def run_dir(tmp_path: Path) -> Path:
     return folder
 
 
-def _launch(crowd: Crowd, run_dir: Path, *, grace: float) -> tuple[processes.Process, processes.Process]:
+def _launch(crowd: Crowd, run_dir: Path, *, grace: float) -> tuple[kill.Process, kill.Process]:
     """Start PARENT under a supervisor; return the supervisor and the child that left the group."""
     record = run_dir / "session.json"
     record.write_text('{"operations": ["1"]}')
@@ -214,11 +216,11 @@ def _launch(crowd: Crowd, run_dir: Path, *, grace: float) -> tuple[processes.Pro
 def test_an_agent_is_ended_by_its_supervisor_which_tells_how(crowd: Crowd, run_dir: Path) -> None:
     supervisor, child = _launch(crowd, run_dir, grace=0.2)
 
-    assert processes.end_agent(run_dir, STAMP, 10) == []
+    assert kill.end_agent(run_dir, STAMP, 10) == []
 
     assert not proc.is_alive(*supervisor)
     assert not proc.is_alive(*child)
-    end = facts.read_exit(run_dir)
+    end = program_facts.read_exit(run_dir)
     assert end is not None
     assert (end.cause, end.signal) == ("stopped", signal.SIGTERM)
 
@@ -226,26 +228,26 @@ def test_an_agent_is_ended_by_its_supervisor_which_tells_how(crowd: Crowd, run_d
 def test_a_supervisor_with_more_patience_than_we_have_is_asked_again(crowd: Crowd, run_dir: Path) -> None:
     supervisor, child = _launch(crowd, run_dir, grace=600)
 
-    assert processes.end_agent(run_dir, STAMP, 0) == []
+    assert kill.end_agent(run_dir, STAMP, 0) == []
 
     assert not proc.is_alive(*supervisor)
     assert not proc.is_alive(*child)
-    end = facts.read_exit(run_dir)
+    end = program_facts.read_exit(run_dir)
     assert end is not None
     assert end.cause == "stopped"
 
 
 def test_an_agent_without_supervisor_is_found_by_its_stamp(crowd: Crowd, run_dir: Path) -> None:
     supervisor, child = _launch(crowd, run_dir, grace=5)
-    known = facts.read_process(run_dir)
+    known = program_facts.read_process(run_dir)
     assert known is not None
     os.kill(supervisor[0], signal.SIGKILL)
     wait_for(lambda: not proc.is_alive(*supervisor), "the supervisor to die")
-    assert child in processes.stamped(STAMP)
+    assert child in kill.stamped(STAMP)
 
-    assert processes.end_agent(run_dir, STAMP, 0.2) == []
+    assert kill.end_agent(run_dir, STAMP, 0.2) == []
 
-    assert not facts.alive(known)
+    assert not program_facts.alive(known)
     assert not proc.is_alive(*child)
 
 
@@ -253,7 +255,7 @@ def test_a_stopped_supervisor_does_not_save_its_program(crowd: Crowd, run_dir: P
     supervisor, child = _launch(crowd, run_dir, grace=0.1)
     os.kill(supervisor[0], signal.SIGSTOP)
 
-    assert processes.end_agent(run_dir, STAMP, 0.2) == []
+    assert kill.end_agent(run_dir, STAMP, 0.2) == []
 
     assert not proc.is_alive(*supervisor)
     assert not proc.is_alive(*child)
@@ -277,12 +279,12 @@ def test_facts_of_another_boot_or_process_end_nobody(crowd: Crowd, run_dir: Path
         )
     )
 
-    assert processes.end_agent(run_dir, STAMP, 0) == []
+    assert kill.end_agent(run_dir, STAMP, 0) == []
     text = (
         (run_dir / "process.json").read_text().replace(str(start + 1), str(start)).replace(str(start - 1), str(start))
     )
     (run_dir / "process.json").write_text(text.replace(proc.boot_id(), "another boot"))
-    assert processes.end_agent(run_dir, STAMP, 0) == []
+    assert kill.end_agent(run_dir, STAMP, 0) == []
 
     assert proc.is_alive(pid, start)
 
@@ -296,18 +298,18 @@ def test_facts_that_name_a_stranger_end_nobody(crowd: Crowd, run_dir: Path, who:
     (run_dir / "process.json").write_text(
         json.dumps({"schema": 1, **said, "boot_id": proc.boot_id(), "started_ms": 0, "argv0": "x", "operation": "1"})
     )
-    known = facts.read_process(run_dir)
+    known = program_facts.read_process(run_dir)
     assert known is not None
-    assert facts.supervised(known) or facts.alive(known)
+    assert program_facts.supervised(known) or program_facts.alive(known)
 
-    assert processes.end_agent(run_dir, STAMP, 0) == []
+    assert kill.end_agent(run_dir, STAMP, 0) == []
 
     assert proc.is_alive(pid, start)
 
 
 def test_an_agent_that_never_ran_needs_no_end(run_dir: Path) -> None:
-    assert processes.end_agent(run_dir, "", 5) == []
-    assert processes.end_agent(run_dir / "none", STAMP, 5) == []
+    assert kill.end_agent(run_dir, "", 5) == []
+    assert kill.end_agent(run_dir / "none", STAMP, 5) == []
 
 
 # --- without /proc ----------------------------------------------------------------------------------
@@ -318,11 +320,11 @@ def test_without_proc_the_same_is_asked_of_ps(crowd: Crowd, monkeypatch: pytest.
     child = crowd.told()
     monkeypatch.setattr(proc, "HAS_PROC", False)
 
-    found = processes.tree(parent[0])
+    found = kill.tree(parent[0])
 
     assert [pid for pid, _ in found] == [parent[0], child[0]]
     assert all(proc.is_alive(*one) for one in found)
     assert abs(found[0][1] - (proc.start_of(os.getpid()) or 0)) < 3600
-    assert sorted(processes.stamped(f"stamp-{os.getpid()}")) == sorted(found)
-    assert processes.end(found, 0.1) == []
+    assert sorted(kill.stamped(f"stamp-{os.getpid()}")) == sorted(found)
+    assert kill.end(found, 0.1) == []
     assert proc.start_of(parent[0]) is None

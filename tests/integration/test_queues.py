@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.bus import Holder
-from swarm.domain.errors import (
+from swarm.bus.filebus import FileBus
+from swarm.bus.protocol import Holder
+from swarm.kit.errors import (
     ClaimLost,
     InboxNotFound,
     InvalidName,
@@ -19,15 +20,14 @@ from swarm.domain.errors import (
     NotForAgents,
     UsageProblem,
 )
-from swarm.engine.queues import Queue, Worker
-from swarm.pane import proc
-from swarm.store.bus import FileBus
+from swarm.machine import processes
+from swarm.messages.queues import Queue, Worker
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.domain.bus import Claim
+    from swarm.bus.protocol import Claim
     from swarm.testing.lab import Lab
     from swarm.testing.panes import PaneLab
 
@@ -38,7 +38,7 @@ def ids(claim: Claim | None) -> list[str]:
 
 def worker(root: Path, name: str, pid: int) -> Queue:
     """Return the queue as an agent sees it whose program is that process."""
-    me = Worker(f"{name}@fx", Holder(proc.boot_id(), pid, proc.start_of(pid) or 0))
+    me = Worker(f"{name}@fx", Holder(processes.boot_id(), pid, processes.start_of(pid) or 0))
     return Queue(FileBus(root / ".swarm" / "messages"), "work", me, lambda: None)
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from swarm.domain.errors import Environment, Interrupted, MessageNotFound, NoPermission
-from swarm.engine import overdue
-from swarm.store.bus.log import Log
+from swarm.bus.log import Log
+from swarm.kit.errors import Environment, Interrupted, MessageNotFound, NoPermission
+from swarm.messages import deadlines
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
 from tests.support.odd import read_only
@@ -93,12 +93,12 @@ def test_whether_somebody_answered_is_not_decided_without_the_inbox_that_cannot_
     file = messages / "inbox" / "developer-fx" / "normal" / "active.log"
     kept = file.rename(file.with_name("kept"))
     file.mkdir()
-    wait_for(lambda: (overdue.left_ms(str(messages), "user") or 0) <= 0, "the deadline")
-    overdue.tell(post.bus, str(messages))
+    wait_for(lambda: (deadlines.left_ms(str(messages), "user") or 0) <= 0, "the deadline")
+    deadlines.tell(post.bus, str(messages))
     file.rmdir()
     kept.rename(file)
 
-    overdue.tell(post_of(lab).bus, str(messages))
+    deadlines.tell(post_of(lab).bus, str(messages))
     (notice,) = (one.message for one in post_of(lab).inbox("user"))
     assert notice.body.startswith("researcher@fx and developer@fx did not answer")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm import Refused, SwarmError
-from swarm.domain.names import AgentSpec
+from swarm.project.names import AgentSpec
 from tests.support import odd
 from tests.support.odd import AGENTS, NOTES, SESSION, refused
 from tests.unit.test_names import HOSTILE, IN_ANY_CASE, LISTS, NOT_TEXT

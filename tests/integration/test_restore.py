@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.errors import (
-    InvalidName,
-    Refused,
-    SalvageNotFound,
-    SwarmError,
-    UsageProblem,
-)
+from swarm.kit.errors import InvalidName, Refused, SalvageNotFound, SwarmError, UsageProblem
 from swarm.testing.lab import file_digests
 from tests.support.work import kept_commits
 

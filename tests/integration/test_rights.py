@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.dirs import init_dir
-from swarm.domain.rights import VERBS, Need
+from swarm.project.dirs import init_dir
+from swarm.roles.rights import VERBS, Need
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ SWARM = f"{shlex.quote(sys.executable)} -P -m swarm"
 _TRIES = """
 import json, sys
 from swarm import Swarm
-from swarm.domain.approvals import Question
-from swarm.domain.errors import SwarmError
+from swarm.approvals.values import Question
+from swarm.kit.errors import SwarmError
 
 swarm = Swarm.open(sys.argv[1])
 question = Question("f" * 32, "other", "dev", "Bash", {"command": "true"})

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swarm import Swarm
-from swarm.domain.errors import ConfigProblem, ProgramMissing, Refused, UsageProblem
+from swarm.kit.errors import ConfigProblem, ProgramMissing, Refused, UsageProblem
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 

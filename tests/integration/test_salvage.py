@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm import Swarm
-from swarm.domain.errors import (
+from swarm.kit.errors import (
     Ambiguous,
     CleanupFailed,
     ReservedName,
@@ -18,8 +18,8 @@ from swarm.domain.errors import (
     UsageProblem,
     WorkAtRisk,
 )
-from swarm.engine import salvage
 from swarm.testing.lab import file_digests
+from swarm.worktrees import salvage
 from tests.support.work import process
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.pane import proc
+from swarm.machine import processes
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def started(panes: PaneLab, kind: str) -> tuple[int, int]:
 @pytest.mark.parametrize("kind", ["claude", "worker", "codex"])
 def test_a_service_for_other_sessions_outlives_stop_and_cleanup(panes: PaneLab, kind: str) -> None:
     service, mine = started(panes, kind)
-    below = [one.pid for one in proc.below(service)]
+    below = [one.pid for one in processes.below(service)]
     report = panes.swarm.stop(["fx"])
     try:
         assert report.survivors == ()

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm import Swarm
-from swarm.domain.errors import Locked, SetupFailed, TeardownFailed, WorkAtRisk
-from swarm.pane import proc
+from swarm.kit.errors import Locked, SetupFailed, TeardownFailed, WorkAtRisk
+from swarm.machine import processes
 from swarm.testing.lab import Lab, file_digests
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import Pane, wait_for
@@ -51,7 +51,7 @@ def port_in_pane(panes: PaneLab, out: Path) -> int:
 
 
 def gone(pid: int) -> bool:
-    return proc.start_of(pid) is None
+    return processes.start_of(pid) is None
 
 
 def commands(swarm_log: Sequence[dict[str, object]], verb: str) -> list[str]:

@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import ConfigProblem
-from swarm.domain.layers import build_settings, environment_layer, flag_layer
-from swarm.domain.prepared import Selected
-from swarm.domain.setup import STAMP, argv, command, hook_stamp, inside, ports, shown, words_of
-from swarm.drivers import hooks_run, placing, processes
-from swarm.pane import proc
+from swarm.kit import kill
+from swarm.kit.commandline import STAMP, argv, command, hook_stamp, inside, ports, shown, words_of
+from swarm.kit.errors import ConfigProblem
+from swarm.machine import processes as proc
+from swarm.project.config.layers import build_settings, environment_layer, flag_layer
 from swarm.testing.terminal import wait_for
+from swarm.worktrees import commands, placing
+from swarm.worktrees.setup_values import Selected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from swarm.domain.prepared import Ended
+    from swarm.worktrees.setup_values import Ended
 
 
 # --- commands are read without a shell -------------------------------------------------------------
@@ -273,7 +274,7 @@ def test_a_signature_tells_every_change(tmp_path: Path) -> None:
 def run(tmp_path: Path) -> Callable[..., Ended]:
     def go(line: str, limit: float = 60, stopped: Callable[[], bool] = lambda: False) -> Ended:
         environ = {"PATH": os.environ["PATH"], STAMP: f"test/{tmp_path.name}/{os.getpid()}"}
-        return hooks_run.run(line, cwd=tmp_path, environ=environ, log=tmp_path / "log", limit=limit, stopped=stopped)
+        return commands.run(line, cwd=tmp_path, environ=environ, log=tmp_path / "log", limit=limit, stopped=stopped)
 
     return go
 
@@ -323,7 +324,7 @@ def test_what_failed_leaves_nothing_running_and_what_worked_may(run: Callable[..
     assert (failed.outcome, worked.outcome) == ("ended with 1", "")
     wait_for(lambda: proc.start_of(left) is None, "the end of what the failed one left")
     assert proc.start_of(server) is not None
-    hooks_run.end_all(lambda: processes.stamped(f"test/{tmp_path.name}", variable=STAMP, below=True))
+    commands.end_all(lambda: kill.stamped(f"test/{tmp_path.name}", variable=STAMP, below=True))
     assert proc.start_of(server) is None
 
 
@@ -338,7 +339,7 @@ def test_a_command_is_ended_when_somebody_says_so(run: Callable[..., Ended]) -> 
 
 
 def test_one_that_prints_without_end_is_ended(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hooks_run, "_MOST_OUTPUT", 1 << 20)
+    monkeypatch.setattr(commands, "_MOST_OUTPUT", 1 << 20)
 
     assert run("yes").outcome == "printed more than 1 MiB"
 

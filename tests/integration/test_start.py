@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm import SwarmError
-from swarm.domain.errors import BranchExists, Refused, SessionExists
-from swarm.drivers.tmux import Tmux
-from swarm.engine import create
+from swarm.kit.errors import BranchExists, Refused, SessionExists
+from swarm.sessions import create
+from swarm.terminal.tmux import Tmux
 from swarm.testing.panes import QUICK, PaneLab, states, topology
 from swarm.testing.terminal import wait_for
 from tests.support.procs import Crew
@@ -333,7 +333,7 @@ class NoRoom(Tmux):
 
 
 def test_a_pane_that_cannot_be_opened_takes_everything_back(panes: PaneLab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("swarm.drivers.tmux.Tmux", NoRoom)
+    monkeypatch.setattr("swarm.terminal.tmux.Tmux", NoRoom)
 
     problem = refused(panes, "TMUX_FAILED", lambda: panes.start("developer:12"))
 

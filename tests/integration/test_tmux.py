@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import SwarmError
-from swarm.domain.panes import PanePlan
-from swarm.drivers.tmux import Tmux
-from swarm.drivers.tmuxwords import literal
+from swarm.kit.errors import SwarmError
+from swarm.programs.values import PanePlan
+from swarm.terminal.tmux import Tmux
+from swarm.terminal.words import literal
 from swarm.testing.terminal import Pane, wait_for
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.turns import mark
-from swarm.drivers.agents import notes
-from swarm.engine.turns import GIVEN
-from swarm.pane import files, proc
+from swarm.delivery.framing import mark
+from swarm.delivery.turns import GIVEN
+from swarm.machine import processes, runfiles
+from swarm.programs import notes
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def test_what_a_killed_waiter_had_claimed_waits_again_at_once(panes: PaneLab, tm
         wait_for(lambda: bus.claims(ADDRESS), "the claim", 90)
 
         os.kill(waiter, signal.SIGKILL)
-        wait_for(lambda: proc.start_of(waiter) is None, "the end of the waiter")
+        wait_for(lambda: processes.start_of(waiter) is None, "the end of the waiter")
     finally:
         os.close(unread)
 
@@ -60,7 +60,7 @@ def test_what_a_killed_waiter_had_claimed_waits_again_at_once(panes: PaneLab, tm
     assert "agents.nudge" in swarm.nudge(AGENT, "fx"), "it would be told of them again"
     waiter = deliver(panes, free)
     wait_for(lambda: free.exists() and "[swarm] end of messages" in free.read_text(), "the messages", 90)
-    wait_for(lambda: proc.start_of(waiter) is None, "the end of the second waiter", 90)
+    wait_for(lambda: processes.start_of(waiter) is None, "the end of the second waiter", 90)
     text = free.read_text()
     assert all(body in text for body in BODIES)
     assert bus.claims(ADDRESS), "they are in the program's hands now"
@@ -74,8 +74,8 @@ def idle_for_long(panes: PaneLab, folder: Path) -> None:
     said = {"pid": pid, "status": "idle", "statusUpdatedAt": 1}
     (folder / "sessions" / f"{pid}.json").write_text(json.dumps(said))
     (panes.run(AGENT) / notes.FILE).write_text(notes.note("claude", config=str(folder))[notes.FILE])
-    process = panes.note(AGENT, files.PROCESS)
-    files.write(str(panes.run(AGENT)), files.PROCESS, {**process, "started_ms": 1})
+    process = panes.note(AGENT, runfiles.PROCESS)
+    runfiles.write(str(panes.run(AGENT)), runfiles.PROCESS, {**process, "started_ms": 1})
 
 
 @pytest.mark.parametrize("watched", [True, False])
@@ -92,12 +92,12 @@ def test_what_an_idle_program_dropped_waits_again_and_what_stands_in_its_queue_d
     first = tmp_path / "first"
     waiter = deliver(panes, first, transcript_path=str(record))
     wait_for(lambda: first.exists() and "are you there?" in first.read_text(), "the message", 90)
-    wait_for(lambda: proc.start_of(waiter) is None, "the end of the waiter", 90)
+    wait_for(lambda: processes.start_of(waiter) is None, "the end of the waiter", 90)
     bus = swarm.post.bus
     assert swarm.nudge(AGENT, "fx") == "it has messages in hand"
 
     given = panes.note(AGENT, GIVEN)
-    files.write(str(panes.run(AGENT)), GIVEN, {**given, "at_ms": given["at_ms"] - 60_000})
+    runfiles.write(str(panes.run(AGENT)), GIVEN, {**given, "at_ms": given["at_ms"] - 60_000})
     assert swarm.nudge(AGENT, "fx") == "it has messages in hand"  # it may be at work: it does not tell
     record.write_text(json.dumps({"type": "queue-operation", "operation": "enqueue", "content": mark(sent.id)}) + "\n")
     idle_for_long(panes, tmp_path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import NoRecord, SwarmError
+from swarm.kit.errors import NoRecord, SwarmError
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm import Swarm, fsio
-from swarm.domain.errors import BranchExists, GitBroken, NameCollision, SwarmError
-from swarm.domain.layout import RECORD_COPY
-from swarm.drivers import copying, gitdir, objects, ordinary, register
-from swarm.drivers.git import Git, discover
-from swarm.drivers.gitrun import GitRunner, Started
-from swarm.engine import transaction
-from swarm.store import lock
+from swarm import Swarm
+from swarm.git import copying, gitdir, objects, ordinary, register
+from swarm.git.repository import Git, discover
+from swarm.git.runner import GitRunner, Started
+from swarm.kit import files as fsio
+from swarm.kit.errors import BranchExists, GitBroken, NameCollision, SwarmError
+from swarm.project import lock
+from swarm.project.layout import RECORD_COPY
 from swarm.testing.lab import Lab
+from swarm.worktrees import transaction
 from tests.support.descriptors import open_descriptors
 
 if TYPE_CHECKING:

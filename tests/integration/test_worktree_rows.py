@@ -19,8 +19,8 @@ import pytest
 
 from swarm import Swarm, SwarmError
 from swarm import worktrees as wt
-from swarm.domain import names
-from swarm.domain.errors import (
+from swarm.git.repository import parse_worktrees
+from swarm.kit.errors import (
     BranchExists,
     CleanupFailed,
     GitFailed,
@@ -35,7 +35,7 @@ from swarm.domain.errors import (
     WorktreeExists,
     WorktreeNotFound,
 )
-from swarm.drivers.git import parse_worktrees
+from swarm.project import names
 from swarm.testing.lab import Lab, file_digests
 from tests.support.work import process
 

@@ -28,28 +28,28 @@ from typing import TYPE_CHECKING, Any
 import filelock  # noqa: F401  # everything the traced child uses is loaded before it is forked
 import yaml  # noqa: F401
 
-import swarm.drivers.agentprocs
-import swarm.drivers.agents
-import swarm.drivers.git
-import swarm.drivers.hooks_run
-import swarm.drivers.host
-import swarm.drivers.merging
-import swarm.drivers.preparing
-import swarm.drivers.tmux
-import swarm.drivers.trees
-import swarm.engine.cleanup
-import swarm.engine.create
-import swarm.engine.listing
-import swarm.engine.marks
-import swarm.engine.merge
-import swarm.engine.restore
-import swarm.engine.statedir
-import swarm.store.configfile
-import swarm.store.lock
-import swarm.store.roles  # noqa: F401
+import swarm.git.repository
+import swarm.kit.host
+import swarm.merging.checkout
+import swarm.merging.merge
+import swarm.programs.processes
+import swarm.programs.registry
+import swarm.project.config.file
+import swarm.project.lock
+import swarm.project.statedir
+import swarm.roles.find
+import swarm.sessions.cleanup
+import swarm.sessions.create
+import swarm.sessions.listing
+import swarm.sessions.marks
+import swarm.sessions.restore
+import swarm.terminal.tmux
+import swarm.worktrees.commands
+import swarm.worktrees.preparing
+import swarm.worktrees.trees  # noqa: F401
 from swarm import Swarm, SwarmError
 from swarm.cli.signals import watched
-from swarm.domain.errors import Interrupted
+from swarm.kit.errors import Interrupted
 from swarm.testing.lab import Lab, environment
 from tests.support.tracer import Action, Outcome, trace
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm.engine.actors import user_name
+from swarm.callers.caller import user_name
 from swarm.testing.panes import PaneLab
 from swarm.testing.terminal import wait_for
 

@@ -17,15 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from swarm.domain.errors import Locked
-from swarm.domain.message import PRIORITIES, Message
-from swarm.store.bus import FileBus, Limits, box, lines, log, taking
+from swarm.bus import box, lines, log, taking
+from swarm.bus.box import Limits
+from swarm.bus.filebus import FileBus
+from swarm.bus.message import PRIORITIES, Message
+from swarm.kit.errors import Locked
 from tests.support.ledger import judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from swarm.domain.bus import Claim
+    from swarm.bus.protocol import Claim
 
 LIMITS = Limits(messages=10**9, octets=1 << 50)
 #: A writer cuts its own write short and dies once in so many records; what it leaves is what readers stumble over.

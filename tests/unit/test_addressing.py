@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from swarm.domain.addressing import Member, one, resolve, split
-from swarm.domain.errors import AgentNotFound, Ambiguous, Refused, SessionNotFound, SwarmError, UsageProblem
+from swarm.bus.addressing import Member, one, resolve, split
+from swarm.kit.errors import AgentNotFound, Ambiguous, Refused, SessionNotFound, SwarmError, UsageProblem
 
 DEV = Member("developer", "fx", "developer")
 REV = Member("reviewer", "fx", "reviewer")

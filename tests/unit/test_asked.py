@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from swarm.domain.approvals import ASKS, Question
-from swarm.domain.status import State, Status
-from swarm.engine import asked
+from swarm.agents import asked
+from swarm.approvals.values import ASKS, Question
+from swarm.programs.status import State, Status
 
 WAITS = Status(State.WAITING, "for permission to use a tool", 7, ())
 

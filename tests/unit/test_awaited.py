@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.pane import awaited, files, inbox
+from swarm.machine import inbox_watch, runfiles
+from swarm.supervisor import awaited
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +20,7 @@ class Scene:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder / awaited.FOLDER
-        self.now = inbox.up_ms()
+        self.now = inbox_watch.up_ms()
         self.started: list[str] = []
         self._messages = folder
         monkeypatch.setattr(awaited, "up_ms", lambda: self.now)
@@ -33,7 +34,7 @@ class Scene:
     def note(self, name: str, sender: str, *to: str, within_ms: int = 10_000) -> None:
         self.folder.mkdir(exist_ok=True)
         record = awaited.record(sender, list(to), within_ms, {})
-        (self.folder / awaited.name_of(name)).write_text(json.dumps({"schema": files.SCHEMA, **record}))
+        (self.folder / awaited.name_of(name)).write_text(json.dumps({"schema": runfiles.SCHEMA, **record}))
 
 
 @pytest.fixture
@@ -44,10 +45,10 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
 def test_the_sender_s_supervisor_looks_first_and_the_others_if_nobody_did(scene: Scene) -> None:
     sender, recipient, other = (scene.supervisor(who) for who in ("lead", "dev", "else"))
     everybody = (other, recipient, sender)
-    assert [one.look() for one in everybody] == [inbox.SCAN_EVERY] * 3
+    assert [one.look() for one in everybody] == [inbox_watch.SCAN_EVERY] * 3
     scene.note("m1", "lead@fx", "dev@fx")
     for one in everybody:
-        assert one.look() == inbox.SCAN_EVERY
+        assert one.look() == inbox_watch.SCAN_EVERY
     assert scene.started == []
 
     scene.now += 10_001
@@ -88,5 +89,5 @@ def test_what_is_no_note_is_left_alone(scene: Scene) -> None:
     (scene.folder / ".m.json.tmp").write_text("")
     (scene.folder / "folder.json").mkdir()
     assert list(awaited.read_all(str(scene.folder))) == []
-    assert scene.supervisor("lead").look() == inbox.SCAN_EVERY
+    assert scene.supervisor("lead").look() == inbox_watch.SCAN_EVERY
     assert scene.started == []

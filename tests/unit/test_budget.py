@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain import role_effects
-from swarm.domain.errors import ConfigProblem
-from swarm.domain.layers import build_settings, flag_layer
-from swarm.domain.role_fields import Limits, RoleOptions
-from swarm.domain.status import PaneFacts, ProgramFacts, State, conclude
-from swarm.engine.budgets import limits_of
-from swarm.pane import files, runs
-from swarm.pane.budget import Budget
+from swarm.agents.budgets import limits_of
+from swarm.kit.errors import ConfigProblem
+from swarm.machine import runfiles, runtime
+from swarm.programs import role_effects
+from swarm.programs.status import PaneFacts, ProgramFacts, State, conclude
+from swarm.project.config.layers import build_settings, flag_layer
+from swarm.roles.options import Limits, RoleOptions
+from swarm.supervisor.budget import Budget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,14 +58,14 @@ class Scene:
         return Budget(launch, chores, ran_ms)
 
     def notes(self) -> list[str]:
-        record = files.read(str(self.run), files.BUDGET) or {}
+        record = runfiles.read(str(self.run), runfiles.BUDGET) or {}
         notes: Any = record.get("notes")
         return [str(note["words"]) for note in notes]
 
 
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    monkeypatch.setattr("swarm.pane.budget.COUNT_EVERY", 0.0)
+    monkeypatch.setattr("swarm.supervisor.budget.COUNT_EVERY", 0.0)
     return Scene(tmp_path)
 
 
@@ -74,7 +74,7 @@ def test_below_eighty_percent_nothing_is_said(scene: Scene) -> None:
     scene.use(799)
     assert budget.look() > 0
     assert (budget.over, scene.chores.started) == ("", [])
-    assert not (scene.run / files.BUDGET).exists()
+    assert not (scene.run / runfiles.BUDGET).exists()
 
 
 def test_at_eighty_percent_people_are_told_once(scene: Scene) -> None:
@@ -105,7 +105,7 @@ def test_what_could_not_be_told_is_told_again_later(scene: Scene, monkeypatch: p
     scene.chores.started[0].status = 1
     budget.look()
     assert len(scene.chores.started) == 1
-    monkeypatch.setattr("swarm.pane.budget._TELL_AGAIN", 0.0)
+    monkeypatch.setattr("swarm.supervisor.budget._TELL_AGAIN", 0.0)
     budget._tell_at = 0.0
     budget.look()
     assert len(scene.chores.started) == 2
@@ -195,13 +195,13 @@ def test_what_cannot_be_counted_is_said_to_be_without_effect() -> None:
 def test_runs_are_added_up(tmp_path: Path) -> None:
     folder = str(tmp_path)
     whose = {"pid": 1, "pid_start": 2, "boot_id": "b"}
-    assert runs.ran_before(folder) == 0
-    files.write(folder, files.PROCESS, {**whose, "started_ms": 1000, "ran_ms": 500})
-    assert runs.ran_before(folder) == 500  # killed with its supervisor, and nothing tells when
-    files.write(folder, files.EXIT, {**whose, "ended_ms": 4000})
-    assert runs.ran_before(folder) == 3500
-    files.write(folder, files.EXIT, {**whose, "pid": 9, "ended_ms": 4000})
-    assert runs.ran_before(folder) == 500
+    assert runtime.ran_before(folder) == 0
+    runfiles.write(folder, runfiles.PROCESS, {**whose, "started_ms": 1000, "ran_ms": 500})
+    assert runtime.ran_before(folder) == 500  # killed with its supervisor, and nothing tells when
+    runfiles.write(folder, runfiles.EXIT, {**whose, "ended_ms": 4000})
+    assert runtime.ran_before(folder) == 3500
+    runfiles.write(folder, runfiles.EXIT, {**whose, "pid": 9, "ended_ms": 4000})
+    assert runtime.ran_before(folder) == 500
 
 
 def test_the_state_tells_of_the_budget() -> None:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm import dirs
-from swarm.domain.errors import (
+from swarm.kit.errors import (
     NoPermission,
     StateDirProblem,
     SwarmDirExists,
@@ -22,7 +21,8 @@ from swarm.domain.errors import (
     SymlinkInTheWay,
     UsageProblem,
 )
-from swarm.store.configfile import load_settings
+from swarm.project import dirs
+from swarm.project.config.file import load_settings
 from swarm.version import __version__
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import swarm
-from swarm.domain import errors
-from swarm.domain.errors import (
+from swarm.kit import errors
+from swarm.kit.errors import (
     CleanupFailed,
     Interrupted,
     InvalidName,
@@ -62,7 +62,7 @@ def concrete() -> list[type[SwarmError]]:
 
 
 def test_every_error_is_at_home_in_one_module() -> None:
-    assert {cls.__module__ for cls in CLASSES} == {"swarm.domain.errors"}
+    assert {cls.__module__ for cls in CLASSES} == {"swarm.kit.errors"}
 
 
 def test_each_code_has_one_class() -> None:
@@ -188,7 +188,7 @@ def test_the_documentation_says_what_the_class_says(cls: type[SwarmError]) -> No
 
 
 def test_the_kinds_of_risk_are_documented() -> None:
-    from swarm.domain.model import RiskKind
+    from swarm.project.model import RiskKind
 
     text = DOCS.read_text(encoding="utf-8").partition("The kinds of risk:")[2]
     assert set(re.findall(r"`([a-z-]+)`", text)) == {str(kind) for kind in RiskKind}

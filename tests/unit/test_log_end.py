@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.store.bus import log
-from swarm.store.bus.log import Log
+from swarm.bus import log
+from swarm.bus.log import Log
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm.domain import names
-from swarm.domain.errors import InvalidName, ReservedName, UsageProblem, one_line
+from swarm.kit.errors import InvalidName, ReservedName, UsageProblem, one_line
+from swarm.project import names
 from tests.support.odd import reads_well
 
 #: Name → a pattern that the cause must contain.

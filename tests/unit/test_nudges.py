@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from swarm.domain.nudges import TRIES, Memory, from_record, to_record
+from swarm.delivery.retries import TRIES, Memory, from_record, to_record
 
 PAUSE = 30_000
 MINUTE = 60_000

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from swarm.domain import role_effects
-from swarm.domain.permission_gemini import translate
-from swarm.domain.permissions import Rules
-from swarm.domain.role_fields import Permissions, RoleOptions
+from swarm.permissions.decide import Rules
+from swarm.programs import role_effects
+from swarm.programs.gemini.translate import translate
+from swarm.roles.options import Permissions, RoleOptions
 
 
 def met(policy: str, tool: str, given: dict[str, Any]) -> bool:

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from swarm.domain import role_effects
-from swarm.domain.permission_opencode import translate
-from swarm.domain.permissions import Rules
-from swarm.domain.role_fields import Permissions, RoleOptions
-from swarm.drivers.agents.opencode import Opencode
+from swarm.permissions.decide import Rules
+from swarm.programs import role_effects
+from swarm.programs.opencode.program import Opencode
+from swarm.programs.opencode.translate import translate
+from swarm.roles.options import Permissions, RoleOptions
 
 
 def fits(pattern: str, text: str) -> bool:

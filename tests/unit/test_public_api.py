@@ -14,10 +14,10 @@ from typing import Any, assert_type
 import pytest
 
 import swarm
-import swarm.worktrees as functions
-from swarm import Swarm
-from swarm.domain.errors import SwarmError, all_error_classes
-from swarm.domain.model import (
+from swarm import Swarm, worktrees
+from swarm.api import functions
+from swarm.kit.errors import SwarmError, all_error_classes
+from swarm.project.model import (
     CleanupReport,
     CreateReport,
     RecoverReport,
@@ -317,6 +317,9 @@ def test_the_worktree_functions_are_these_and_no_others() -> None:
     assert functions.WorktreeError is swarm.WorktreeError
     public = {name for name, value in vars(functions).items() if inspect.isfunction(value) and name[0] != "_"}
     assert public == set(FUNCTIONS)
+    assert all(getattr(worktrees, name) is getattr(functions, name) for name in worktrees.__all__)
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = worktrees.nonsense
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from swarm import Swarm
-from swarm.domain.rights import VERBS, Right
-from swarm.engine.post import Post
-from swarm.engine.queues import Queue
+from swarm.messages.post import Post
+from swarm.messages.queues import Queue
+from swarm.roles.rights import VERBS, Right
 
 
 def test_every_public_name_of_the_library_says_what_it_asks_of_an_agent() -> None:

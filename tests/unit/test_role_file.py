@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain import role_effects
-from swarm.domain.errors import ConfigProblem, Refused
-from swarm.domain.role_fields import (
+from swarm.kit import yaml
+from swarm.kit.errors import ConfigProblem, Refused
+from swarm.programs import role_effects
+from swarm.programs.registry import PROGRAMS
+from swarm.roles.find import check_file
+from swarm.roles.options import (
     Env,
     Heartbeat,
     Hook,
@@ -24,15 +27,12 @@ from swarm.domain.role_fields import (
     WorktreeWish,
     plain,
 )
-from swarm.drivers.agents import PROGRAMS
-from swarm.store import strictyaml
-from swarm.store.role_template import TEMPLATE
-from swarm.store.roles import check_file
+from swarm.roles.template import TEMPLATE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.domain.role import Role
+    from swarm.roles.role import Role
 
 HEAD = "name: qa\ninstructions: x\n"
 
@@ -303,7 +303,7 @@ def test_the_template_is_a_role_and_so_is_all_that_it_comments_out(folder: Path)
         is_key = bare.lstrip(" -{").partition(":")[0].replace("_", "").isalnum() and ":" in bare
         lines.append(bare if is_key and "swarm role check" not in bare and "---" not in bare else line)
     whole = "\n".join(line for line in lines if not line.startswith("command:")) + "\n"
-    found = strictyaml.load(whole.encode()).pairs
+    found = yaml.load(whole.encode()).pairs
     options = role(folder, whole, head="").options
 
     assert set(found) >= {"model", "permissions", "env", "heartbeat", "hooks", "settings", "setup", "limits"}

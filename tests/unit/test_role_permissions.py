@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from swarm.domain import role_effects
-from swarm.domain.pathrules import Place
-from swarm.domain.permissions import Behavior, Decision, Rules, command_matches, decide, parse_rule, wild
-from swarm.domain.role_fields import Permissions, RoleOptions
+from swarm.permissions.decide import Behavior, Decision, Rules, command_matches, decide, parse_rule, wild
+from swarm.permissions.paths import Place
+from swarm.programs import role_effects
+from swarm.roles.options import Permissions, RoleOptions
 
 HERE = Place(cwd="/work/tree", home="/home/me")
 A, D, Q = "allow", "deny", "ask"

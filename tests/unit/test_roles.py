@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import (
-    ConfigProblem,
-    InvalidName,
-    Refused,
-    ReservedName,
-    RoleNotFound,
-    SymlinkInTheWay,
-)
-from swarm.domain.names import VALID_ROLES
-from swarm.domain.role import RoleKind, first_sentence
-from swarm.domain.role_fields import plain
-from swarm.store.roles import (
+from swarm.kit.errors import ConfigProblem, InvalidName, Refused, ReservedName, RoleNotFound, SymlinkInTheWay
+from swarm.project.names import VALID_ROLES
+from swarm.roles.find import (
     RolePlaces,
     builtin_roles_dir,
     check_file,
@@ -30,6 +21,8 @@ from swarm.store.roles import (
     role_names,
     scan_roles,
 )
+from swarm.roles.options import plain
+from swarm.roles.role import RoleKind, first_sentence
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from swarm.domain.screens import Rules
-from swarm.domain.status import PaneFacts, ProgramFacts, State, conclude
-from swarm.drivers.agents.screens import load
+from swarm.programs.screen_rules import Rules
+from swarm.programs.screens import load
+from swarm.programs.status import PaneFacts, ProgramFacts, State, conclude
 
 FILES = sorted((Path(__file__).parents[2] / "swarm/data/screens").glob("*.toml"))
 CODEX = [

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.errors import ConfigProblem, Refused, SwarmError
-from swarm.domain.layers import Entry, Layer, build_settings, environment_layer, flag_layer
-from swarm.domain.settings import Origin, OriginKind, Settings, describe, find_setting
-from swarm.store import strictyaml
-from swarm.store.configfile import default_config_text, load_settings
+from swarm.kit import yaml
+from swarm.kit.errors import ConfigProblem, Refused, SwarmError
+from swarm.project.config.file import default_config_text, load_settings
+from swarm.project.config.layers import Entry, Layer, build_settings, environment_layer, flag_layer
+from swarm.project.config.settings import Origin, OriginKind, Settings, describe, find_setting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -280,7 +280,7 @@ def test_keys_variables_and_spellings_are_distinct() -> None:
 @pytest.mark.parametrize("row", describe(), ids=lambda row: row.key)
 def test_each_default_is_what_its_own_spelling_means(row: Any) -> None:
     text = f"{row.section}:\n  {row.name}: {row.default_text}\n"
-    value = strictyaml.load(text.encode()).plain()[row.section][row.name]
+    value = yaml.load(text.encode()).plain()[row.section][row.name]
 
     assert row.form.read(value) == row.default
     assert Settings().value_of(row.key) == row.default

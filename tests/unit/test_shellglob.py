@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain import shellglob
+from swarm.permissions.shell import glob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ def listing(folder: str, links: bool) -> Iterator[tuple[str, bool]]:
 
 
 def expand(pattern: str) -> list[str] | None:
-    found = shellglob.expand(pattern, listing, lambda path: path in FILES or any(one.startswith(path) for one in FILES))
+    found = glob.expand(pattern, listing, lambda path: path in FILES or any(one.startswith(path) for one in FILES))
     return None if found is None else sorted(found)
 
 
@@ -62,8 +62,8 @@ def test_too_much_is_given_up() -> None:
         while True:
             yield "a", True
 
-    assert shellglob.expand("*/*", endless, bool) is None
-    assert shellglob.expand("x*", endless, bool) is None
-    assert shellglob.expand("**/x", endless, bool) is None
-    many = [(str(n), False) for n in range(shellglob.MOST_FOUND + 1)]
-    assert shellglob.expand("*", lambda *_: many, bool) is None
+    assert glob.expand("*/*", endless, bool) is None
+    assert glob.expand("x*", endless, bool) is None
+    assert glob.expand("**/x", endless, bool) is None
+    many = [(str(n), False) for n in range(glob.MOST_FOUND + 1)]
+    assert glob.expand("*", lambda *_: many, bool) is None

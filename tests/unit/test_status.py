@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.status import PaneFacts, ProgramFacts, State, conclude
-from swarm.drivers.agentprocs import AgentProcesses
-from swarm.engine.agents import overall
-from swarm.pane import proc
+from swarm.machine import processes
+from swarm.programs.processes import AgentProcesses
+from swarm.programs.status import PaneFacts, ProgramFacts, State, conclude
+from swarm.sessions.status import overall
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -202,9 +202,9 @@ def write(folder: Path, name: str, **record: Any) -> None:
 
 def me(**other: Any) -> dict[str, Any]:
     """Return process.json of this very process."""
-    start = proc.start_of(os.getpid())
+    start = processes.start_of(os.getpid())
     supervisor = {"supervisor_pid": os.getpid(), "supervisor_start": start}
-    facts = {**supervisor, "pid": os.getpid(), "pid_start": start, "boot_id": proc.boot_id(), "started_ms": 1000}
+    facts = {**supervisor, "pid": os.getpid(), "pid_start": start, "boot_id": processes.boot_id(), "started_ms": 1000}
     return {**facts, "argv0": "x", "operation": "1", **other}
 
 
@@ -241,7 +241,7 @@ def test_another_boot(tmp_path: Path) -> None:
 def test_an_exit_of_an_earlier_run_does_not_count(tmp_path: Path) -> None:
     write(tmp_path, "process.json", **me())
     record = {"code": 0, "signal": None, "cause": "exited", "ended_ms": 500, "operation": "0"}
-    write(tmp_path, "exit.json", pid=os.getpid(), pid_start=1, boot_id=proc.boot_id(), **record)
+    write(tmp_path, "exit.json", pid=os.getpid(), pid_start=1, boot_id=processes.boot_id(), **record)
 
     assert state_of(tmp_path)[0] == "unknown"
 

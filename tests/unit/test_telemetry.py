@@ -9,19 +9,19 @@ from urllib.parse import unquote
 
 import pytest
 
-from swarm.domain.errors import ConfigProblem, SwarmError
-from swarm.domain.layers import build_settings, environment_layer
-from swarm.domain.panes import Launch
-from swarm.domain.role_fields import Env, RoleOptions
-from swarm.domain.sections import Telemetry
-from swarm.domain.settings import Settings
-from swarm.drivers.agents import program
-from swarm.engine import telemetry
+from swarm.agents import telemetry
+from swarm.kit.errors import ConfigProblem, SwarmError
+from swarm.programs.registry import program
+from swarm.programs.values import Launch
+from swarm.project.config.layers import build_settings, environment_layer
+from swarm.project.config.sections import Telemetry
+from swarm.project.config.settings import Settings
+from swarm.roles.options import Env, RoleOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from swarm.engine.world import World
+    from swarm.project.world import World
 
 TOKEN = "Bearer s3cret, with = and é"
 

@@ -8,16 +8,16 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from swarm.drivers import reviewer
-from swarm.drivers.transcripts import open_transcript
-from swarm.drivers.transcripts.reading import telling
-from swarm.pane.spending.tail import iso
+from swarm.machine.tail import iso
+from swarm.programs import reviewer
+from swarm.programs.transcript_reading import telling
+from swarm.programs.transcripts import open_transcript
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.domain.transcript import TranscriptEntry
-    from swarm.drivers.transcripts import Transcript
+    from swarm.programs.transcript import TranscriptEntry
+    from swarm.programs.transcripts import Transcript
 
 TREE = "/work/my project/.worktrees/dev-fx"
 SINCE = 1_795_000_000_000

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from swarm.domain.turns import Place, mark, place_of
+from swarm.delivery.framing import Place, mark, place_of
 
 ID = "01A"
 NOTE = f"<task-notification>[swarm message {mark(ID)} from=user type=message]\n  hello</task-notification>"

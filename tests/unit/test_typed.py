@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from swarm.domain import typed
-from swarm.domain.panes import Screen
-from swarm.drivers.agents.screens import load
+from swarm.delivery import typed
+from swarm.programs.screens import load
+from swarm.programs.values import Screen
 
 
 def screen(before: str, after: str = "", text: str = "") -> Screen:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.domain.prices import parse
-from swarm.domain.usage import AgentUsage, ModelUsage, UsageReport
-from swarm.pane.spending.meter import Meter, open_record, source_of
-from swarm.pane.spending.prices import Prices
-from swarm.pane.spending.tail import Tail, iso
-from swarm.pane.spending.use import Counts
-from swarm.store import usagelog
+from swarm.machine.tail import Tail, iso
+from swarm.project.config.prices import parse
+from swarm.usage import log
+from swarm.usage.spending.meter import Meter, open_record, source_of
+from swarm.usage.spending.prices import Prices
+from swarm.usage.spending.use import Counts
+from swarm.usage.values import AgentUsage, ModelUsage, UsageReport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -351,16 +351,16 @@ def test_totals_add_up_and_an_unknown_price_stays_unknown() -> None:
 
 def test_removed_agents_are_kept_and_a_torn_line_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "usage.jsonl"
-    first = usagelog.Kept(usage("a", ModelUsage("x", 1), removed_ms=5), {"program": "claude"})
-    again = usagelog.Kept(usage("a", ModelUsage("x", 2), removed_ms=6), {})
-    other = usagelog.Kept(usage("b", ModelUsage("x", 2, cost=None), removed_ms=6), {})
+    first = log.Kept(usage("a", ModelUsage("x", 1), removed_ms=5), {"program": "claude"})
+    again = log.Kept(usage("a", ModelUsage("x", 2), removed_ms=6), {})
+    other = log.Kept(usage("b", ModelUsage("x", 2, cost=None), removed_ms=6), {})
     for one in (first, other, again):
-        usagelog.add(path, one)
+        log.add(path, one)
     with path.open("ab") as file:
         file.write(b'{"schema": 2}\n{"schema": 1, "sess')
-    assert usagelog.read(path) == (other, again)
-    usagelog.add(path, other)
+    assert log.read(path) == (other, again)
+    log.add(path, other)
 
-    assert usagelog.read(path) == (again, other)
-    assert usagelog.read(tmp_path / "none") == ()
+    assert log.read(path) == (again, other)
+    assert log.read(tmp_path / "none") == ()
     assert path.stat().st_mode & 0o077 == 0

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.domain.errors import SwarmError
-from swarm.domain.workflow import Workflow
-from swarm.store import workflows
+from swarm.kit.errors import SwarmError
+from swarm.roles import workflows
+from swarm.roles.workflow import Workflow
 
 if TYPE_CHECKING:
     from pathlib import Path

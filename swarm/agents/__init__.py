@@ -1,0 +1,1 @@
+"""The agents of a session: launching them, their state, events and limits."""

@@ -1,0 +1,172 @@
+"""Usage limits of an agent: given to its supervisor, and reported to the user when they come near.
+
+The supervisor counts and ends (``supervisor/budget.py``); here is what needs the session's record or the bus.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from swarm.agents import event_values, events
+from swarm.bus.message import POSTMASTER, Message
+from swarm.kit.errors import LimitReached
+from swarm.kit.words import count
+from swarm.machine import runfiles
+from swarm.machine.program_facts import one_line
+from swarm.messages.inboxes import bus_of, post_own
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from swarm.agents.event_values import AgentEvent
+    from swarm.project import names
+    from swarm.project.model import Agent, Session
+    from swarm.project.world import World
+    from swarm.roles.options import Limits, RoleOptions
+    from swarm.roles.role import Role
+
+NOTICE = "budget"
+
+
+def limits_of(world: World, options: RoleOptions) -> Limits:
+    """Return the limits of a role's agents: the role's own, and for what it does not say the configuration's."""
+    own, general = options.limits, world.settings.limits
+    return replace(
+        own,
+        tokens=own.tokens or general.tokens,
+        cost=own.cost or general.cost,
+        minutes=own.minutes or general.minutes,
+        agents=own.agents or general.agents,
+    )
+
+
+def spec(world: World, agent: str, session: str, options: RoleOptions, source: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an agent's supervisor needs to hold its limits; empty when it has none.
+
+    Args:
+        source: where its program's records are.
+    """
+    limits = limits_of(world, options)
+    if not (limits.tokens or limits.cost or limits.minutes):
+        return {}
+    from swarm.usage import price_table
+
+    swarm = [sys.executable, "-P", "-m", "swarm", "-C", str(world.layout.root)]
+    return {
+        "tokens": limits.tokens,
+        "cost": limits.cost,
+        "minutes": limits.minutes,
+        "source": dict(source),
+        "prices": price_table.load(world.settings).plain() if limits.cost else {},
+        "tell": [*swarm, "_budget", agent, session],
+    }
+
+
+def spent(
+    world: World, session: Session, agents: Iterable[Agent], role: Callable[[str], Role]
+) -> dict[Agent, LimitReached]:
+    """Return the agents that do not run and would be stopped at once if they were started again."""
+    found: dict[Agent, LimitReached] = {}
+    for agent in agents:
+        if world.processes.facts(world.layout.run_folder(session.name, agent.name)).alive:
+            continue
+        one = role(agent.role)
+        kind, words = _over(world, session, agent, limits_of(world, one.options))
+        if kind:
+            found[agent] = LimitReached(
+                f"{agent.name}@{session.name} is over its budget of {words}",
+                hint=f"raise {_set_where(one, kind)}",
+            )
+    return found
+
+
+def _set_where(role: Role, kind: str) -> str:
+    """Return what has to be changed for another limit: the role's own wins over the setting."""
+    return f"limits.{kind} in {role.source}" if getattr(role.options.limits, kind) else f"the setting limits.{kind}"
+
+
+def _over(world: World, session: Session, agent: Agent, limits: Limits) -> tuple[str, str]:
+    """Return which limit an agent has reached, and that in words; both empty when it has reached none."""
+    if not (limits.tokens or limits.cost or limits.minutes):
+        return "", ""
+    from swarm.usage import price_table
+    from swarm.usage.count import usage_of
+
+    used = usage_of(world, session, agent, price_table.load(world.settings))
+    cost = sum(one.cost or 0 for one in used.models)
+    if limits.tokens and used.total.tokens >= limits.tokens:
+        return "tokens", f"{limits.tokens:,} tokens ({used.total.tokens:,} used)"
+    if limits.cost and cost >= limits.cost:
+        return "cost", f"${limits.cost:,.2f} (${cost:,.2f} used)"
+    if limits.minutes and used.minutes >= limits.minutes:
+        return "minutes", f"{limits.minutes:g} minutes"
+    return "", ""
+
+
+def too_many(
+    world: World, session: Session | None, specs: Sequence[names.AgentSpec], roles: Sequence[Role | None]
+) -> Iterator[LimitReached]:
+    """Say of which roles a session would have more agents than they allow.
+
+    Args:
+        session: as it is; None when it is to be made.
+        specs, roles: the agents that are to be added.
+    """
+    there = Counter(agent.role.casefold() for agent in session.agents) if session else Counter[str]()
+    wanted = Counter(one.role.casefold() for one in specs)
+    for role in {one.name.casefold(): one for one in roles if one is not None}.values():
+        most = limits_of(world, role.options).agents
+        name = role.name.casefold()
+        if most and there[name] + wanted[name] > most:
+            had = f", and has {there[name]}" if there[name] else ""
+            yield LimitReached(
+                f"role {role.name} allows {count(most, 'agent')} in a session{had};"
+                f" {wanted[name]} {'is' if wanted[name] == 1 else 'are'} asked for",
+                hint=f"ask for fewer, or raise {_set_where(role, 'agents')}",
+            )
+
+
+def tell(world: World, session: Session, agent: Agent) -> int:
+    """Tell the user's inbox how an agent stands with its limits; the same word twice is one message.
+
+    That it comes near one also is an event for whoever started it.
+    """
+    record = runfiles.read(str(world.layout.run_folder(session.name, agent.name)), runfiles.BUDGET) or {}
+    notes = record.get("notes")
+    found = [note for note in notes if isinstance(note, dict)] if isinstance(notes, list) else []
+    found = [note for note in found if note.get("level") != "over"]  # that is told with its end
+    if not found:
+        return 0
+    messages = [_message(session, agent, note) for note in found]
+    with closing(bus_of(world)) as bus:
+        post_own(bus, *messages)
+    near = [message for message in messages if message.metadata["level"] == "near"]
+    if near:
+        events.tell(world, session, *(_event(session, agent, message) for message in near))
+    return len(found)
+
+
+def _event(session: Session, agent: Agent, message: Message) -> AgentEvent:
+    kind, limit = event_values.BUDGET_NEAR, str(message.metadata["kind"])
+    name, near = message.id, event_values.NEAR
+    return events.event(kind, agent.name, session.name, near, limit, name=name, message=message.subject)
+
+
+def _message(session: Session, agent: Agent, note: Mapping[str, Any]) -> Message:
+    who, words = f"{agent.name}@{session.name}", one_line(str(note.get("words")))
+    kind, level, limit = (str(note.get(key)) for key in ("kind", "level", "limit"))
+    once = f"{who} {session.generation_of(agent)} {kind} {level} {limit}"
+    return Message(
+        to="user",
+        sender=POSTMASTER,
+        type=NOTICE,
+        id=f"budget.{sha256(once.encode()).hexdigest()[:16]}",
+        subject=f"{who}: {words}",
+        body=f"What it used: `swarm usage {session.name}`. At its limit it is stopped, and its work is kept.",
+        metadata={"agent": agent.name, "session": session.name, "kind": kind, "level": level, "limit": limit},
+    )

@@ -1,0 +1,113 @@
+"""Report an agent's end and its cause to the user and to its parent, exactly once per run.
+
+The parent is the agent that started its session.  In its queue, else in the user's, the end also is an event.
+
+Mostly that is the process that labels the panes, which the agent's supervisor starts when it has written
+down how the program ended.  Was the supervisor killed, too, the next command that changes something tells it.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from swarm.agents import event_values, events
+from swarm.bus.addressing import USER
+from swarm.bus.message import POSTMASTER, Message
+from swarm.callers import parents
+from swarm.kit.errors import SwarmError
+from swarm.machine import runfiles
+from swarm.messages import deadlines
+from swarm.messages.inboxes import bus_of, post_own
+from swarm.programs.status import PaneFacts, State, conclude
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from swarm.agents.event_values import AgentEvent
+    from swarm.programs.status import ProgramFacts, Status
+    from swarm.project.model import Agent, Session
+    from swarm.project.world import World
+
+ENDED = "agent-ended"
+_STATUS = {State.DONE: event_values.SUCCESS, State.STOPPED: event_values.STOPPED}
+
+
+def tell(world: World, sessions: Iterable[Session] | None = None) -> int:
+    """Tell of every end that was not told yet; return of how many. What cannot be told now is told another time.
+
+    Whoever does this for all tells as well whose answers are overdue.
+    """
+    if sessions is None:
+        with suppress(SwarmError, OSError):
+            deadlines.tell_all(world)
+    if not any(world.layout.sessions.glob(f"*/run/*/{runfiles.PROCESS}")):
+        return 0
+    count = 0
+    for session in world.sessions.scan()[0] if sessions is None else sessions:
+        for agent in session.agents:
+            with suppress(SwarmError, OSError):  # one that cannot be told now keeps no other from being told
+                count += bool(agent.program) and _tell_of(world, session, agent)
+    return count
+
+
+def _tell_of(world: World, session: Session, agent: Agent) -> bool:
+    run = world.layout.run_folder(session.name, agent.name)
+    if not (run / runfiles.PROCESS).exists():
+        return False
+    facts = world.processes.facts(run)
+    name = _name(session, agent, facts)
+    if not facts.pid or facts.alive or facts.supervised or _is_told(run, name):
+        return False
+    status = conclude(agent.program, facts, PaneFacts())
+    message = _message(session, agent, status, name)
+    with closing(bus_of(world)) as bus:
+        post_own(bus, message)
+        parent = parents.living(world, session)
+        if parent is not None:
+            post_own(bus, message._replace(to=parent.address, generation=parent.generation))
+    events.put(world, parent, *_events(session, agent, facts, status, name))
+    runfiles.write(str(run), runfiles.TOLD, {"id": name})
+    return True
+
+
+def _name(session: Session, agent: Agent, facts: ProgramFacts) -> str:
+    """Return the id of the notice of one run: sent twice it is one message."""
+    run = f"{session.name}/{agent.name}/{session.created_ms}/{facts.started_ms}/{facts.pid}"
+    return f"ended.{sha256(run.encode()).hexdigest()[:16]}"
+
+
+def _is_told(run: Path, name: str) -> bool:
+    return (runfiles.read(str(run), runfiles.TOLD) or {}).get("id") == name
+
+
+def _message(session: Session, agent: Agent, status: Status, name: str) -> Message:
+    who = f"{agent.name}@{session.name}"
+    return Message(
+        to=USER,
+        sender=POSTMASTER,
+        type=ENDED,
+        id=name,
+        subject=f"{who} is {status.state}: {status.detail}",
+        body=f"Why: `swarm why {who}`. Its last words: `swarm peek {who}`. To start it again: `swarm restart {who}`.\n"
+        f"If it was cleaned up since, first bring it back: `swarm restore {session.name}/{agent.name}`.",
+        metadata={
+            "agent": agent.name,
+            "session": session.name,
+            "state": str(status.state),
+            "detail": status.detail,
+            "ended_ms": status.since_ms,
+        },
+    )
+
+
+def _events(session: Session, agent: Agent, facts: ProgramFacts, status: Status, name: str) -> Iterator[AgentEvent]:
+    who = (agent.name, session.name)
+    if facts.exit_cause == "budget":
+        kind, reached = event_values.BUDGET_REACHED, event_values.REACHED
+        yield events.event(kind, *who, reached, status.detail, name=f"budget.{name}", time_ms=status.since_ms)
+    result = _STATUS.get(status.state, event_values.FAILURE)
+    kind = event_values.WORKER_COMPLETE
+    yield events.event(kind, *who, result, status.detail, name=name, time_ms=status.since_ms)

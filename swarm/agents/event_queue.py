@@ -1,0 +1,92 @@
+"""Read the events of the agents that the caller started: in order, each event once.
+
+    wait ─► in the hands of this process ─► done: it never comes again
+
+If the process ends before that, the event comes again.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from swarm.agents import endings, event_values
+from swarm.kit.errors import ClaimLost, InboxNotFound, UsageProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swarm.agents.event_values import AgentEvent
+    from swarm.bus.protocol import Claim
+    from swarm.messages.post import Post
+    from swarm.project.world import World
+
+#: For how long an event may be in the hands of a process, while that lives.
+LEASE = 86_400.0
+#: Whoever waits looks by itself for agents that ended unseen, their supervisors with them.
+_LOOK_EVERY = 5.0
+
+
+def wait(world: World, post: Post, *, timeout: float | None, kinds: Sequence[str] = ()) -> AgentEvent | None:
+    """Take the next event of one's own; None when *timeout* seconds were over first.
+
+    It is in the hands of this process until ``done``.
+
+    Raises:
+        UsageProblem: there is no such kind.
+    """
+    types = _types_of(kinds)
+    address = _declared(post)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while True:
+        endings.tell(world)
+        left = _LOOK_EVERY if deadline is None else max(0.0, min(_LOOK_EVERY, deadline - time.monotonic()))
+        claim = post.bus.receive(address, wait=left, lease=LEASE, who=post.me().address, types=types)
+        event = _event_of(post, claim)
+        if event is not None or (deadline is not None and claim is None and time.monotonic() >= deadline):
+            return event
+
+
+def done(post: Post, event_id: str) -> None:
+    """Let an event that is in somebody's hands never come again.
+
+    Raises:
+        ClaimLost: it is in nobody's hands: done already, or whoever had it took too long.
+    """
+    address = event_values.address_of(post.me().address)
+    try:
+        claims = post.bus.claims(address)
+    except InboxNotFound:
+        claims = ()
+    for claim in claims:
+        if any(message.id == event_id for message in claim.messages):
+            post.bus.ack(claim, (event_id,))
+            return
+    raise ClaimLost(f"event {event_id[:60]!a} is not in hand: it is done, or waits again")
+
+
+def _types_of(kinds: Sequence[str]) -> tuple[str, ...]:
+    unknown = [kind for kind in kinds if kind not in event_values.KINDS]
+    if unknown:
+        raise UsageProblem(
+            f"there is no kind of event {unknown[0][:40]!a}", hint="one of " + ", ".join(event_values.KINDS)
+        )
+    return event_values.types_of(kinds)
+
+
+def _declared(post: Post) -> str:
+    """Return the address of one's own queue, which is there from now on, for this run of one's name."""
+    me = post.me()
+    address = event_values.address_of(me.address)
+    post.bus.declare(address, generation=me.member.generation if me.member else "")
+    return address
+
+
+def _event_of(post: Post, claim: Claim | None) -> AgentEvent | None:
+    """Return the event in hand; what is none was put there by somebody else, and is done with."""
+    if claim is None:
+        return None
+    event = event_values.from_message(claim.messages[0])
+    if event is None:
+        post.bus.ack(claim, note="it is no event of swarm's")
+    return event

@@ -1,0 +1,1 @@
+"""The library: class Swarm and the documents' functions."""

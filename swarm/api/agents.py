@@ -1,0 +1,362 @@
+"""Verbs on agents in panes: start, watch, stop, resume."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from swarm.kit import files
+from swarm.kit.errors import SessionExists, SwarmError, raise_all
+from swarm.project import names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swarm.agents.launch import Wish
+    from swarm.project.model import (
+        Agent,
+        AgentStatus,
+        Check,
+        CreateReport,
+        ResumeReport,
+        Session,
+        SessionStatus,
+        Skipped,
+        StopReport,
+    )
+    from swarm.roles.workflow import Workflow
+    from swarm.worktrees.setup_values import Notes
+
+from swarm.api.worktrees import Sets, options_of
+
+
+class Agents(Sets):
+    """Verbs about the programs that run in the worktrees."""
+
+    def start(
+        self,
+        session: str,
+        roles: str | Sequence[str | names.AgentSpec],
+        *,
+        base: str | None = None,
+        task: str = "",
+        program: str | None = None,
+        command: str | Sequence[str] = (),
+        print_mode: bool = False,
+        beside: str = "",
+        setup: bool = True,
+        dry_run: bool = False,
+    ) -> CreateReport:
+        """Make the set of worktrees and start one agent in each, in a tmux pane of its own: all or nothing.
+
+        Args:
+            session, roles, base: as for ``create``.
+            task: the goal that every agent is told.
+            program: ``claude``, ``codex``, ``gemini``, ``opencode``, ``shell``, ``demo``; default: what the role
+                names, else the setting.
+            command: any command instead, as words or as one text with quotes.
+            print_mode: each does the task without a dialog, and ends; without it as the roles say.
+            beside: an agent, ``name`` or ``name@session``: the panes are opened in its window, as those of workers
+                beside their lead, instead of in windows of their own.
+            setup: as for ``create``.
+            dry_run: only say what would be done.
+
+        Raises:
+            SwarmError: nothing was made and nothing runs; ``Refused`` holds several problems at once.
+        """
+        name = names.check_new_session(session)
+        wish = self._wish(task, program=program, command=command, beside=beside, print_mode=print_mode)
+        return self._start(name, roles, base, wish, setup=setup, dry_run=dry_run)
+
+    def _wish(
+        self,
+        task: str,
+        *,
+        program: str | None = None,
+        command: str | Sequence[str] = (),
+        beside: str = "",
+        print_mode: bool = False,
+        workflow: str = "",
+    ) -> Wish:
+        """Return what is started, and what it is told."""
+        from swarm.agents.launch import Wish
+        from swarm.programs.registry import COMMAND, read_command
+
+        argv = read_command(command) if isinstance(command, str) and command else tuple(command)
+        chosen = COMMAND if argv else program or self.settings.agents.program
+        at = self._address_of_pane(beside)
+        return Wish(chosen, argv, task, workflow, at, named=bool(argv or program), print_mode=print_mode)
+
+    def _start(
+        self,
+        name: str,
+        roles: str | Sequence[str | names.AgentSpec],
+        base: str | None,
+        wish: Wish,
+        *,
+        setup: bool,
+        dry_run: bool,
+    ) -> CreateReport:
+        from swarm.sessions import create
+
+        specs = names.expand_roles(roles)
+        texts, problems = self._role_texts(specs, name, wanted=True)
+        start, checkout = self._start_of(base)
+        request = create.Request(name, specs, texts, start, wish, options_of(texts) if setup else None, checkout)
+        with self._making(f"cannot start session {name}"):
+            plan = self._preflight(request, problems, dry_run=dry_run)
+            if plan is not None and dry_run:
+                return _as_dry_run(plan.report)
+            with self._changing(f"start {name}"):
+                return create.create(self._world, request, plan and plan.facts)
+
+    def _address_of_pane(self, agent: str) -> str:
+        """Return an agent's full address; it must have a pane."""
+        from swarm.agents import running
+
+        if not agent:
+            return ""
+        name, _, session = agent.partition("@")
+        found, one = self._find(name, session or None)
+        running.pane_of(self._world, found, one)
+        return f"{one.name}@{found.name}"
+
+    def start_workflow(
+        self, kind: str, goal: str, *, session: str | None = None, base: str | None = None, **how: Any
+    ) -> CreateReport:
+        """Start the agents that a kind of work takes, under one session, with the goal handed over.
+
+        Args:
+            kind: name of a workflow, such as ``research``, ``implement``, ``review``, ``full``.
+            session: default: a fresh one.
+            how: ``program``, ``command``, ``print_mode``, ``beside``, ``setup``, ``dry_run`` as for ``start``.
+        """
+        workflow = self.workflow(kind)
+        setup, dry_run = how.pop("setup", True), how.pop("dry_run", False)
+        wish = self._wish(workflow.tell(goal), workflow=workflow.name, **how)
+        roles = list(workflow.roles)
+        if session is not None:
+            return self._start(names.check_new_session(session), roles, base, wish, setup=setup, dry_run=dry_run)
+        while True:
+            fresh = names.new_session_id(self._world.sessions.names())
+            try:
+                return self._start(fresh, roles, base, wish, setup=setup, dry_run=dry_run)
+            except SessionExists:  # another process took it at the same moment
+                continue
+
+    def workflow(self, name: str) -> Workflow:
+        """Return a workflow by its name or an alias.
+
+        Raises:
+            WorkflowNotFound
+        """
+        from swarm.roles import workflows
+
+        with files.os_errors("cannot read the workflows"):
+            return workflows.find(name, workflows.places(self.root, self._roles.swarm_dir))
+
+    def workflows(self) -> tuple[Workflow, ...]:
+        """Return every workflow there is."""
+        from swarm.roles import workflows
+
+        with files.os_errors("cannot read the workflows"):
+            return workflows.all_workflows(workflows.places(self.root, self._roles.swarm_dir))
+
+    def status(
+        self, session: str | None = None, *, look: bool = True, problems: list[SwarmError] | None = None
+    ) -> tuple[SessionStatus, ...]:
+        """Return what every agent is doing, each with its evidence. Never writes, never waits.
+
+        A session whose record cannot be read is left out.
+
+        Args:
+            look: also ask git for uncommitted changes and commits.
+            problems: what is wrong with such records is added here; ``unreadable`` tells it, too.
+        """
+        from swarm.sessions import status as agents
+
+        sessions, wrong = self._world.sessions.scan() if session is None else ((self.session(session),), ())
+        if problems is not None:
+            problems += wrong
+        with files.os_errors("cannot look at the agents"):
+            return agents.status(self._world, sessions, look=look)
+
+    def why(self, agent: str, session: str | None = None) -> AgentStatus:
+        """Return one agent's state with every piece of evidence; no other agent is looked at."""
+        from dataclasses import replace
+
+        from swarm.sessions import status as agents
+
+        found, one = self._find(agent, session)
+        with files.os_errors(f"cannot look at {agent}"):
+            (alone,) = agents.status(self._world, (replace(found, agents=(one,)),), look=True)
+        return alone.agents[0]
+
+    def setup_of(self, agent: str, session: str | None = None) -> Notes | None:
+        """Return what the setup of an agent's worktree did; None where there was none."""
+        from swarm.worktrees import setup_notes
+
+        found, one = self._find(agent, session)
+        with files.os_errors(f"cannot read the notes about {agent}"):
+            return setup_notes.read(self._world, found.name, one.name)
+
+    def hook_trouble(self, agent: str, session: str | None = None) -> tuple[int, str] | None:
+        """Return what last went wrong in a hook of an agent's program, and when (seconds); None: nothing."""
+        from swarm.machine import hooklog
+
+        found, one = self._find(agent, session)
+        return hooklog.last(str(self._world.layout.run_folder(found.name, one.name)))
+
+    def stop(self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "") -> StopReport:
+        """End the programs of agents, each with everything it started; worktrees and panes stay.
+
+        Args:
+            sessions: which; or *everything*.
+            agent: only this one, of the one session named or of the only session that has it.
+        """
+        from swarm.agents import running
+        from swarm.project.model import StopReport
+
+        # Refused, not there, or nothing at all: told without waiting, and without making a folder for it.
+        if not self._choose("stop", sessions, everything=everything, agent=agent) and self._is_bare():
+            return StopReport(())
+        survivors: list[str] = []
+        stopped: list[tuple[str, str]] = []
+        with files.os_errors("cannot stop the agents"), self._changing("stop"):
+            # Read again below the lock: a session may have been started or changed while this waited.
+            for session, group in self._choose("stop", sessions, everything=everything, agent=agent):
+                live = set(running.live_agents(self._world, session))
+                stopped += [(session.name, one.name) for one in group if one in live]
+                survivors += running.stop(self._world, session, group)
+        return StopReport(tuple(stopped), tuple(survivors))
+
+    def resume(self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "") -> ResumeReport:
+        """Start again what does not run: same worktrees, same panes, and where the program can, same conversation.
+
+        Agents that did their task in print mode are left alone.
+        """
+        from swarm.project.model import ResumeReport
+
+        if not self._choose("resume", sessions, everything=everything, agent=agent) and self._is_bare():
+            return ResumeReport((), ())
+        with files.os_errors("cannot resume the agents"), self._changing("resume"):
+            # Read again below the lock: a record read before could bring back an agent removed since.
+            return self._resume(self._choose("resume", sessions, everything=everything, agent=agent))
+
+    def _resume(self, chosen: Sequence[tuple[Session, tuple[Agent, ...]]], *, anew: bool = False) -> ResumeReport:
+        from swarm.agents import budgets
+        from swarm.project.model import ResumeReport, Skipped
+        from swarm.sessions import status as agents
+
+        started: list[tuple[str, str]] = []
+        running: list[tuple[str, str]] = []
+        skipped: list[Skipped] = []
+        done: list[tuple[str, str]] = []
+        for session, group in chosen:
+            role = partial(self._role_in, session)
+            with_program = [one for one in group if one.program]
+            try:
+                finished = () if anew else agents.finished(self._world, session, with_program, role)
+                with_program = [one for one in with_program if one not in finished]
+                over = budgets.spent(self._world, session, with_program, role)
+                with_program = [one for one in with_program if one not in over]
+                if over and not with_program and len(chosen) == 1:
+                    raise_all(f"cannot resume session {session.name}", over.values())
+                skipped += [_left_out(f"{one.name}@{session.name}", problem) for one, problem in over.items()]
+                names_started = agents.resume(self._world, session, with_program, role, anew=anew)
+            except SwarmError as problem:
+                if len(chosen) == 1:
+                    raise
+                skipped.append(Skipped(session.name, problem.message, problem.code))
+                continue
+            started += [(session.name, name) for name in names_started]
+            running += [(session.name, a.name) for a in with_program if a.name not in names_started]
+            done += [(session.name, one.name) for one in finished]
+        return ResumeReport(tuple(started), tuple(running), tuple(skipped), tuple(done))
+
+    def restart(self, agent: str, session: str | None = None) -> ResumeReport:
+        """Stop one agent if it runs, and start it again; one in print mode does its task anew.
+
+        What cannot be started again is not stopped.
+        """
+        from swarm.agents import budgets, running
+        from swarm.sessions import status as agents
+
+        self._choose("restart", (session,) if session else (), everything=False, agent=agent)
+        with files.os_errors(f"cannot restart {agent}"), self._changing(f"restart {agent}"):
+            found, one = self._find(agent, session)
+            self._refuse_strangers("restart", found, one)
+            if one.program:
+                role = partial(self._role_in, found)
+                over = budgets.spent(self._world, found, (one,), role)
+                raise_all(f"cannot restart {one.name}@{found.name}", over.values())
+                agents.refuse_start(self._world, found, (one,), role)
+            survivors = running.stop(self._world, found, (one,))
+            report = self._resume([(found, (one,))], anew=True)
+        return replace(report, survivors=survivors)
+
+    def peek(self, agent: str, session: str | None = None, *, lines: int = 40) -> list[str]:
+        """Return the last lines that an agent's pane shows."""
+        from swarm.agents import running
+
+        found, one = self._find(agent, session)
+        with files.os_errors(f"cannot look at {agent}"):
+            return self._world.terminal.capture(running.pane_of(self._world, found, one), lines)
+
+    def show_pane(self, agent: str, session: str | None = None) -> str:
+        """Make an agent's pane the one that an attached terminal shows; return its id."""
+        from swarm.agents import running
+
+        found, one = self._find(agent, session)
+        pane = running.pane_of(self._world, found, one)
+        self._world.terminal.select(pane)
+        return pane
+
+    def label_panes(self, found: Sequence[SessionStatus]) -> None:
+        """Show states in the pane borders and the status line."""
+        from swarm.sessions import status as agents
+
+        agents.label(self._world, found)
+
+    def call_user(self, found: Sequence[SessionStatus]) -> int:
+        """Tell the user of agents that newly wait for them, failed or are done; return of how many."""
+        from swarm.agents import alarms
+
+        return alarms.call(self._world, found)
+
+    def attach_command(self) -> tuple[str, ...]:
+        """Return the argv that shows swarm's panes in this terminal, also from inside tmux."""
+        terminal: Any = self._world.terminal
+        argv: tuple[str, ...] = terminal.switch_argv() if terminal.is_inside() else terminal.attach_argv()
+        return argv
+
+    def doctor(self) -> tuple[Check, ...]:
+        """Look for what is wrong, each with the command that mends it. Never writes, never waits."""
+        from swarm.sessions import doctor
+
+        return doctor.checks(self._world)
+
+    def _choose(
+        self, verb: str, sessions: Sequence[str], *, everything: bool, agent: str
+    ) -> list[tuple[Session, tuple[Agent, ...]]]:
+        """Return the agents of which sessions are meant; refuse where the caller may not do that to them."""
+        if agent:
+            found, one = self._find(agent, sessions[0] if sessions else None)
+            chosen: list[tuple[Session, tuple[Agent, ...]]] = [(found, (one,))]
+        else:
+            named = self.sessions() if everything else tuple(self.session(name) for name in sessions)
+            chosen = [(session, session.agents) for session in named]
+        for session, group in chosen:
+            self._refuse_strangers(verb, session, *group)
+        return chosen
+
+
+def _left_out(name: str, problem: SwarmError) -> Skipped:
+    from swarm.project.model import Skipped
+
+    return Skipped(name, f"{problem.message.removeprefix(f'{name} is ')}; {problem.hint}", problem.code)
+
+
+def _as_dry_run(report: CreateReport) -> CreateReport:
+    return replace(report, dry_run=True)

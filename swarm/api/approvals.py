@@ -1,0 +1,249 @@
+"""Verbs on approvals: list requests, allow, deny, revoke."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm.api.worktrees import Sets
+from swarm.kit import files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from swarm.approvals.grants import Grant, Grants
+    from swarm.approvals.store import Approvals as Store
+    from swarm.approvals.values import Answer, Approval, Question
+    from swarm.kit.errors import SwarmError
+    from swarm.permissions.paths import Place
+    from swarm.project.model import Agent
+
+
+class Approvals(Sets):
+    """Verbs about permission questions."""
+
+    def approvals(
+        self, *, everything: bool = False, standing: bool = False, problems: list[SwarmError] | None = None
+    ) -> tuple[Approval, ...]:
+        """Return what agents ask and wait for, oldest first. Never writes, never waits.
+
+        Args:
+            everything: also what was answered, by whom, and what nobody waits for any more.
+            standing: instead those whose answer was given for always and counts: not revoked, the agent is there.
+            problems: is told of the records that cannot be read; they hide no others.
+        """
+        from swarm.approvals import decide
+
+        with files.os_errors("cannot read the approvals"):
+            found = decide.look(self._approval_store(), problems)
+        if standing:
+            return tuple(one for one in found if one.holds and self._is_there(one.question))
+        return tuple(one for one in found if everything or one.waits)
+
+    def approve(
+        self, question: str, *, reason: str = "", always: bool = False, rule: str = "", answers: Sequence[str] = ()
+    ) -> Approval:
+        """Allow what an agent asks, or answer its questions.
+
+        Args:
+            question: the id, or the beginning of one.
+            answers: for each of its ``questions`` what you say to it: one of the choices or words of your own.
+            always: allow the same for the rest of the agent's life, too.
+            rule: allow all of this, such as ``Bash(git *)``; implies *always*.
+
+        Raises:
+            ApprovalNotFound, AlreadyAnswered, NotForAgents, UsageProblem
+        """
+        from swarm.approvals.values import Verdict
+
+        return self._answer(question, Verdict.ALLOW, reason, always=always, rule=rule, answers=tuple(answers))
+
+    def deny(self, question: str, *, reason: str = "", always: bool = False, rule: str = "") -> Approval:
+        """Refuse what an agent asks; it is told the reason. See ``approve``."""
+        from swarm.approvals.values import Verdict
+
+        return self._answer(question, Verdict.DENY, reason, always=always, rule=rule)
+
+    def revoke(self, question: str, *, reason: str = "") -> Approval:
+        """Take back that an answer holds for always: what it covered is asked again from now on.
+
+        Raises:
+            ApprovalNotFound, AlreadyAnswered, NotForAgents, UsageProblem
+        """
+        from swarm.approvals import decide
+        from swarm.approvals.values import Answer, Verdict
+
+        by = self._person(f"cannot revoke {question[:40]}")
+        with files.os_errors(f"cannot revoke {question[:40]}"):
+            return decide.revoke(self._approval_store(), question, Answer(Verdict.WITHDRAWN, by, reason))
+
+    def grant(self, name: str) -> str:
+        """Let a program answer agents as the user does, by a grant of this name; return the token it has to hold.
+
+        The program has it in ``SWARM_GRANT``. It is kept nowhere; whoever can read it there acts by the grant.
+
+        Raises:
+            GrantExists, InvalidName
+            NotForAgents, NotAPerson: only a person at a terminal makes one.
+        """
+        import time
+
+        from swarm.callers import caller
+        from swarm.kit.errors import NotAPerson
+        from swarm.project.statedir import prepare
+
+        attempt = f"cannot grant {name[:40]!a}"
+        self._person(attempt)
+        if caller.caller(self._world).kind != caller.PERSON:
+            raise NotAPerson(
+                f"{attempt}: a program with a grant makes no other", hint="type it in a terminal of your own"
+            )
+        with files.os_errors(attempt):
+            prepare(self._world)
+            return self._grants().make(name, caller.user_name(), time.time_ns() // 1_000_000)
+
+    def grants(self) -> tuple[Grant, ...]:
+        """Return the grants that count. Never writes."""
+        with files.os_errors("cannot read the grants"):
+            return self._grants().all()
+
+    def revoke_grant(self, name: str) -> None:
+        """Let a grant count no longer; what was answered by it stays answered.
+
+        Raises:
+            GrantNotFound, InvalidName, NotForAgents, NotAPerson
+        """
+        self._person(f"cannot revoke the grant {name[:40]!a}")
+        with files.os_errors(f"cannot revoke the grant {name[:40]!a}"):
+            self._grants().revoke(name)
+
+    def _grants(self) -> Grants:
+        from swarm.approvals.grants import Grants
+
+        return Grants(self._world.layout.state)
+
+    def ask_permission(
+        self, question: Question, *, run_dir: str = "", cwd: str = "", timeout: float = 86_400
+    ) -> Answer | None:
+        """Put a question for an agent's program and wait for the answer; None when there is none.
+
+        Args:
+            question: without a session it is of the only session that has the agent.
+            run_dir: the run folder that whoever asks was started with; if it is the agent's, its program asks.
+            cwd: where the program works at this moment.
+            timeout: seconds until it is left to the program.
+        """
+        from swarm.approvals import decide
+        from swarm.kit.errors import UsageProblem
+
+        if not timeout >= 0:  # no number is none of both
+            raise UsageProblem(f"cannot wait {timeout} seconds for an answer")
+        session, agent = self._find(question.agent, question.session or None)
+        self._refuse_strangers("ask_permission", session, agent)
+        own = self._world.layout.run_folder(session.name, agent.name)
+        from_pane = bool(run_dir) and os.path.realpath(run_dir) == os.path.realpath(own)
+        generation = session.generation_of(agent)
+        with files.os_errors("cannot ask for permission"):
+            return decide.decide(
+                self._approval_store(),
+                replace(question, session=session.name, agent=agent.name, generation=generation),
+                review=self._reviewer(own),
+                goes_on=self._program_asks(own) if from_pane else _parent_waits(),
+                timeout=timeout,
+                place=self._place_of(agent, cwd),
+            )
+
+    def _is_there(self, question: Question) -> bool:
+        """Whether the agent that asked is still there, and none that came later under its name."""
+        from swarm.kit.errors import AgentNotFound, SessionNotFound
+
+        try:
+            session, agent = self._find(question.agent, question.session)
+        except (AgentNotFound, SessionNotFound):
+            return False
+        return bool(session.generation_of(agent) == question.generation)
+
+    def _place_asked(self, question: Question) -> Place:
+        """Return where a question was asked."""
+        _, agent = self._find(question.agent, question.session)
+        return self._place_of(agent, question.cwd)
+
+    def _place_of(self, agent: Agent, cwd: str) -> Place:
+        """Return where paths in a question and in rules count from."""
+        from swarm.permissions.paths import Place
+
+        tree = str(self.root / agent.worktree)
+        return Place(cwd or tree, tree, self._world.environ.get("HOME", ""), os.path.realpath)
+
+    def _reviewer(self, run_dir: Path) -> Callable[[Question], Answer | None] | None:
+        """Return the reviewer of an agent; None when its role has none."""
+        from swarm.programs import reviewer
+
+        environ = self._world.environ
+        spec = reviewer.spec_of(run_dir)
+        if spec is None:
+            return None
+
+        def review(question: Question) -> Answer | None:
+            with reviewer.noted(run_dir):
+                return reviewer.review(question, spec, environ, run_dir)
+
+        return review
+
+    def _program_asks(self, run_dir: Path) -> Callable[[], bool]:
+        """Return what tells whether the program of an agent still shows its question."""
+        from swarm.machine import program_facts
+        from swarm.programs import notes
+        from swarm.programs.claude.asking import Asking
+
+        process = program_facts.read_process(run_dir)
+        folder = notes.read(run_dir).get("config", "")
+        if process is None:
+            return _parent_waits()
+        return Asking(Path(folder) if folder else None, process.pid, process.pid_start)
+
+    def note_trouble(self, hook: str, trouble: str, agent: str, session: str | None = None) -> None:
+        """Write down what went wrong in a hook of an agent's program; ``hook_trouble`` tells it."""
+        from swarm.machine import hooklog
+
+        found, one = self._find(agent, session)
+        hooklog.note(str(self._world.layout.run_folder(found.name, one.name)), hook, trouble)
+
+    def collect_event(self, event: dict[str, Any], agent: str, session: str | None = None) -> None:
+        """Note what an agent's program tells by its hooks."""
+        from swarm.machine import hook_events
+
+        found, one = self._find(agent, session)
+        self._refuse_strangers("collect_event", found, one)
+        with files.os_errors(f"cannot note an event of {agent}"):
+            hook_events.note(str(self._world.layout.run_folder(found.name, one.name)), event)
+
+    def _answer(
+        self, question: str, verdict: Any, reason: str, *, always: bool, rule: str, answers: tuple[str, ...] = ()
+    ) -> Approval:
+        from swarm.approvals import decide
+        from swarm.approvals.values import Answer
+        from swarm.kit.errors import UsageProblem
+        from swarm.permissions.decide import parse_rule
+
+        try:
+            rule = parse_rule(rule).text if rule else ""
+        except ValueError as error:
+            raise UsageProblem(f"cannot use the rule {rule[:60]!a}: it {error}") from error
+        by = self._person(f"cannot answer {question[:40]}")
+        with files.os_errors(f"cannot answer {question[:40]}"):
+            given = Answer(verdict, by, reason, always=always or bool(rule), rule=rule, answers=answers)
+            return decide.answer(self._approval_store(), question, given, self._place_asked)
+
+    def _approval_store(self) -> Store:
+        from swarm.approvals.store import Approvals as Store
+
+        return Store(self._world.layout.approvals)
+
+
+def _parent_waits() -> Callable[[], bool]:
+    """Return what tells whether the process that started this one is still there."""
+    parent = os.getppid()
+    return lambda: os.getppid() == parent

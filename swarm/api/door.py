@@ -1,0 +1,350 @@
+"""The base of every verb: the repository, its records and roles, and the lock."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from swarm.kit import files
+from swarm.kit.errors import SwarmError
+from swarm.machine import own
+from swarm.project import dirs, names
+from swarm.project.layout import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from swarm.project.config.settings import Settings
+    from swarm.project.model import Agent, Session
+    from swarm.project.world import World
+    from swarm.roles.find import RolePlaces
+    from swarm.roles.role import Role
+
+
+T = TypeVar("T")
+
+
+class _Later(Generic[T]):
+    """Something that is done while another waits; what goes wrong is told when the result is asked for."""
+
+    def __init__(self, act: Callable[[], T]) -> None:
+        self._act = act
+        self._problem: Exception | None = None
+
+    def begin(self) -> None:
+        try:
+            self._result = self._act()
+        except (SwarmError, OSError) as problem:
+            self._problem = problem
+
+    def result(self) -> T:
+        if self._problem is not None:
+            raise self._problem
+        return self._result
+
+
+class Door:
+    """One repository, opened; the verbs are added by the classes above this one."""
+
+    def __init__(self, world: World, roles: RolePlaces) -> None:
+        self._opened = world
+        self._mine = threading.local()  # the world of a thread that changes something: it tells what it does
+        self._roles = roles
+        self._held = 0
+
+    @property
+    def _world(self) -> World:
+        found: World = getattr(self._mine, "world", self._opened)
+        return found
+
+    @classmethod
+    def open(
+        cls,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        flags: Mapping[str, object] | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Self:
+        """Open the repository around *root*.
+
+        Args:
+            root: any folder in it, also one of a linked worktree; default: the current directory.
+            environ: instead of the process's environment.
+            flags: settings that win over all files, such as ``{"worktrees.layout": "role"}``.
+            progress: told in a few words what is being done.
+
+        Raises:
+            NotARepo, BareRepository, GitBroken, RepositoryOwner, GitMissing: there is nothing to work with.
+            ConfigProblem: a configuration file is wrong.
+        """
+        from swarm.api.parts import Parts
+        from swarm.git.repository import Git, discover
+        from swarm.git.runner import GitRunner
+        from swarm.project.config.file import load_settings
+        from swarm.project.journal import Journal
+        from swarm.project.sessions import Sessions
+        from swarm.project.world import World
+        from swarm.roles.find import RolePlaces
+
+        env = dict(os.environ if environ is None else environ)
+        with files.os_errors("cannot open the repository"):
+            start = Path(os.path.abspath(root)) if root is not None else Path.cwd()
+            swarm_dir = _Later(lambda: dirs.find_dir(environ=env, cwd=start))
+            place = discover(start, env, meanwhile=swarm_dir.begin)
+            user_dir = dirs.user_dir(env)
+            settings = load_settings(place.root / ".swarm", user_dir=user_dir, environ=env, flags=flags or {})
+            layout = Layout(place.root, settings.worktrees.base_path, by_role=settings.worktrees.layout == "role")
+            for folder in (*layout.tops, place.common / "worktrees"):
+                own.trust(str(folder))
+            runner = GitRunner(place.root, environ=env, timeout=settings.git.timeout, retries=settings.git.retries)
+            world = World(
+                git=Git(place, runner, jobs=settings.git.jobs),
+                layout=layout,
+                settings=settings,
+                journal=Journal(layout),
+                sessions=Sessions(layout),
+                parts=Parts(place, runner, layout, settings, env),
+                environ=env,
+                swarm_dir=swarm_dir.result() or layout.state,
+                progress=progress or (lambda _text: None),
+            )
+            return cls(world, RolePlaces.standard(place.root, swarm_dir.result()))
+
+    @property
+    def root(self) -> Path:
+        """The main checkout."""
+        return self._world.layout.root
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether something is being changed right now, by any thread that uses this."""
+        return self._held > 0
+
+    @property
+    def settings(self) -> Settings:
+        """The effective configuration, each value with its origin."""
+        return self._world.settings
+
+    def sessions(self) -> tuple[Session, ...]:
+        """Return every session's record. Never writes, never waits."""
+        with files.os_errors("cannot read the sessions"):
+            return self._world.sessions.all()
+
+    def unreadable(self) -> tuple[SwarmError, ...]:
+        """Return what is wrong with session records that cannot be read; those sessions are missing in a status."""
+        with files.os_errors("cannot read the sessions"):
+            return self._world.sessions.scan()[1]
+
+    def session(self, name: str) -> Session:
+        """Return one session's record.
+
+        Raises:
+            SessionNotFound
+        """
+        with files.os_errors("cannot read the sessions"):
+            found = self._world.sessions.get(names.check_session(name))
+        if found is None:
+            from swarm.project.world import no_session
+
+            raise no_session(self._world, name)
+        return found
+
+    def history(self) -> tuple[dict[str, Any], ...]:
+        """Return the operations done in this repository, oldest first."""
+        return self._world.journal.history()
+
+    def role(self, name: str) -> Role:
+        """Return a role by name.
+
+        Raises:
+            RoleNotFound
+        """
+        from swarm.roles.find import find_role
+
+        with files.os_errors(f"cannot read the role {name}"):
+            return find_role(names.check_name("role", name), self._roles)
+
+    def _role_in(self, session: Session | None, name: str) -> Role:
+        """Return a role as a session has it: of the swarm directory with which it was made."""
+        from swarm.project.world import in_session
+        from swarm.roles.find import RolePlaces, find_role
+
+        world = in_session(self._world, session)
+        if world.swarm_dir == self._world.swarm_dir:
+            return self.role(name)
+        with files.os_errors(f"cannot read the role {name}"):
+            return find_role(names.check_name("role", name), RolePlaces.standard(self.root, world.swarm_dir))
+
+    def roles(self) -> tuple[Role, ...]:
+        """Return every role there is."""
+        from swarm.roles.find import list_roles
+
+        with files.os_errors("cannot read the roles"):
+            return tuple(list_roles(self._roles))
+
+    def role_names(self) -> tuple[str, ...]:
+        """Return the names of the roles, without reading them."""
+        from swarm.roles.find import role_names
+
+        return tuple(role_names(self._roles))
+
+    def unfinished(self) -> tuple[str, ...]:
+        """Return the ids of interrupted operations. Never writes, never waits."""
+        return self._world.journal.unfinished()
+
+    def _preflight(self, request: Any, problems: Sequence[SwarmError], *, dry_run: bool) -> Any:
+        """Refuse before the first byte is written; None where half of an earlier try would be in the way."""
+        from swarm.kit.errors import raise_all
+        from swarm.sessions import create
+
+        if dry_run:
+            return create.make_plan(self._world, request, problems=problems)
+        before = self._world.journal.mark()
+        if not self.unfinished():
+            try:
+                return create.check(self._world, request, problems=problems)
+            except SwarmError:
+                if not self.unfinished() and self._world.journal.mark() == before:
+                    raise  # else it may be half of what another one is making; that is looked at again, with the lock
+        raise_all(f"cannot create session {request.session}", problems)
+        return None
+
+    @contextlib.contextmanager
+    def _making(self, what: str) -> Iterator[None]:
+        """Around making worktrees: whatever comes of it, nothing goes on looking for it."""
+        with files.os_errors(what):
+            try:
+                yield
+            finally:
+                self._world.git.stop_looking()
+
+    def _is_bare(self) -> bool:
+        """Whether nothing was ever made here: what has nothing to do then makes no folder to say so."""
+        from swarm.worktrees import adopt
+
+        return not (self._world.layout.state.is_dir() or adopt.has_copies(self._world))
+
+    @contextlib.contextmanager
+    def _changing(self, command: str) -> Iterator[None]:
+        """Hold the lock, with everything that crashed before brought to an end."""
+        from swarm.agents import endings
+        from swarm.worktrees import transaction
+
+        with self._locked(command):
+            transaction.recover(self._world)
+            endings.tell(self._world)
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self, command: str) -> Iterator[None]:
+        from swarm.merging import merge  # noqa: F401  # each registers how its operations are recovered
+        from swarm.project import lock
+        from swarm.project.statedir import prepare
+        from swarm.sessions import (
+            cleanup,  # noqa: F401  # each registers how its operations are recovered
+            marks,  # noqa: F401  # each registers how its operations are recovered
+        )
+
+        layout = self._world.layout
+        prepare(self._world)
+        name, wait, tell = f"swarm {command}", self.settings.lock.timeout, self._world.progress
+        with lock.hold(layout.lock, command=name, timeout=wait, waiting=tell) as fd, self._telling_others(fd, name):
+            self._world.git.bind_lock(fd)
+            self._held += 1
+            try:
+                yield
+            finally:
+                self._held -= 1
+                self._world.git.bind_lock(None)
+
+    @contextlib.contextmanager
+    def _telling_others(self, fd: int, command: str) -> Iterator[None]:
+        """Write down beside the lock what is being done: whoever waits for it is told."""
+        from dataclasses import replace
+
+        from swarm.project import lock
+
+        world, doing = self._world, lock.Doing(fd, command)
+
+        def tell(text: str) -> None:
+            doing.tell(text)
+            world.progress(text)
+
+        self._mine.world = replace(world, progress=tell)
+        try:
+            yield
+        finally:
+            self._mine.world = world
+            doing.end()
+
+    def _start_of(self, base: str | None) -> tuple[str | None, Path | None]:
+        """Return where a set starts, and the worktree of the agent that asks if that is why it starts there."""
+        from swarm.callers import parents
+
+        if base is not None:
+            return base, None
+        own = parents.own_checkout(self._world)
+        return (None, None) if own is None else (own.ref, own.tree)
+
+    def _role_texts(
+        self, specs: Sequence[names.AgentSpec], session: str, *, wanted: bool
+    ) -> tuple[tuple[Role | None, ...], list[SwarmError]]:
+        """Return each agent's role, and what is wrong with those that cannot be read.
+
+        Args:
+            session: its name; one that is there already keeps its swarm directory.
+        """
+        old = self._world.sessions.get(session)
+        found: list[Role | None] = []
+        problems: list[SwarmError] = []
+        for spec in specs:
+            try:
+                role = self._role_in(old, spec.role)
+            except SwarmError as problem:
+                if str(problem) not in map(str, problems):
+                    problems.append(problem)
+                role = None
+            found.append(role if wanted else None)
+        return tuple(found), problems
+
+    def _person(self, attempt: str) -> str:
+        """Return who this is, as it is written down, for what only a person does, or a program with a grant.
+
+        Raises:
+            NotForAgents: it is one, of whatever repository.
+            NotAPerson: nothing shows that it is a person.
+        """
+        from swarm.approvals import decide
+        from swarm.callers import caller
+        from swarm.kit.errors import NotAPerson, NotForAgents
+
+        found = caller.caller(self._world)
+        if found.who is not None:
+            raise NotForAgents(f"{attempt}: that is for people, and you are agent {found.who.address}")
+        if not found.consents:
+            raise NotAPerson(
+                f"{attempt}: that is for people, and nothing shows that this process is one: {found.doubt}"
+            )
+        return decide.by_grant(found.grant) if found.grant else decide.by_user(caller.user_name())
+
+    def _refuse_strangers(self, verb: str, session: Session, *agents: Agent) -> None:
+        """Refuse where the caller is an agent that may not do this to these agents.
+
+        Raises:
+            NotForAgents
+        """
+        from swarm.callers import rights
+
+        names_ = ", ".join(f"{agent.name}@{session.name}" for agent in agents[:3])
+        rights.check(self._world, verb, [(session, agent) for agent in agents], attempt=f"cannot {verb} {names_}")
+
+    def _find(self, agent: str, session: str | None) -> tuple[Any, Any]:
+        from swarm.sessions import listing
+
+        names.check_name("agent", agent)
+        with files.os_errors("cannot read the sessions"):
+            return listing.find_agent(self._world, agent, session)

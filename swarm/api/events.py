@@ -1,0 +1,61 @@
+"""Verbs on agent events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swarm.api.messages import Messages
+from swarm.kit import files
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swarm.agents.event_values import AgentEvent
+
+
+class Events(Messages):
+    """Verbs about what happens to agents, for whoever started them: an agent's program is that agent, else the user."""
+
+    def wait_for_event(
+        self, timeout: float | None = None, kinds: Sequence[str] = (), *, ack: bool = True
+    ) -> AgentEvent | None:
+        """Return the next event of the agents that one has started; None when *timeout* seconds were over first.
+
+        They wait on the disk until they are read, come in their order, and each once: to one of those who wait.
+
+        Args:
+            timeout: None waits as long as it takes, 0 only looks.
+            kinds: only these: ``WorkerComplete``, ``AgentWaiting``, ``BudgetNear``, ``BudgetReached``; the others stay.
+            ack: it is done when it is returned. With False it is in the hands of this process until ``event_done``,
+                and comes again if the process ends before that.
+
+        Raises:
+            UsageProblem: there is no such kind.
+
+        Example:
+            >>> event = swarm.wait_for_event(timeout=600)                # doctest: +SKIP
+            >>> event.kind, event.worker, event.status                   # doctest: +SKIP
+            ('WorkerComplete', 'developer@feature-x', 'success')
+        """
+        from swarm.agents import event_queue
+
+        with files.os_errors("cannot wait for an event"):
+            self._ready_for("wait-event")
+            event = event_queue.wait(self._world, self.post, timeout=timeout, kinds=tuple(kinds))
+            if event is not None and ack:
+                event_queue.done(self.post, event.id)
+        return event
+
+    def event_done(self, event: AgentEvent | str) -> None:
+        """Say that an event taken with ``ack=False`` was dealt with; it never comes again.
+
+        Args:
+            event: it, or its id.
+
+        Raises:
+            ClaimLost: it is in nobody's hands: done already, or given back.
+        """
+        from swarm.agents import event_queue
+
+        with files.os_errors("cannot settle the event"):
+            event_queue.done(self.post, event if isinstance(event, str) else event.id)

@@ -1,0 +1,90 @@
+"""Drivers that only some verbs need; each is made on first use."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from swarm.git.repository import Place
+    from swarm.git.runner import GitRunner
+    from swarm.project.config.settings import Settings
+    from swarm.project.layout import Layout
+    from swarm.project.ports import Host, Merging, Preparing, Processes, Programs, Terminal, Trees
+
+
+class Parts:
+    """What a ``World`` is made of beside git and swarm's own records."""
+
+    def __init__(
+        self,
+        place: Place,
+        runner: GitRunner,
+        layout: Layout,
+        settings: Settings,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._place = place
+        self._runner = runner
+        self._layout = layout
+        self._settings = settings
+        self._environ = environ
+
+    @cached_property
+    def trees(self) -> Trees:
+        """Working trees as git objects."""
+        from swarm.worktrees.trees import Trees
+
+        return Trees(self._runner, self._place.common, self._place.object_format)
+
+    @cached_property
+    def merging(self) -> Merging:
+        """Merges and diffs."""
+        from swarm.merging.checkout import Merging
+
+        return Merging(self._runner, self._place.common, environ=self._environ, jobs=self._settings.git.jobs)
+
+    @cached_property
+    def host(self) -> Host:
+        """The machine."""
+        from swarm.kit.host import Host
+
+        return Host()
+
+    @cached_property
+    def terminal(self) -> Terminal:
+        """The tmux server."""
+        from swarm.terminal.tmux import Tmux
+
+        return Tmux(self._settings.tmux.socket, self._settings.tmux.session, self._environ)
+
+    @cached_property
+    def programs(self) -> Programs:
+        """The agent programs."""
+        from swarm.programs.registry import AgentPrograms
+
+        return AgentPrograms()
+
+    @cached_property
+    def processes(self) -> Processes:
+        """The processes of agents."""
+        from swarm.programs.processes import AgentProcesses
+
+        return AgentProcesses()
+
+    @cached_property
+    def preparing(self) -> Preparing:
+        """What makes worktrees ready."""
+        from swarm.worktrees.preparing import Preparing
+
+        own = (self._layout.state.name, self._settings.worktrees.base_path)
+        return Preparing(self._runner, self._place.root, own)
+
+    @cached_property
+    def ignore_text(self) -> bytes:
+        """What is written as ``.gitignore`` into swarm's folders."""
+        from swarm.roles.find import ignore_template
+
+        return ignore_template()

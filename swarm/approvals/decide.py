@@ -1,0 +1,190 @@
+"""Decide a permission request: standing answers, the reviewer, then a person.
+
+    the program asks ─► a standing answer? ─► the reviewer? ─► a person, from any terminal ─► the program
+
+Everything that goes wrong ends without an answer, and then the program asks in its own pane.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from swarm.approvals.values import GRANT, USER, Answer, Approval, Question, Verdict, covers, standing_answer
+from swarm.kit.errors import AlreadyAnswered, SwarmError, UsageProblem
+from swarm.kit.words import count
+from swarm.machine import processes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swarm.approvals.store import Approvals
+    from swarm.permissions.paths import Place
+
+_LOOK_EVERY = 0.1
+
+
+def look(store: Approvals, problems: list[SwarmError] | None = None) -> tuple[Approval, ...]:
+    """Return every question as it stands, oldest first.
+
+    Args:
+        problems: is told of the records that cannot be read; they hide no others.
+    """
+    boot = processes.boot_id()
+    found = store.all()
+    if problems is not None:
+        problems += found.problems
+    return tuple(
+        one if one.answer is not None else replace(one, waits=_waits(one.question, boot)) for one in found.records
+    )
+
+
+def _waits(question: Question, boot: str) -> bool:
+    return question.boot == boot and processes.is_alive(question.pid, question.pid_start)
+
+
+def answer(store: Approvals, question_id: str, given: Answer, place: Callable[[Question], Place]) -> Approval:
+    """Answer a question that waits.
+
+    Args:
+        place: says where a question was asked, for a rule to be compared with it.
+
+    Raises:
+        ApprovalNotFound, Ambiguous, AlreadyAnswered: also when nobody waits for it any more.
+        UsageProblem: it asks for words and got none, or the other way round; a rule is not about it.
+    """
+    question, before = store.get(question_id)
+    if before is not None:
+        raise AlreadyAnswered(f"cannot answer {question.id}: {_how(before)}")
+    if not _waits(question, processes.boot_id()):
+        raise AlreadyAnswered(f"cannot answer {question.id}: {question.agent} does not wait for it any more")
+    _check_words(question, given)
+    if given.rule and not covers(given.rule, given.verdict, question, place(question)):
+        verb = "deny" if given.verdict is Verdict.DENY else "approve"
+        raise UsageProblem(
+            f"cannot use the rule {given.rule[:60]!a} for {question.id}: it does not cover {question.summary[:60]!a}",
+            hint=f"what is about the same again: swarm {verb} {question.id} --always",
+        )
+    stamped = replace(given, at_ms=_now_ms())
+    store.answer(question.id, stamped)
+    return Approval(question, stamped, waits=False)
+
+
+def revoke(store: Approvals, question_id: str, given: Answer) -> Approval:
+    """Take back that an answer holds for always; what was done by it stays done.
+
+    Raises:
+        ApprovalNotFound, Ambiguous, AlreadyAnswered: it was taken back before.
+        UsageProblem: it held only once.
+    """
+    question, before = store.get(question_id)
+    if before is None or not before.always:
+        how = "nobody has answered it" if before is None else f"{_how(before)}, for that one time"
+        raise UsageProblem(f"cannot revoke {question.id}: {how}", hint="swarm approvals --standing")
+    stamped = replace(given, at_ms=_now_ms())
+    store.revoke(question.id, stamped)
+    return Approval(question, before, waits=False, revoked=stamped)
+
+
+def _check_words(question: Question, given: Answer) -> None:
+    asked = question.questions
+    if given.verdict is Verdict.ALLOW and len(given.answers) != len(asked):
+        if not asked:
+            raise UsageProblem(
+                f"cannot answer {question.id} in words: it asks whether it may use {question.tool[:40]!a}"
+            )
+        example = " ".join("--answer '…'" for _ in asked)
+        wanted = f"{count(len(asked), 'question')}, and {count(len(given.answers), 'answer')} given"
+        raise UsageProblem(f"cannot approve {question.id}: {wanted}", hint=f"swarm approve {question.id} {example}")
+    if asked and given.always:
+        raise UsageProblem(f"cannot answer {question.id} for always: it is a question to a person")
+
+
+def _how(answer: Answer) -> str:
+    done = {Verdict.ALLOW: "it was allowed", Verdict.DENY: "it was denied"}.get(answer.verdict, "it is over")
+    return f"{done} by {answer.by}"
+
+
+def decide(
+    store: Approvals,
+    question: Question,
+    *,
+    review: Callable[[Question], Answer | None] | None,
+    goes_on: Callable[[], bool],
+    timeout: float,
+    place: Place | None = None,
+) -> Answer | None:
+    """Put a question and wait for its answer; None when nobody gave one.
+
+    Args:
+        review: the reviewer of the role; None when it has none, or when it leaves it to a person.
+        goes_on: whether the program still waits.
+        timeout: seconds.
+    """
+    asked = replace(question, asked_ms=_now_ms(), cwd=place.cwd if place else question.cwd, **_me())
+    standing = store.standing(asked)
+    person = bool(asked.questions or standing.problems)  # an answer that cannot be read may have been a denial
+    known = standing_answer(standing.records, asked, place) if not person else None
+    if known is not None:
+        return _settle(store, store.ask(asked), known)
+    put = store.ask(asked)  # before the reviewer: who looks meanwhile sees that it is being decided
+    try:
+        given = review(put) if review is not None and not person else None
+        if given is not None:
+            return _settle(store, put, given)
+        return _wait(store, put, goes_on, time.monotonic() + timeout)
+    except BaseException:
+        _withdraw(store, put, "swarm was interrupted")
+        raise
+
+
+def _settle(store: Approvals, put: Question, given: Answer) -> Answer | None:
+    """Write an answer down; a person who was faster is right."""
+    try:
+        store.answer(put.id, replace(given, at_ms=_now_ms()))
+    except AlreadyAnswered:
+        return store.answer_of(put.id)
+    return given
+
+
+def _wait(store: Approvals, put: Question, goes_on: Callable[[], bool], deadline: float) -> Answer | None:
+    while (found := store.answer_of(put.id)) is None:
+        left = deadline - time.monotonic()
+        if left <= 0 or not goes_on():
+            reason = "answered in the pane, or the turn ended" if left > 0 else "nobody answered in time"
+            return _withdraw(store, put, reason)
+        time.sleep(min(_LOOK_EVERY, left))
+    return found
+
+
+def _withdraw(store: Approvals, put: Question, reason: str) -> Answer | None:
+    """Close a question; when somebody answered at the last moment, that counts."""
+    try:
+        store.answer(put.id, Answer(Verdict.WITHDRAWN, "program", reason, at_ms=_now_ms()))
+    except AlreadyAnswered:
+        return store.answer_of(put.id)
+    except (SwarmError, OSError):
+        return None
+    return None
+
+
+def by_user(name: str) -> str:
+    """Return how a person is written down who answers."""
+    return f"{USER}:{name}" if name else USER
+
+
+def by_grant(name: str) -> str:
+    """Return how a program is written down that answers by a grant of the user's."""
+    return f"{GRANT}:{name}"
+
+
+def _me() -> dict[str, Any]:
+    import os
+
+    pid = os.getpid()
+    return {"pid": pid, "pid_start": processes.start_of(pid) or 0, "boot": processes.boot_id()}
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

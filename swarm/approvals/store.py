@@ -1,0 +1,289 @@
+"""Permission requests and their answers: one file each in ``.swarm/approvals/``.
+
+``<id>.question.json`` is written by the one who waits; ``<id>.answer.json`` is put in place by a link,
+which succeeds once: the first answer counts.  One that holds for always has a second name, ``<id>.always.json``,
+so that it is found without reading all others; ``<id>.revoked.json`` says who took that back.  An answer, and what
+takes it back, counts only with the code that shows that swarm wrote it to this question (``proof.py``).  What was
+asked by agents that are gone is a line each in ``history.jsonl``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from swarm.approvals import values as domain
+from swarm.approvals.values import Approval
+from swarm.kit import files
+from swarm.kit.errors import AlreadyAnswered, Ambiguous, ApprovalNotFound, RecordProblem, SwarmError, UsageProblem
+from swarm.kit.words import count
+from swarm.machine import own
+from swarm.project.proof import Proof
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swarm.approvals.values import Answer, Question
+
+_QUESTION, _ANSWER, _REVOKED, _ALWAYS = ".question.json", ".answer.json", ".revoked.json", ".always.json"
+_HISTORY = "history.jsonl"
+#: It is there when every answer for always has its second name; an earlier swarm gave none.
+_NAMED = ".always-named"
+_LIMIT, _HISTORY_LIMIT = 1 << 20, 256 << 20
+_LETTERS = "bcdfghjkmnpqrstvwxz"  # an id is typed by hand, and must not read as a word
+_LENGTH = 6
+_SHORTEST = 3
+
+
+class Found(NamedTuple):
+    """Records as far as they could be read.
+
+    Attributes:
+        problems: of those that could not; they hide no others.
+    """
+
+    records: tuple[Approval, ...]
+    problems: tuple[SwarmError, ...] = ()
+
+
+class Approvals:
+    """The questions of one repository. Looking at them never creates anything."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._proof = Proof(folder.parent)
+
+    def _path(self, name: str) -> str:
+        return os.fspath(self._folder / name)
+
+    def ask(self, question: Question) -> Question:
+        """Put a question, under a fresh id."""
+        files.make_private_dir(self._folder.parent)
+        files.make_private_dir(self._folder)
+        while True:
+            name = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+            path = self._folder / (name + _QUESTION)
+            if not files.exists(path):
+                break
+        import dataclasses
+
+        made = dataclasses.replace(question, id=name)
+        files.write_atomic(path, _bytes(domain.question_to_record(made)))
+        return made
+
+    def answer(self, question_id: str, answer: Answer) -> None:
+        """Answer a question.
+
+        Raises:
+            AlreadyAnswered: somebody was first; theirs counts.
+        """
+        self._write_once(question_id, _ANSWER, answer, f"cannot answer {question_id}: it is answered already")
+        if answer.always:
+            self._name_always(question_id)
+
+    def revoke(self, question_id: str, by: Answer) -> None:
+        """Write down that an answer holds no longer for what is asked from now on.
+
+        Raises:
+            AlreadyAnswered: it was taken back before.
+        """
+        self._write_once(question_id, _REVOKED, by, f"cannot revoke {question_id}: it is revoked already")
+
+    def _name_always(self, question_id: str) -> None:
+        with contextlib.suppress(FileExistsError):
+            own.link(self._path(question_id + _ANSWER), self._path(question_id + _ALWAYS))
+        files.sync_folder(self._folder)
+
+    def _write_once(self, question_id: str, suffix: str, answer: Answer, taken: str) -> None:
+        temporary = self._folder / f".{question_id}.{secrets.token_hex(4)}.tmp"
+        record = domain.answer_to_record(answer)
+        code = self._proof.of(suffix, self._proved(question_id, record))
+        files.write_atomic(temporary, _bytes(record | {"mac": code}))
+        try:
+            own.link(os.fspath(temporary), self._path(question_id + suffix))
+        except FileExistsError:
+            raise AlreadyAnswered(taken) from None
+        finally:
+            files.unlink_if_there(temporary)
+        files.sync_folder(self._folder)
+
+    def _proved(self, question_id: str, record: dict[str, Any]) -> dict[str, Any]:
+        """Return what an answer's code is made over: it answers this question, and no other words of it."""
+        question = self._question(question_id)
+        asked = None if question is None else domain.question_to_record(question)
+        return {"id": question_id, "question": asked, "answer": record}
+
+    def get(self, question_id: str) -> tuple[Question, Answer | None]:
+        """Return a question by its id, or by what it begins with: three letters at least.
+
+        Raises:
+            ApprovalNotFound, Ambiguous, UsageProblem
+        """
+        wanted = question_id.casefold()
+        found = [name for name in self.ids() if name.startswith(wanted)] if wanted else []
+        if wanted in found:
+            found = [wanted]
+        elif found and len(wanted) < _SHORTEST:
+            raise UsageProblem(
+                f"{question_id!a} is too little of an id: {_SHORTEST} letters at least", hint="swarm approvals"
+            )
+        if not found:
+            raise ApprovalNotFound(f"there is no question {question_id[:40]!a}")
+        if len(found) > 1:
+            raise Ambiguous(f"{question_id!a} begins several questions: {', '.join(sorted(found)[:5])}")
+        question = self._question(found[0])
+        if question is None:
+            raise ApprovalNotFound(f"there is no question {question_id[:40]!a}")
+        return question, self.answer_of(found[0])
+
+    def answer_of(self, question_id: str) -> Answer | None:
+        """Return the answer to a question, if there is one."""
+        return self._answer_in(question_id, _ANSWER)
+
+    def revoked(self, question_id: str) -> Answer | None:
+        """Return who took it back that an answer holds for always, if somebody did."""
+        return self._answer_in(question_id, _REVOKED)
+
+    def _answer_in(self, question_id: str, suffix: str) -> Answer | None:
+        path = self._folder / (question_id + suffix)
+        record = _read(path)
+        if record is None:
+            return None
+        answer: Answer = _parsed(path, domain.answer_from_record, record)
+        kind = _ANSWER if suffix == _ALWAYS else suffix  # two names of one file
+        said = self._proved(question_id, domain.answer_to_record(answer))
+        if not self._proof.holds(kind, said, record.get("mac")):
+            raise RecordProblem(
+                f"cannot believe {path}: swarm did not write it as it is, or an earlier swarm did",
+                hint=f"look at it, and remove it: {path.name}",
+            )
+        return answer
+
+    def all(self) -> Found:
+        """Return every question with its answer, oldest first, those that wait or waited and those that are over."""
+        found, problems = self._past()
+        for name in self.ids():
+            try:
+                if one := self._one(name):
+                    found[name] = one
+            except (SwarmError, OSError) as error:
+                problems.append(_problem(self._folder / name, error))
+        in_order = sorted(found.values(), key=lambda one: (one.question.asked_ms, one.question.id))
+        return Found(tuple(in_order), tuple(problems))
+
+    def _one(self, name: str) -> Approval | None:
+        question = self._question(name)
+        if question is None:
+            return None
+        answer = self.answer_of(name)
+        revoked = self.revoked(name) if answer is not None and answer.always else None
+        return Approval(question, answer, waits=False, revoked=revoked)
+
+    def _past(self) -> tuple[dict[str, Approval], list[SwarmError]]:
+        """Return what was asked by agents that are gone."""
+        path = self._folder / _HISTORY
+        found: dict[str, Approval] = {}
+        wrong = 0
+        try:
+            lines = files.read_small(path, _HISTORY_LIMIT).splitlines()
+        except FileNotFoundError:
+            return {}, []
+        except (SwarmError, OSError) as error:
+            return {}, [_problem(path, error)]
+        for line in lines:
+            try:
+                one = domain.past_from_record(json.loads(line))
+                found[one.question.id] = one
+            except (ValueError, RecursionError):
+                wrong += 1
+        return found, [RecordProblem(f"cannot read {count(wrong, 'line')} of {path}")] if wrong else []
+
+    def standing(self, question: Question) -> Found:
+        """Return what was answered for always to the agent that asks, reading nothing of others.
+
+        Whose an answer is that cannot be read is seen from its question; where that is lost, too, it may be of any.
+        """
+        found: list[Approval] = []
+        problems: list[SwarmError] = []
+        names = self._names()
+        if _NAMED not in names:
+            names = self._name_all(names)
+        for name in sorted(one.removesuffix(_ALWAYS) for one in names if one.endswith(_ALWAYS)):
+            try:
+                asked = self._question(name)
+                if asked is not None and domain.asker(asked) != domain.asker(question):
+                    continue
+                if name + _REVOKED in names and self.revoked(name) is not None:
+                    continue
+                if asked is not None:
+                    found.append(Approval(asked, self._answer_in(name, _ALWAYS), waits=False))
+            except (SwarmError, OSError) as error:
+                problems.append(_problem(self._folder / name, error))
+        return Found(tuple(found), tuple(problems))
+
+    def _name_all(self, names: frozenset[str]) -> frozenset[str]:
+        """Give answers of an earlier swarm their second names; one that cannot be read may be for always, too."""
+        for name in (one.removesuffix(_ANSWER) for one in names if one.endswith(_ANSWER) and one[0] != "."):
+            try:
+                answer = self.answer_of(name)
+            except (SwarmError, OSError):
+                self._name_always(name)
+            else:
+                if answer is not None and answer.always:
+                    self._name_always(name)
+        if names:
+            files.write_atomic(self._folder / _NAMED, b"")
+        return self._names()
+
+    def forget(self, session: str, agent: str) -> None:
+        """Keep a line each of what an agent asked that is gone, and none of its files."""
+        for name in self.ids():
+            with contextlib.suppress(SwarmError):  # what cannot be read stays, and is told of
+                one = self._one(name)
+                if one is not None and (one.question.session, one.question.agent) == (session, agent):
+                    line = json.dumps(domain.past_to_record(one), ensure_ascii=True).encode("ascii")
+                    files.append_line(self._folder / _HISTORY, line)
+                    for suffix in (_ALWAYS, _REVOKED, _ANSWER, _QUESTION):
+                        files.unlink_if_there(self._folder / (name + suffix))
+
+    def ids(self) -> tuple[str, ...]:
+        """Return the ids of all questions."""
+        return tuple(sorted(n.removesuffix(_QUESTION) for n in self._names() if n.endswith(_QUESTION) and n[0] != "."))
+
+    def _names(self) -> frozenset[str]:
+        try:
+            return frozenset(os.listdir(self._folder))
+        except (FileNotFoundError, NotADirectoryError):
+            return frozenset()
+
+    def _question(self, name: str) -> Question | None:
+        path = self._folder / (name + _QUESTION)
+        record = _read(path)
+        return None if record is None else _parsed(path, domain.question_from_record, record)
+
+
+def _problem(path: Path, error: SwarmError | OSError) -> SwarmError:
+    return error if isinstance(error, SwarmError) else files.translate(error, f"cannot read {path}")
+
+
+def _bytes(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=True).encode("ascii") + b"\n"
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(files.read_small(path, _LIMIT))
+    except FileNotFoundError:
+        return None
+    except (ValueError, RecursionError) as error:
+        raise RecordProblem(f"cannot read {path}: {error}") from error
+
+
+def _parsed(path: Path, parse: Any, record: Any) -> Any:
+    try:
+        return parse(record)
+    except ValueError as error:
+        raise RecordProblem(f"cannot read {path}: {error}") from error

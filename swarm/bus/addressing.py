@@ -1,0 +1,200 @@
+"""Resolve an address to recipients.
+
+agent            of the sender's own session; for a person, of the only session that has it
+agent@session    exactly this one
+all              everybody of the session but the sender; all@session, of another one
+role:NAME        everybody with this role but the sender; role:NAME@session
+parent           whoever the sender works for: the agent that started its session, while that is there; else the user
+user             the person
+"""
+
+from __future__ import annotations
+
+from swarm.kit.errors import AgentNotFound, Ambiguous, SessionNotFound, SwarmError, UsageProblem, raise_all
+from swarm.kit.tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+USER = "user"
+PARENT = "parent"
+EVERYBODY = ("all", "broadcast")
+ROLE = "role:"
+
+
+class Member(NamedTuple):
+    """An agent that can be written to.
+
+    Attributes:
+        generation: which run of its name; see ``Session.generation_of``.
+        program: what is started for it; empty for a worktree without an agent program.
+        parent: address of the agent that started its session; empty when a person did.
+        parent_generation: which run of that name it was.
+    """
+
+    agent: str
+    session: str
+    role: str = ""
+    generation: str = ""
+    program: str = ""
+    parent: str = ""
+    parent_generation: str = ""
+
+    @property
+    def address(self) -> str:
+        """How messages call it."""
+        return f"{self.agent}@{self.session}"
+
+
+def split(to: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the single words of ``a,b`` or ``["a,b", "c"]``, each once.
+
+    Raises:
+        UsageProblem: one is empty, or there is none.
+    """
+    texts = (to,) if isinstance(to, str) else tuple(to)
+    words = [word.strip() for text in texts for word in text.split(",")]
+    if not words or "" in words:
+        raise UsageProblem("no recipient is named", hint="for example: swarm send reviewer 'please look at parser.py'")
+    return tuple(dict.fromkeys(words))
+
+
+def resolve(
+    words: Sequence[str], members: Sequence[Member], sender: Member | None, attempt: str = "cannot send"
+) -> tuple[Member | None, ...]:
+    """Return whom the words mean, each once, in their order; None stands for the user.
+
+    Args:
+        members: every agent there is.
+        sender: None when a person sends.
+        attempt: what failed when several of them mean nobody.
+
+    Raises:
+        AgentNotFound, SessionNotFound, Ambiguous, UsageProblem: at least one means nobody; all are told at once.
+    """
+    found: dict[Member | None, None] = {}
+    problems: list[SwarmError] = []
+    for word in words:
+        try:
+            found.update(dict.fromkeys(_meant(word, members, sender)))
+        except SwarmError as problem:
+            problems.append(problem)
+    raise_all(attempt, problems)
+    return tuple(found)
+
+
+def one(word: str, members: Sequence[Member], sender: Member | None) -> Member | None:
+    """Return the single one that a word means; None is the user."""
+    meant = _meant(word, members, sender)
+    if len(meant) != 1 or is_group(word):
+        raise UsageProblem(f"{word[:60]!a} is not one recipient", hint="name one agent, as AGENT@SESSION")
+    return meant[0]
+
+
+def is_group(word: str) -> bool:
+    """Whether a word may mean several."""
+    name = word.partition("@")[0].casefold()
+    return name in EVERYBODY or name.startswith(ROLE)
+
+
+def _meant(word: str, members: Sequence[Member], sender: Member | None) -> Sequence[Member | None]:
+    name, at, session = word.partition("@")
+    lower = name.casefold()
+    if lower in (USER, PARENT):
+        if at:
+            why = "there is one user for all sessions" if lower == USER else "everybody has one parent"
+            raise UsageProblem(f"cannot send to {word[:60]!a}: {why}", hint=f"write {lower}")
+        return (_parent(members, sender) if lower == PARENT else None,)
+    if at and not session:
+        raise UsageProblem(f"cannot read {word[:60]!a}: there is no session after the @", hint="write AGENT@SESSION")
+    if is_group(word):
+        role = lower.removeprefix(ROLE) if lower.startswith(ROLE) else None
+        able = [m for m in members if role is None or m.role.casefold() == role] or members
+        return _group(word, role, _session(word, session, able if not session else members, sender), sender)
+    if at:
+        return (_named(name, _of_session(session, members), f"session {_known(session, members)} has no agent"),)
+    if sender is not None:
+        return (_own(name, members, sender),)
+    return (_only(name, members),)
+
+
+def _parent(members: Sequence[Member], sender: Member | None) -> Member | None:
+    """Return the agent that started the sender's session, if that very run of it is there; else the user."""
+    if sender is None or not sender.parent:
+        return None
+    wanted = (sender.parent, sender.parent_generation)
+    return next((m for m in members if (m.address, m.generation) == wanted), None)
+
+
+def _group(word: str, role: str | None, within: Sequence[Member], sender: Member | None) -> Sequence[Member]:
+    found = [m for m in within if m != sender and (role is None or m.role.casefold() == role)]
+    if not found:
+        others = "" if sender is None else " but the sender"
+        raise AgentNotFound(f"{word[:60]!a} means nobody{others}")
+    return found
+
+
+def _session(word: str, named: str, members: Sequence[Member], sender: Member | None) -> Sequence[Member]:
+    """Return the session in which a word for several is meant."""
+    if named:
+        return _of_session(named, members)
+    if sender is not None:
+        return [m for m in members if m.session == sender.session]
+    sessions = list(dict.fromkeys(m.session for m in members))
+    if len(sessions) > 1:
+        raise Ambiguous(
+            f"cannot tell whom {word[:60]!a} means: there are the sessions {', '.join(sessions[:5])}",
+            hint=f"for example: {word[:40]}@{sessions[0]}",
+        )
+    return members
+
+
+def _of_session(session: str, members: Sequence[Member]) -> Sequence[Member]:
+    found = [m for m in members if m.session.casefold() == session.casefold()]
+    if not found:
+        raise SessionNotFound(f"there is no session {session[:60]!a} with agents")
+    return found
+
+
+def _known(session: str, members: Sequence[Member]) -> str:
+    return _of_session(session, members)[0].session
+
+
+def _same(name: str, members: Sequence[Member]) -> list[Member]:
+    return [m for m in members if m.agent.casefold() == name.casefold()]
+
+
+def _named(name: str, members: Sequence[Member], otherwise: str) -> Member:
+    found = _same(name, members)
+    if not found:
+        known = list(dict.fromkeys(m.agent for m in members))
+        there = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
+        raise AgentNotFound(f"{otherwise} {name[:60]!a}", hint=f"there are: {there}")
+    return found[0]
+
+
+def _own(name: str, members: Sequence[Member], sender: Member) -> Member:
+    within = [m for m in members if m.session == sender.session]
+    elsewhere = _same(name, members)
+    if elsewhere and not _same(name, within):
+        hint = f"of another session: {', '.join(m.address for m in elsewhere[:5])}"
+        raise AgentNotFound(f"your session {sender.session} has no agent {name[:60]!a}", hint=hint)
+    return _named(name, within, f"your session {sender.session} has no agent")
+
+
+def _only(name: str, members: Sequence[Member]) -> Member:
+    found = _same(name, members)
+    if len(found) > 1:
+        which = ", ".join(m.address for m in found[:5])
+        raise Ambiguous(f"several agents are called {name[:60]!a}: {which}", hint=f"for example: {found[0].address}")
+    if not members:
+        raise AgentNotFound(
+            f"there is no agent {name[:60]!a}: no session is there",
+            hint="start one with `swarm start`, or write to user",
+        )
+    session = next((m.session for m in members if m.session.casefold() == name.casefold()), "")
+    if session and not found:
+        hint = f"{session} is a session; everybody in it: all@{session}"
+        raise AgentNotFound(f"there is no agent {name[:60]!a}", hint=hint)
+    return found[0] if found else _named(name, members, "there is no agent")

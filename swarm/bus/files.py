@@ -1,0 +1,180 @@
+"""Locks and writes of the bus, with few imports: a send must load quickly."""
+
+from __future__ import annotations
+
+import fcntl as _fcntl
+import os
+import stat
+import time
+from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, fcntl, flock
+
+from swarm.machine import own
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from swarm.kit.errors import SwarmError
+
+    Patience = Callable[[], float] | None
+
+#: How long somebody waits for a lock whom nobody told otherwise.
+PATIENCE = 60.0
+#: Only then whoever may know otherwise is asked: it means reading settings.
+_ASKED_AFTER = 0.5
+_PAUSE = 0.0003
+#: Id, sender and which run of it that was stand within so many bytes of most records.
+_BEGINNING = 1 << 14
+_HINT = "try again; to wait longer, set messages.lock_timeout"
+_FULL_SYNC: int | None = getattr(_fcntl, "F_FULLFSYNC", None)
+
+
+def lock(fd: int, path: str, patience: Patience = None, kind: int = LOCK_EX) -> None:
+    """Lock an open file; the kernel frees it when we die.
+
+    Args:
+        patience: asked for how many seconds to wait, by those who do have to wait.
+        kind: ``LOCK_SH``: together with others who want no more than that.
+
+    Raises:
+        Locked: others held it the whole time.
+    """
+    try:
+        flock(fd, kind | LOCK_NB)
+        return
+    except BlockingIOError:
+        pass
+    began = time.monotonic()
+    longest = _ASKED_AFTER
+    asked = False
+    pause = 0.00002
+    while True:
+        time.sleep(pause)
+        try:
+            flock(fd, kind | LOCK_NB)
+            return
+        except BlockingIOError:
+            waited = time.monotonic() - began
+            if waited > longest and not asked:
+                asked, longest = True, PATIENCE if patience is None else patience()
+            if waited > longest:
+                from swarm.kit.errors import Locked
+
+                raise Locked(f"cannot lock {path} within {longest:g} s: {_holder(fd)}", hint=_HINT) from None
+        pause = min(pause * 1.3, _PAUSE)
+
+
+def lock_in_turn(fd: int, turn: int, path: str, patience: Patience = None) -> None:
+    """Lock a file that is held most of the time.
+
+    Whoever lets go of it and wants it again at once would always be faster than one that waits; so
+    one first has to get the turn, which the one that waits does not give away before it has the lock.
+    """
+    lock(turn, path, patience)
+    lock(fd, path, patience)
+    flock(turn, LOCK_UN)
+
+
+def _holder(fd: int) -> str:
+    """Say which process holds a lock on this file, where the system tells."""
+    try:
+        ino = str(os.fstat(fd).st_ino)
+        with open("/proc/locks", encoding="ascii") as file:
+            for words in map(str.split, file):
+                if words[1] == "FLOCK" and words[5].rpartition(":")[2] == ino:
+                    return f"process {words[4]} holds it"
+    except (OSError, IndexError):
+        pass
+    return "another process holds it"
+
+
+class locked_folder:  # noqa: N801  # reads as a statement, and contextlib costs more than this
+    """Hold the lock of a folder for a block; *shared* with others who do so."""
+
+    __slots__ = ("_fd", "_kind", "_path", "_patience")
+
+    def __init__(self, path: str, patience: Patience = None, *, shared: bool = False) -> None:
+        self._path = path
+        self._patience = patience
+        self._kind = LOCK_SH if shared else LOCK_EX
+        self._fd = -1
+
+    def __enter__(self) -> None:
+        self._fd = own.folder(self._path)
+        try:
+            lock(self._fd, self._path, self._patience, self._kind)
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write with one call; a disk that takes only part of it is a full one."""
+    written = os.write(fd, data)
+    if written != len(data):
+        # The second call says why: it fails, or a signal had cut the first short and all is well.
+        rest = memoryview(data)[written:]
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+
+
+def beginning_of(path: str) -> bytes:
+    """Return how a file begins; nothing of one that is no plain file, or is not there (any more)."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.pread(fd, _BEGINNING, 0) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    finally:
+        os.close(fd)
+
+
+def sync_data(fd: int) -> None:
+    """Make the content of a file durable.
+
+    Raises:
+        OSError: it may not be.  Trying again proves nothing: the kernel reports a failed write only once.
+    """
+    if _FULL_SYNC is None:
+        os.fdatasync(fd)
+    else:
+        fcntl(fd, _FULL_SYNC)  # macOS, where a plain sync leaves it in the disk's memory
+
+
+def sync_folder(path: str) -> None:
+    """Make the names in a folder durable."""
+    fd = own.folder(path)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def translated(error: OSError, what: str) -> SwarmError:
+    """Turn an operating-system error into ours."""
+    from swarm.kit import files
+
+    return files.translate(error, what)
+
+
+class os_errors:  # noqa: N801  # reads as a statement
+    """Let no bare ``OSError`` out of this block."""
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, value: object, traceback: object) -> None:
+        if isinstance(value, OSError):
+            raise translated(value, self._what) from value

@@ -1,0 +1,92 @@
+"""Identify the caller: a person, an agent, a program with a grant, or unknown.
+
+This is the one place that decides it. Each is shown by the machine, none by default:
+
+    below an agent's supervisor ───────────────────────────────► that agent
+    its supervisor is gone, or is hidden ──────────────────────► nobody
+    holds the token of a grant that counts ────────────────────► a program of the user, by the grant's name
+    a terminal of its own, init's namespaces, all parents seen ► a person
+    anything else ─────────────────────────────────────────────► nobody: may send as the user, and consents to nothing
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm.approvals.grants import VARIABLE, Grants
+from swarm.kit.tuples import NamedTuple
+from swarm.machine import person
+from swarm.machine.identity import whoami
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from swarm.machine.identity import Who
+    from swarm.project.world import World
+
+PERSON, AGENT, PROGRAM, NOBODY = "person", "agent", "program", "nobody"
+
+
+class Caller(NamedTuple):
+    """What a process is.
+
+    Attributes:
+        kind: ``person``, ``agent``, ``program`` or ``nobody``.
+        who: the agent, of whatever repository.
+        grant: name of the grant by which a program acts.
+        doubt: why it is nobody.
+    """
+
+    kind: str
+    who: Who | None = None
+    grant: str = ""
+    doubt: str = ""
+
+    @property
+    def consents(self) -> bool:
+        """Whether what it says is the user's word: it may approve, discard, drop, type."""
+        return self.kind in (PERSON, PROGRAM)
+
+    @property
+    def name(self) -> str:
+        """How it is written down."""
+        if self.who is not None:
+            return self.who.address
+        return f"{user_name()} by grant {self.grant}" if self.grant else user_name()
+
+
+def caller_of(state: str, environ: Mapping[str, str]) -> Caller:
+    """Return what this process is to the repository with this ``.swarm`` folder."""
+    who = whoami(environ, state=state)
+    if who is not None:
+        return Caller(AGENT, who)
+    doubt = person.doubt()
+    token = environ.get(VARIABLE, "")
+    if token and not person.descends_from_agent():
+        name = Grants(Path(state)).name_of(token)
+        if name:
+            return Caller(PROGRAM, grant=name)
+        doubt = doubt and f"{doubt}, and {VARIABLE} holds no grant that counts"
+    return Caller(NOBODY, doubt=doubt) if doubt else Caller(PERSON)
+
+
+def caller(world: World) -> Caller:
+    """Return what this process is."""
+    return caller_of(os.fspath(world.layout.state), world.environ)
+
+
+def actor(world: World) -> str:
+    """Return who acts, for records that people read."""
+    return caller(world).name
+
+
+def user_name() -> str:
+    """Return the account that this process runs under; containers have some without a name."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return f"uid {os.geteuid()}"

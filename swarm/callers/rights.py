@@ -1,0 +1,201 @@
+"""Check whether an agent may act on another agent.
+
+Who calls is read from the machine (``machine/identity.py``).  What an agent started is in the records of the sessions,
+and so is what its role lets it do besides; both were written down when they were made, not when they are asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from swarm.callers import parents
+from swarm.kit.errors import NotForAgents
+from swarm.machine import person
+from swarm.machine.identity import whoami
+from swarm.programs.role_effects import NO_RIGHTS
+from swarm.roles.rights import VERBS, Need, Right
+from swarm.roles.role import RoleKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from swarm.project.model import Agent, Parent, Session
+    from swarm.project.world import World
+    from swarm.roles.role import Role
+
+#: Verbs at whose end the programs of their targets do not run, or not as they did.
+_ENDS_PROGRAMS = frozenset({"cleanup", "remove", "restart", "stop"})
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """An agent that calls.
+
+    Attributes:
+        me: which agent of this repository; None: one of another, which has nothing here.
+        may: what its role lets it do to what others started.
+    """
+
+    address: str
+    me: Parent | None
+    may: frozenset[str] = frozenset()
+
+
+def caller(world: World) -> Caller | None:
+    """Return the agent to which this process belongs; None when it is none."""
+    who = whoami(world.environ, state=str(world.layout.state))
+    if who is None:
+        return Caller("of a supervisor that cannot be seen", None) if person.descends_from_agent() else None
+    me = parents.here(world, who)
+    if me is None:
+        return Caller(f"{who.address} of another repository", None)
+    session = world.sessions.get(me.session)
+    agent = session.agent(me.agent) if session is not None else None
+    counts = session is not None and agent is not None and session.generation_of(agent) == me.generation
+    return Caller(who.address, me, frozenset(agent.may) if counts and agent is not None else frozenset())
+
+
+def check(world: World, verb: str, targets: Iterable[tuple[Session, Agent | None]] = (), *, attempt: str = "") -> None:
+    """Refuse where an agent calls that may not do this to its targets.
+
+    Args:
+        verb: as in ``domain.rights.VERBS``.
+        targets: agents, or whole sessions.
+        attempt: what could not be done, in words; default: the verb.
+
+    Raises:
+        NotForAgents
+    """
+    who = caller(world)
+    if who is None:
+        return
+    chosen = list(targets)
+    attempt = attempt or f"cannot {verb.replace('_', ' ')}"
+    if VERBS[verb] is Need.PERSON:
+        raise for_people(attempt, who.address)
+    if verb in _ENDS_PROGRAMS and any(_is_caller(who, session, agent) for session, agent in chosen):
+        raise NotForAgents(
+            f"{attempt}: you are agent {who.address}, and this command would end with you, half way",
+            hint="end your program instead, or ask the user: swarm send user 'please …'",
+        )
+    strange = [_name(*one) for one in chosen if not allowed(world, who, verb, *one)]
+    if strange:
+        _refuse(who, verb, attempt, strange)
+
+
+def check_others(world: World, verb: str, attempt: str) -> None:
+    """Refuse where an agent calls without the right to do this to what others made, such as their branches."""
+    who = caller(world)
+    if who is not None and VERBS[verb] not in who.may:
+        _refuse(who, verb, attempt, ["what others made"])
+
+
+def check_tree(world: World, verb: str, tree: Path) -> None:
+    """Refuse where an agent would change a folder that is neither its worktree nor one of what it started."""
+    who = caller(world)
+    if who is None:
+        return
+    path = os.path.realpath(tree)
+    of = [(session, agent) for session in world.sessions.all() for agent in session.agents]
+    owners = [one for one in of if path == os.path.realpath(world.layout.root / one[1].worktree)]
+    if VERBS[verb] not in who.may and not any(allowed(world, who, verb, *one) for one in owners):
+        _refuse(who, verb, f"cannot {verb.replace('_', ' ')} to {tree}", [str(tree)])
+
+
+def check_branch(world: World, branch: str, checkout: Path | None) -> None:
+    """Refuse where an agent would merge into a branch that is not its own, nor of what it started."""
+    who = caller(world)
+    if who is None or Right.MERGE in who.may:
+        return
+    of = [(session, agent) for session in world.sessions.all() for agent in session.agents]
+    known = [one for one in of if one[1].branch == branch]
+    there = [one for one in of if checkout is not None and checkout == world.layout.root / one[1].worktree]
+    owners = known or there
+    if owners and all(allowed(world, who, "merge", *one) for one in owners):
+        return
+    mine = [agent.branch for session, agent in of if _is_caller(who, session, agent)]
+    hint = f"merge into your own branch: --into {mine[0]}" if mine else None
+    _refuse(who, "merge", f"cannot merge into {branch}", [f"branch {branch}"], hint)
+
+
+def allowed(world: World, who: Caller, verb: str, session: Session, agent: Agent | None) -> bool:
+    """Whether an agent may do something to an agent, or to a whole session."""
+    if VERBS[verb] is Need.NOTHING or VERBS[verb] in who.may:
+        return True
+    return who.me is not None and (_is_caller(who, session, agent) or _started(world, who.me, session))
+
+
+def for_people(attempt: str, address: str) -> NotForAgents:
+    """Return what is to be raised where an agent tries what no right gives."""
+    return NotForAgents(f"{attempt}: that is for people, and you are agent {address}")
+
+
+def _started(world: World, me: Parent, session: Session) -> bool:
+    """Whether an agent started a session, or started whoever did."""
+    seen = set()
+    found: Session | None = session
+    while found is not None and found.parent is not None and found.name not in seen:
+        if found.parent == me:
+            return True
+        seen.add(found.name)
+        living = parents.living(world, found)
+        found = world.sessions.get(living.session) if living is not None else None
+    return False
+
+
+def _is_caller(who: Caller, session: Session, agent: Agent | None) -> bool:
+    me = who.me
+    return (
+        me is not None
+        and agent is not None
+        and (me.agent, me.session, me.generation) == (agent.name, session.name, session.generation_of(agent))
+    )
+
+
+def _refuse(who: Caller, verb: str, attempt: str, strange: Sequence[str], hint: str | None = None) -> NoReturn:
+    named = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
+    right = VERBS[verb]
+    without = f", and your role does not say `may: [{right}]`" if isinstance(right, Right) else ""
+    raise NotForAgents(f"{attempt}: you are agent {who.address}, and did not start {named}{without}", hint=hint)
+
+
+def _name(session: Session, agent: Agent | None) -> str:
+    return session.name if agent is None else f"{agent.name}@{session.name}"
+
+
+# --- what is written down at a start --------------------------------------------------------------
+
+
+def given(world: World, role: Role | None) -> tuple[str, ...]:
+    """Return the rights of an agent of a role: none from a file that agents can edit, and none its starter lacks."""
+    if role is None or not role.options.may or not _is_users_own(world, role):
+        return ()
+    return passed_on(world, role.options.may)
+
+
+def passed_on(world: World, rights: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some rights that the caller can give to an agent it starts or brings back."""
+    who = caller(world)
+    return tuple(str(right) for right in rights if who is None or right in who.may)
+
+
+def warnings(world: World, roles: Iterable[Role | None]) -> tuple[str, ...]:
+    """Say which rights in roles do not count, and why."""
+    found = []
+    for role in roles:
+        missing = [right for right in role.options.may if right not in given(world, role)] if role is not None else []
+        if role is not None and missing:
+            lacking = f"is without {', '.join(missing)}: its starter has no such right"
+            found.append(f"may of role {role.name} {lacking if _is_users_own(world, role) else NO_RIGHTS}")
+    return tuple(dict.fromkeys(found))
+
+
+def _is_users_own(world: World, role: Role) -> bool:
+    """Whether a role's file is in a directory of the user's, outside of the repository and its worktrees."""
+    if role.kind is not RoleKind.SWARM_DIR:
+        return False
+    file, root = os.path.realpath(role.source), os.path.realpath(world.layout.root)
+    return os.path.commonpath((file, root)) != root

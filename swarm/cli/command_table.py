@@ -1,0 +1,100 @@
+"""The table of commands: module, summary and group of each.
+
+The help is made from this table, and a command's module is imported only when the command runs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """One command.
+
+    Attributes:
+        module: in ``swarm.cli``; its ``add_to`` adds the command to a tree.
+        summary: its line in the help, the first line of the command's own help.
+    """
+
+    module: str
+    summary: str
+
+
+#: What most users need; the help explains each on a line.
+EVERYDAY = {
+    "start": Entry("start", "Start a team: a worktree, a pane and an agent for each role"),
+    "status": Entry("status", "Show what every agent is doing"),
+    "attach": Entry("start", "Show the panes in this terminal"),
+    "send": Entry("send", "Send a message to agents or to the user"),
+    "approvals": Entry("approvals", "Show what agents ask to be allowed"),
+    "diff": Entry("diff", "Show what an agent has done since its base commit"),
+    "merge": Entry("merge", "Merge the agents of a session into a branch, all or none"),
+    "stop": Entry("start", "Stop agents; their worktrees and branches stay"),
+    "cleanup": Entry("cleanup", "Remove sessions; unmerged work is saved first"),
+}
+
+#: All others, in groups that the help lists by name.
+GROUPS = {
+    "Agents": {
+        "list": Entry("status", "List the sessions and their agents"),
+        "why": Entry("status", "Explain an agent's state with all evidence"),
+        "peek": Entry("status", "Print the last lines of an agent's pane"),
+        "transcript": Entry("transcript", "Show an agent's conversation"),
+        "usage": Entry("usage", "Show tokens, cost and time of each agent"),
+        "resume": Entry("start", "Start stopped agents again, in the same worktrees"),
+        "restart": Entry("start", "Stop one agent if it runs, and start it again"),
+        "type": Entry("nudge", "Type a text into an agent's pane"),
+    },
+    "Messages": {
+        "broadcast": Entry("send", "Send a message to every agent of the session"),
+        "reply": Entry("send", "Answer a message"),
+        "inbox": Entry("inbox", "Look into an inbox, take and acknowledge messages"),
+        "message": Entry("message", "Show a message and what became of it"),
+        "thread": Entry("message", "Show the thread of a message, oldest first"),
+        "queue": Entry("queue", "Share work between agents: add, take and finish tasks"),
+        "wait": Entry("wait", "Wait until agents are idle, done or stopped"),
+        "wait-event": Entry("wait_event", "Wait for the next event of your agents, and print it"),
+    },
+    "Approvals": {
+        "approve": Entry("approvals", "Allow what an agent asks, or answer its question"),
+        "deny": Entry("approvals", "Refuse what an agent asks"),
+        "revoke": Entry("approvals", "Take back a standing answer"),
+    },
+    "Work": {
+        "conflicts": Entry("conflicts", "Forecast which agents will conflict"),
+        "worktree": Entry("worktree", "Make, show, lock and remove worktrees"),
+        "restore": Entry("restore", "Bring back what a cleanup removed"),
+        "salvage": Entry("salvage", "Show and delete what cleanups saved"),
+        "session": Entry("cleanup", "Forget sessions that are over"),
+        "recover": Entry("recover", "Finish or take back interrupted operations"),
+    },
+    "Setup": {
+        "init": Entry("init", "Make a swarm directory"),
+        "doctor": Entry("doctor", "Check git, tmux, agent programs and leftovers"),
+        "role": Entry("role", "Show, write and check roles"),
+        "workflow": Entry("workflow", "Show the kinds of work that start knows"),
+        "config": Entry("config", "Show the settings"),
+        "validate": Entry("validate", "Check configuration, roles and records"),
+        "log": Entry("log", "Show the operations done in this repository"),
+        "help": Entry("about", "Show the help of a command, or all commands"),
+        "version": Entry("about", "Print the version"),
+    },
+}
+
+#: For agent programs and for swarm itself; the help does not show them.
+INTERNAL = {
+    "hook": Entry("hook", "Take an event from an agent program's hook"),
+    "permission-request": Entry("permission", "Answer an agent program's permission question"),
+    "_label": Entry("status", "Paint the states into the pane borders"),
+    "_budget": Entry("usage", "Tell the user how an agent stands with its limits"),
+    "_nudge": Entry("nudge", "Tell an agent about its messages"),
+}
+
+COMMANDS: dict[str, Entry] = {
+    **EVERYDAY,
+    **{name: entry for group in GROUPS.values() for name, entry in group.items()},
+    **INTERNAL,
+}
+
+#: Words that other tools use for the same thing.
+ALIASES = {"ls": "list", "ps": "status", "logs": "transcript", "rm": "cleanup"}

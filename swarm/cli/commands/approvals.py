@@ -1,0 +1,310 @@
+"""``swarm approvals``, ``approve``, ``deny``, ``revoke``: what agents ask to be allowed, answered from any terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm.cli.output import Answer, Output
+from swarm.cli.table import Cell, Column
+from swarm.cli.text import age, iso, plain
+from swarm.cli.verb import Run, group, verb
+from swarm.cli.watch import again
+from swarm.kit.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from swarm.approvals.grants import Grant
+    from swarm.approvals.values import Answer as Verdict
+    from swarm.approvals.values import Approval
+    from swarm.kit.errors import SwarmError
+
+_EVERY = 0.5
+_STYLES = {"open": "warn", "allowed": "good", "denied": "bad"}
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    app = group(
+        "approvals",
+        "What agents ask to be allowed; without a command those who wait.",
+        "swarm approvals\nswarm approvals --watch\nswarm approvals grant bridge",
+        default="list",
+    )
+    verb(
+        app,
+        "list",
+        attempt="cannot show the approvals",
+        examples="swarm approvals list\nswarm approvals --watch\nswarm approvals --standing\nswarm approvals --all",
+    )(approvals)
+    verb(
+        app,
+        "grant",
+        attempt="cannot grant {name}",
+        examples="swarm approvals grant bridge\nswarm approvals grant bridge --revoke",
+    )(grant)
+    verb(app, "grants", attempt="cannot show the grants", examples="swarm approvals grants")(grants)
+    root.add_typer(app)
+    verb(
+        root,
+        "approve",
+        attempt="cannot approve {question}",
+        examples="swarm approve kdjrtb\nswarm approve kdjrtb --rule 'Bash(npm test *)'\n"
+        "swarm approve xmwqpa --answer Blue",
+    )(approve)
+    verb(
+        root,
+        "deny",
+        attempt="cannot deny {question}",
+        examples="swarm deny kdjrtb --reason 'use the staging database'",
+    )(deny)
+    verb(
+        root,
+        "revoke",
+        attempt="cannot revoke {question}",
+        examples="swarm revoke kdjrtb\nswarm revoke kdjrtb --reason 'meant for once'",
+    )(revoke)
+
+
+def approvals(
+    run: Run,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, and show each new one as it comes.", show_default=False)
+    ] = False,
+    all: Annotated[
+        bool, typer.Option("--all", help="Also those that were answered, and by whom.", show_default=False)
+    ] = False,
+    standing: Annotated[
+        bool, typer.Option("--standing", help="Those answered for always, and not revoked.", show_default=False)
+    ] = False,
+) -> Answer:
+    """Show what agents ask to be allowed and wait for, oldest first."""
+    run.command = "approvals"  # as it was typed
+    swarm = run.open()
+    if standing and (watch or all):
+        raise UsageProblem("--standing goes with neither --watch nor --all")
+    problems: list[SwarmError] = []
+    found = swarm.approvals(everything=all, standing=standing, problems=problems)
+    warnings = [problem.message for problem in problems]
+    if watch:
+        for warning in warnings:
+            run.output.label("warning", warning, "warn")
+        return _watch(
+            run, lambda: swarm.approvals(everything=True), known=() if all else swarm.approvals(everything=True)
+        )
+
+    def show(output: Output) -> None:
+        if not found:
+            output.err("nothing was answered for always" if standing else "no agent waits for a permission")
+            return
+        _table(output, found)
+
+    hint = () if all or not found else (_how_to_answer(found[0]),)
+    if standing and found:
+        hint = (f"take back with: swarm revoke {found[0].question.id}",)
+    data = {
+        "approvals": [approval_data(one) for one in found],
+        "problems": [problem.as_dict() for problem in problems],
+    }
+    return Answer(data, show, warnings, next=hint)
+
+
+def _how_to_answer(one: Approval) -> str:
+    words = " --answer '…'" * len(one.question.questions)
+    return f"answer with: swarm approve {one.question.id}{words}, or swarm deny …"
+
+
+def _watch(run: Run, look: Callable[[], Sequence[Approval]], known: Sequence[Approval]) -> Answer:
+    """Print each question when it appears and when it is over, until Ctrl-C; what is over already only if asked for."""
+    seen = {one.question.id: str(one.standing) for one in known if not one.waits}
+
+    def tell_new() -> None:
+        for one in look():
+            stand = str(one.standing)
+            if seen.get(one.question.id) != stand:
+                seen[one.question.id] = stand
+                _tell(run, one)
+
+    return again(run, tell_new, _EVERY)
+
+
+def _tell(run: Run, one: Approval) -> None:
+    if run.output.json:
+        run.output.answer(run.command, Answer({"approvals": [approval_data(one)]}, lambda _output: None))
+        return
+    question = one.question
+    who = f"{question.agent}@{question.session}"
+    run.output.out(f"{question.id}  {who}  {one.standing}  {plain(question.summary)}", _STYLES.get(one.standing, ""))
+
+
+def _table(output: Output, found: Sequence[Approval]) -> None:
+    columns = (
+        Column("ID", keep="all"),
+        Column("AGENT"),
+        Column("AGE", keep="all", right=True),
+        Column("STATE", keep="all"),
+        Column("BY", 1),
+        Column("WHAT"),
+    )
+    rows = []
+    for one in found:
+        question, answer = one.question, one.answer
+        rows.append(
+            (
+                question.id,
+                f"{question.agent}@{question.session}",
+                age(question.asked_ms),
+                Cell(str(one.standing), _STYLES.get(one.standing, "")),
+                _by(one, answer) if answer else "-",
+                question.summary,
+            )
+        )
+    output.table(columns, rows)
+
+
+def _by(one: Approval, answer: Verdict) -> str:
+    said = "; ".join(answer.answers) or answer.reason
+    lasting = f", for always{f' {answer.rule}' if answer.rule else ''}" if answer.always else ""
+    if one.revoked is not None:
+        lasting += f", revoked by {one.revoked.by}"
+    return f"{answer.by}{lasting}: {said}" if said else f"{answer.by}{lasting}"
+
+
+def approval_data(one: Approval) -> dict[str, Any]:
+    """Return a question with its answer for machines."""
+    question, answer = one.question, one.answer
+    return {
+        "id": question.id,
+        "session": question.session,
+        "agent": question.agent,
+        "state": str(one.standing),
+        "tool": question.tool,
+        "input": question.given,
+        "cwd": question.cwd,
+        "summary": question.summary,
+        "asked_at": iso(question.asked_ms),
+        "answered_at": iso(answer.at_ms) if answer else None,
+        "by": answer.by if answer else "",
+        "reason": answer.reason if answer else "",
+        "questions": list(question.questions),
+        "answers": list(answer.answers) if answer else [],
+        "always": answer.always if answer else False,
+        "rule": answer.rule if answer else "",
+        "revoked_at": iso(one.revoked.at_ms) if one.revoked else None,
+        "revoked_by": one.revoked.by if one.revoked else "",
+    }
+
+
+Question = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="Which question, or how its id begins.", show_default=False),
+]
+Reason = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; written down, and told to the agent.", show_default=False)
+]
+Always = Annotated[
+    bool, typer.Option("--always", help="Holds from now on for the same tool with the same input.", show_default=False)
+]
+Rule = Annotated[
+    str,
+    typer.Option(
+        "--rule",
+        metavar="RULE",
+        help="Holds from now on for all that this rule covers, such as 'Bash(npm test *)'.",
+        show_default=False,
+    ),
+]
+
+
+Answers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--answer",
+        metavar="TEXT",
+        help="What you say to a question of the agent; once for each that it asks.",
+        show_default=False,
+    ),
+]
+
+
+def grant(
+    run: Run,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name for the program.", show_default=False)],
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="Let it count no longer; what it answered stays.", show_default=False)
+    ] = False,
+) -> Answer:
+    """Let a program of yours answer agents as you would.
+
+    It prints a token, once; give it to the program as SWARM_GRANT. Whoever can read it there acts by the grant,
+    an agent without a sandbox as well. Only a person at a terminal makes one.
+    """
+    swarm = run.open()
+    if revoke:
+        swarm.revoke_grant(name)
+        return Answer({"name": name, "token": None}, lambda output: output.out(f"revoked {name}", "good"))
+    token = swarm.grant(name)
+    hints = (
+        f"start the program with SWARM_GRANT={name}:…",
+        f"take it back with: swarm approvals grant {name} --revoke",
+    )
+    return Answer({"name": name, "token": token}, lambda output: output.out(token), next=hints)
+
+
+def grants(run: Run) -> Answer:
+    """Show the programs that may answer agents by a grant of yours."""
+    found = run.open().grants()
+
+    def show(output: Output) -> None:
+        if not found:
+            output.err("no program has a grant")
+            return
+        columns = (Column("NAME", keep="all"), Column("MADE", keep="all", right=True), Column("BY"))
+        output.table(columns, [(one.name, age(one.made_ms), one.by) for one in found])
+
+    return Answer({"grants": [grant_data(one) for one in found]}, show)
+
+
+def grant_data(one: Grant) -> dict[str, Any]:
+    """Return a grant for machines."""
+    return {"name": one.name, "made_at": iso(one.made_ms), "by": one.by}
+
+
+def approve(
+    run: Run,
+    question: Question,
+    answers: Answers = None,
+    reason: Reason = "",
+    always: Always = False,
+    rule: Rule = "",
+) -> Answer:
+    """Allow what an agent asks, or answer its question."""
+    return _said(
+        "allowed", run.open().approve(question, reason=reason, always=always, rule=rule, answers=answers or ())
+    )
+
+
+def deny(run: Run, question: Question, reason: Reason = "", always: Always = False, rule: Rule = "") -> Answer:
+    """Refuse what an agent asks; it is told the reason and goes on without."""
+    return _said("denied", run.open().deny(question, reason=reason, always=always, rule=rule))
+
+
+def revoke(run: Run, question: Question, reason: Reason = "") -> Answer:
+    """Take back that an answer holds for always; what it covered is asked again."""
+    return _said("revoked", run.open().revoke(question, reason=reason))
+
+
+def _said(word: str, one: Approval) -> Answer:
+    question = one.question
+
+    def show(output: Output) -> None:
+        what = one.answer.rule if one.answer and one.answer.rule else question.summary
+        style = "good" if word == "allowed" else "bad"
+        output.out(f"{word} {question.agent}@{question.session}: {plain(question.summary)}", style)
+        if one.answer is not None and one.answer.always:
+            lasts = "is asked again from now on" if one.revoked else "is not asked again"
+            output.out(f"{plain(what)} {lasts}")
+
+    hint = (f"take that back with: swarm revoke {question.id}",) if one.holds else ()
+    return Answer({"approvals": [approval_data(one)]}, show, next=hint)

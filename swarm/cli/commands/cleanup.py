@@ -1,0 +1,241 @@
+"""``swarm cleanup``: remove whole sessions; and what every removal has to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm.cli import completion
+from swarm.cli.output import Answer, Output
+from swarm.cli.table import Cell, Column
+from swarm.cli.text import count, plain
+from swarm.cli.verb import NoTeardown, Run, group, milliseconds, verb
+from swarm.kit.errors import EXIT_FAILED, CleanupFailed, SwarmError, UsageProblem
+
+if TYPE_CHECKING:
+    from swarm.api.swarm import Swarm
+    from swarm.project.model import CleanupReport, Removed, Skipped
+
+#: Why something was left alone on purpose; every other code is a failure.
+_ON_PURPOSE = frozenset({"", "WORK_AT_RISK"})
+#: How many files one line names.
+_MOST_SHOWN = 20
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the command to the tree."""
+    verb(
+        root,
+        "cleanup",
+        attempt="cannot clean up",
+        examples="""
+        swarm cleanup feature-x
+        swarm cleanup feature-x --force
+        swarm cleanup --all --older-than 7d
+        """,
+    )(cleanup)
+    sessions = group("session", "Look after sessions that are over.", "swarm session prune --older-than 30d")
+    verb(
+        sessions,
+        "prune",
+        attempt="cannot prune the sessions",
+        examples="swarm session prune\nswarm session prune --older-than 30d --dry-run",
+    )(prune)
+    root.add_typer(sessions)
+
+
+def cleanup(  # one parameter per option
+    run: Run,
+    sessions: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SESSION]...", help="Sessions to remove.", autocompletion=completion.sessions, show_default=False
+        ),
+    ] = None,
+    all: Annotated[
+        bool, typer.Option("--all", help="Every session, and branches left over from one.", show_default=False)
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also where work is not committed: it is saved first.", show_default=False)
+    ] = False,
+    discard: Annotated[
+        bool,
+        typer.Option("--discard", help="Do not save what is removed. The only way to lose work.", show_default=False),
+    ] = False,
+    keep_branches: Annotated[
+        bool, typer.Option("--keep-branches", help="Leave the branches.", show_default=False)
+    ] = False,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than",
+            metavar="TIME",
+            help="Only sessions made longer ago, such as 24h or 7d; those with work at risk are passed over.",
+            show_default=False,
+        ),
+    ] = None,
+    no_teardown: NoTeardown = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
+    ] = False,
+) -> Answer:
+    """Remove sessions: their worktrees and branches.
+
+    Work that is not committed is a reason to refuse, before anything is removed. With --force it is
+    saved, as commits always are; `swarm restore` brings it back.
+    """
+    chosen = tuple(sessions or ())
+    age = milliseconds("--older-than", older_than)
+    if chosen and all:
+        raise UsageProblem("sessions and --all exclude each other", hint="give one of them")
+    swarm = run.open()
+    if not chosen and not all and age is None:
+        raise UsageProblem("no session named", hint=_which(swarm))
+    return removal(
+        lambda: swarm.cleanup(
+            chosen,
+            everything=not chosen,
+            force=force,
+            discard=discard,
+            keep_branches=keep_branches,
+            older_than_ms=age,
+            teardown=not no_teardown,
+            dry_run=dry_run,
+        )
+    )
+
+
+def prune(
+    run: Run,
+    older_than: Annotated[
+        str,
+        typer.Option(
+            "--older-than", metavar="TIME", help="Only sessions made longer ago than this.", show_default=True
+        ),
+    ] = "7d",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
+    ] = False,
+) -> Answer:
+    """Remove old sessions that nobody needs: no agent of theirs runs, and no work in them is uncommitted."""
+    age = milliseconds("--older-than", older_than)
+    swarm = run.open()
+    return removal(lambda: swarm.prune_sessions(older_than_ms=age or 0, dry_run=dry_run), "there is nothing to prune")
+
+
+def _which(swarm: Swarm) -> str:
+    names: list[str] = []
+    with suppress(SwarmError):
+        names = [session.name for session in swarm.sessions()]
+    if not names:
+        return "there are no sessions"
+    return f"name a session ({', '.join(names)}), or use --all"
+
+
+# --- what every removal has to say ---------------------------------------------------------------
+
+
+def removal(act: Callable[[], CleanupReport], nothing: str = "nothing to clean up") -> Answer:
+    """Do a removal and return what it has to say, also when only a part of it worked."""
+    try:
+        report = act()
+    except CleanupFailed as error:
+        partly = error.facts.get("report")
+        if partly is None or not (partly.removed or partly.branches):
+            raise
+        report = partly
+    failed = [item for item in report.skipped if item.code not in _ON_PURPOSE]
+    return Answer(
+        removal_data(report),
+        lambda output: _show(output, report, nothing),
+        warnings=(*report.warnings, *(f"{item.name} is still there: {item.reason}" for item in failed)),
+        next=() if report.dry_run else _ways_back(report),
+        errors=[_error(item) for item in failed],
+        exit_code=EXIT_FAILED if failed else 0,
+    )
+
+
+def removal_data(report: CleanupReport) -> dict[str, Any]:
+    """Return a removal for machines."""
+    return {
+        "removed": report.removed,
+        "skipped": report.skipped,
+        "branches": report.branches,
+        "sessions": report.sessions,
+        "worktrees_removed": report.worktrees_removed,
+        "branches_removed": report.branches_removed,
+        "warnings": report.warnings,
+        "dry_run": report.dry_run,
+    }
+
+
+def _error(item: Skipped) -> dict[str, Any]:
+    return {"code": item.code, "message": f"{item.name}: {item.reason}", "hint": "", "details": {"name": item.name}}
+
+
+def _ways_back(report: CleanupReport) -> list[str]:
+    """Say what brings back what was removed, and no more than that."""
+    saved = [item for item in report.removed if item.salvage]
+    names = [item.session if item.session in report.sessions else f"{item.session}/{item.agent}" for item in saved]
+    return [f"restore with: swarm restore {name}" for name in dict.fromkeys(names)]
+
+
+def _show(output: Output, report: CleanupReport, nothing: str) -> None:
+    left = [item for item in report.skipped if item.code in _ON_PURPOSE]
+    if not report.removed and not report.branches:
+        output.out(nothing)
+    else:
+        verb_word = "would remove" if report.dry_run else "removed"
+        trees = count(report.worktrees_removed, "worktree")
+        branches = count(report.branches_removed, "branch", "branches")
+        output.out(f"{verb_word} {trees} and {branches}", "" if report.dry_run else "good")
+    if report.removed:
+        _show_removed(output, report.removed, dry_run=report.dry_run)
+    for branch in report.branches:
+        output.out(f"  left-over branch {plain(branch)}")
+    for item in left:
+        output.out(f"  kept {plain(item.name)}: {plain(item.reason)}")
+    if report.dry_run:
+        output.err("nothing was changed")
+
+
+def _show_removed(output: Output, removed: Sequence[Removed], *, dry_run: bool) -> None:
+    columns = (Column("AGENT"), Column("COMMITS"), Column("SAVED"), Column("DROPPED"))
+    if dry_run:
+        rows: list[tuple[str | Cell, ...]] = [
+            (f"{item.agent}@{item.session}", count(item.saved_files, "file"), _dropped(item)) for item in removed
+        ]
+        output.table((Column("AGENT"), Column("TO SAVE"), Column("TO DROP")), rows)
+    else:
+        rows = [(f"{item.agent}@{item.session}", _commits(item), _saved(item), _dropped(item)) for item in removed]
+        output.table(columns, rows)
+    for item in removed:
+        if item.discarded:
+            shown = ", ".join(item.discarded[:_MOST_SHOWN])
+            more = f" and {len(item.discarded) - _MOST_SHOWN} more" if item.discarded[_MOST_SHOWN:] else ""
+            did = "would discard" if dry_run else "discarded"
+            output.out(f"  {plain(item.agent)}@{plain(item.session)}: {did} {plain(shown)}{more}")
+        for note in item.notes:
+            output.out(f"  {plain(item.agent)}@{plain(item.session)}: {plain(note)}")
+
+
+def _commits(item: Removed) -> Cell:
+    if not item.commits:
+        return Cell("none")
+    return Cell(f"{item.commits}, {item.landed or 'not merged'}", "" if item.landed else "warn")
+
+
+def _saved(item: Removed) -> str:
+    if not item.salvage:
+        return "no"
+    if item.whole:
+        return "branch + whole folder" if item.head else "whole folder"
+    files = f" + {count(item.saved_files, 'file')}" if item.saved_files else ""
+    return f"branch{files}"
+
+
+def _dropped(item: Removed) -> str:
+    return ", ".join(item.dropped) or "-"

@@ -1,0 +1,75 @@
+"""``swarm hook``: what the hooks of agent programs run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from swarm.cli.hooktrouble import hook_failed
+from swarm.cli.output import Answer
+from swarm.cli.verb import Run, group, split_agent, verb
+
+app = group("hook", "What the hooks of agent programs run.", "swarm hook collect < event.json")
+
+#: The program is woken with what was printed when a hook ends so.
+WAKE = 2
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the group to the tree."""
+    root.add_typer(app)
+
+
+@verb(app, "collect", attempt="cannot take the event", examples="swarm hook collect --agent developer < event.json")
+def collect(
+    run: Run,
+    agent: Annotated[
+        str, typer.Option("--agent", metavar="AGENT[@SESSION]", help="Whose event it is.", show_default=False)
+    ] = "",
+) -> Answer:
+    """Note an event of an agent's program, given as JSON on stdin. It never fails, and never waits."""
+    from swarm.machine import hook_events
+
+    noted = False
+    warnings: tuple[str, ...] = ()
+    try:
+        event = dict(json.loads(sys.stdin.buffer.read()).items())  # of anything but an object this is an error
+        if agent:
+            run.open().collect_event(event, *split_agent(agent))
+        else:
+            hook_events.note(os.environ["SWARM_RUN_DIR"], event)
+        noted = True
+    except Exception as error:  # noqa: BLE001  # a hook must not disturb the program
+        warnings = hook_failed(run, agent, "collect", error)
+    return Answer({"noted": noted}, lambda _output: None, warnings)
+
+
+@verb(app, "deliver", attempt="cannot deliver", examples="swarm hook deliver", hidden=True)
+def deliver(
+    run: Run,  # noqa: ARG001  # every verb has it
+    now: Annotated[bool, typer.Option("--now", help="Deliver what is there, and do not wait.")] = False,
+) -> Answer:
+    """Wait for messages of the agent whose program's hook runs this, and wake the program with them."""
+    from swarm.delivery.turns import Turns, program_lives
+    from swarm.messages.post import Post
+    from swarm.programs.processes import idle_since
+
+    post = Post.find()
+    me = post.me() if post is not None else None
+    if post is None or me is None or me.who is None:
+        return Answer({}, lambda _output: None)
+    event = json.loads(sys.stdin.buffer.read() or b"{}")
+    lives = program_lives(me.who.program_pid, me.who.program_start)
+    folder = me.who.run_dir
+    turns = Turns(post, folder, event, lives, lambda: idle_since(Path(folder)))
+    words = turns.at_once() if now else turns.next()
+    if words:
+        sys.stderr.write(words)
+        sys.stderr.flush()
+        turns.hand_over()
+    return Answer({}, lambda _output: None, exit_code=WAKE if words else 0, status="ok")

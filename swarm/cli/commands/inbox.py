@@ -1,0 +1,373 @@
+"""``swarm inbox …``: look into an inbox, take what waits, say that it is done."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm.cli import completion, given
+from swarm.cli.commands.message import open_post, show_lines
+from swarm.cli.help import Group
+from swarm.cli.output import Answer, Output
+from swarm.cli.text import age, count, plain, shorten
+from swarm.cli.verb import Run, group, milliseconds, seconds_of, verb
+from swarm.cli.views.messages import (
+    headline,
+    nothing_taken,
+    sender_of,
+    stored_data,
+    taken_data,
+    taken_hints,
+    taken_lines,
+)
+from swarm.kit.errors import UsageProblem, WaitOver
+
+if TYPE_CHECKING:
+    from swarm.bus.protocol import Depth, Pruned, PrunedAttachments, Stored
+    from swarm.messages.post import Post, Taken
+
+LOOK = "show"
+_STYLES = {"queued": "warn", "nudged": "warn", "dead": "bad", "acked": "dim"}
+
+
+class _Inbox(Group):
+    """Looks into an inbox when no command follows: ``swarm inbox developer`` is ``swarm inbox show developer``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words up to the command, and put in the one that was left out."""
+        if not any(word in self.commands or word in ("-h", "--help") for word in args):
+            args = [LOOK, *args]
+        return super().parse_args(ctx, args)
+
+
+app = group(
+    "inbox",
+    "Look into an inbox, take messages, and say that they are done; without a command it looks.",
+    "swarm inbox\nswarm inbox developer@feature-x\nswarm inbox take --wait 60\nswarm inbox ack",
+)
+app.info.cls = _Inbox
+
+_Agent = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[AGENT[@SESSION]]",
+        help="Whose inbox; default: your own, for a person the user's.",
+        autocompletion=completion.agents,
+        show_default=False,
+    ),
+]
+_Of = Annotated[
+    str | None,
+    typer.Option(
+        "--of",
+        metavar="AGENT[@SESSION]",
+        help="Of this inbox instead of your own.",
+        autocompletion=completion.agents,
+        show_default=False,
+    ),
+]
+_Ids = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[ID…]", help="Which messages; default: all that are in hand.", show_default=False),
+]
+_Most = Annotated[str, typer.Option("--max", metavar="N", help="How many at most.")]
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the group to the tree."""
+    root.add_typer(app)
+
+
+# --- look --------------------------------------------------------------------------------------------
+
+
+@verb(
+    app, LOOK, attempt="cannot look into the inbox", examples="swarm inbox\nswarm inbox show developer@feature-x --json"
+)
+def show(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
+    """List what is not done yet, most urgent first; changes nothing."""
+    post = open_post(run)
+    limit = _number("--max", most)
+    depth = post.depth(agent)  # first: what comes after it is shown, and not counted
+    found = post.inbox(agent, limit)
+    data = {"inbox": post.address(agent), "depth": depth._asdict(), "messages": [stored_data(one) for one in found]}
+    return Answer(
+        data,
+        lambda output: _show_list(output, found, post.address(agent), "no messages"),
+        _not_shown(post, agent, depth, len(found), limit),
+    )
+
+
+def _not_shown(post: Post, agent: str | None, depth: Depth, shown: int, limit: int) -> tuple[str, ...]:
+    """Say how many messages are there that a list does not show, and why."""
+    more = depth.waiting + depth.claimed - shown
+    why = "give a higher --max"
+    if more > 0 and shown < limit:
+        now = post.depth(agent)  # somebody may have been done with them meanwhile
+        more = min(more, now.waiting + now.claimed - shown)
+        why = "damaged on the disk; whoever takes sets them aside"
+    return (f"{count(more, 'more message')} not shown; {why}",) if more > 0 else ()
+
+
+@verb(app, "history", attempt="cannot look into the inbox", examples="swarm inbox history developer@feature-x")
+def history(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
+    """List the last messages, whatever became of them."""
+    post = open_post(run)
+    found = post.history(agent, _number("--max", most))
+    removed, address = post.removed(agent), post.address(agent)
+    data = {"inbox": address, "messages": [stored_data(one) for one in found], "not_kept": removed}
+    warnings = (f"{count(removed, 'earlier message')} no longer kept",) if removed else ()
+    return Answer(data, lambda output: _show_list(output, found, address, "no messages"), warnings)
+
+
+@verb(app, "dead", attempt="cannot look into the inbox", examples="swarm inbox dead developer@feature-x")
+def dead(run: Run, agent: _Agent = None) -> Answer:
+    """List the messages that were given up, with the reasons."""
+    return _listed(run, agent, lambda post: post.dead(agent), "no dead letters")
+
+
+def _listed(run: Run, agent: str | None, look: Callable[[Post], Sequence[Stored]], nothing: str) -> Answer:
+    post = open_post(run)
+    found = look(post)
+    data = {"inbox": post.address(agent), "messages": [stored_data(one) for one in found]}
+    return Answer(data, lambda output: _show_list(output, found, post.address(agent), nothing))
+
+
+def _show_list(output: Output, found: Sequence[Stored], address: str, nothing: str) -> None:
+    if not found:
+        output.err(f"{nothing} in the inbox of {plain(address)}")
+        return
+    room = output.room()
+    for one in found:
+        _show_one(output, one, room)
+
+
+def _show_one(output: Output, one: Stored, room: int | None) -> None:
+    """Print two lines: an id is as long as half a line, and what it is about must not be cut for it."""
+    message = one.message
+    notes = [one.state, *([message.priority] if message.priority != "normal" else [])]
+    notes += [f"{one.attempts} times handed out"] if one.attempts > 1 else []
+    state = output.paint(", ".join(notes), _STYLES.get(one.state, ""), sys.stdout)
+    output.out(f"{plain(message.id)}  from {sender_of(message)}, {age(message.time_ms)} ago: {state}")
+    about = headline(message) + (f" ({plain(one.reason)})" if one.reason else "")
+    output.out(f"    {about if room is None else shorten(about, room - 4)}")
+
+
+# --- take --------------------------------------------------------------------------------------------
+
+
+@verb(
+    app,
+    "take",
+    attempt="cannot take messages",
+    examples="swarm inbox take\nswarm inbox take --wait 60 --ack\nswarm inbox take --max 1 --json",
+)
+def take(
+    run: Run,
+    agent: _Agent = None,
+    wait: Annotated[
+        str | None,
+        typer.Option("--wait", metavar="SECONDS", help="How long to wait for the first.", show_default=False),
+    ] = None,
+    most: _Most = "100",
+    lease: Annotated[
+        str | None,
+        typer.Option(
+            "--lease",
+            metavar="TIME",
+            help="After that what is not acknowledged goes back; default: the setting messages.lease.",
+            show_default=False,
+        ),
+    ] = None,
+    ack: Annotated[bool, typer.Option("--ack", help="Say at once that they are done.", show_default=False)] = False,
+) -> Answer:
+    """Take the messages that wait, and print them. They come again until `swarm inbox ack`.
+
+    What was taken before and is not acknowledged is printed again. An agent takes from its own inbox only.
+    """
+    seconds = seconds_of("--wait", wait)
+    given.need_stdout("take messages")
+    post = open_post(run)
+    taken = post.take(agent, wait=seconds or 0, limit=_number("--max", most), lease=_lease(post, lease))
+    holder = "" if taken else post.held_by(agent)
+    if taken is None and seconds:
+        what = f"{holder} had messages in hand for" if holder else "no message came within"
+        raise WaitOver(f"{what} {seconds:g} s", hint="wait again, or for longer")
+    answer = Answer(
+        taken_data(post.address(agent), taken),
+        lambda output: show_lines(output, taken_lines(taken)) if taken else output.err(nothing_taken(holder)),
+        next=taken_hints(taken, ack=ack, of="" if agent is None else post.address(agent)) if taken else (),
+    )
+    code = run.output.answer(run.command, answer)
+    if taken is not None and not code:
+        run.attempt = "cannot acknowledge"  # the answer is out already: only what was printed has been seen
+        run.output.json = False
+        _finish(post, taken, ack=ack)
+    raise typer.Exit(code)
+
+
+def _finish(post: Post, taken: Taken, *, ack: bool) -> None:
+    """Write down that what was printed has reached its reader, and with *ack* that it is done."""
+    if post.me().address == taken.messages[0].to:
+        post.seen(taken, f"inbox take by pid {os.getpid()}")
+    if ack:
+        post.done(taken)
+
+
+def _lease(post: Post, text: str | None) -> float:
+    """Return how long a claim lasts, in seconds."""
+    if text is not None:
+        from swarm.messages.queues import check_lease
+
+        lease = (milliseconds("--lease", text) or 0) / 1000
+        check_lease(lease, "a message")
+        return lease
+    from pathlib import Path
+
+    from swarm.project import dirs
+    from swarm.project.config.file import load_settings
+
+    settings = load_settings(Path(post.state), user_dir=dirs.user_dir(os.environ), environ=os.environ, flags={})
+    return settings.messages.lease
+
+
+# --- settle ------------------------------------------------------------------------------------------
+
+
+@verb(
+    app, "ack", attempt="cannot acknowledge", examples="swarm inbox ack\nswarm inbox ack 018bcfe568001f2e3d4c5b6a7988"
+)
+def ack(run: Run, ids: _Ids = None, of: _Of = None) -> Answer:
+    """Say that messages in hand are done; they never come again."""
+    return _settled("acked", open_post(run).ack(tuple(ids or ()), of), "done")
+
+
+@verb(
+    app,
+    "nack",
+    attempt="cannot give back",
+    examples="swarm inbox nack --delay 5m --reason 'waiting for the build'",
+)
+def nack(
+    run: Run,
+    ids: _Ids = None,
+    of: _Of = None,
+    delay: Annotated[
+        str | None, typer.Option("--delay", metavar="TIME", help="Not before this time.", show_default=False)
+    ] = None,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why; kept with the message.", show_default=False)
+    ] = "",
+) -> Answer:
+    """Give messages in hand back; they come again."""
+    pause = (milliseconds("--delay", delay) or 0) / 1000
+    return _settled("returned", open_post(run).nack(tuple(ids or ()), of, delay=pause, reason=reason), "given back")
+
+
+@verb(app, "extend", attempt="cannot extend", examples="swarm inbox extend --lease 30m")
+def extend(
+    run: Run,
+    of: _Of = None,
+    lease: Annotated[
+        str | None,
+        typer.Option(
+            "--lease", metavar="TIME", help="From now; default: the setting messages.lease.", show_default=False
+        ),
+    ] = None,
+) -> Answer:
+    """Keep what is in hand for longer."""
+    post = open_post(run)
+    return _settled("extended", post.extend(_lease(post, lease), of), "kept")
+
+
+@verb(app, "requeue", attempt="cannot requeue", examples="swarm inbox requeue 018bcfe568001f2e3d4c5b6a7988")
+def requeue(
+    run: Run,
+    message_id: Annotated[str, typer.Argument(metavar="ID", help="A dead letter.", show_default=False)],
+    of: _Of = None,
+) -> Answer:
+    """Let a dead letter wait again."""
+    open_post(run).requeue(message_id, of)
+    return _settled("requeued", (message_id,), "waiting again")
+
+
+def _settled(what: str, ids: Sequence[str], words: str) -> Answer:
+    return Answer({what: list(ids)}, lambda output: output.out(f"{words}: {count(len(ids), 'message')}", "good"))
+
+
+# --- remove ------------------------------------------------------------------------------------------
+
+
+@verb(
+    app,
+    "prune",
+    attempt="cannot remove messages",
+    examples="swarm inbox prune --dry-run\nswarm inbox prune developer@feature-x --older-than 24h",
+)
+def prune(
+    run: Run,
+    agent: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[AGENT[@SESSION]]",
+            help="Whose inbox; default: for an agent its own, for a person every inbox and queue.",
+            autocompletion=completion.agents,
+            show_default=False,
+        ),
+    ] = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than",
+            metavar="TIME",
+            help="Those older than this, such as 24h or 7d; default: the settings messages.keep and keep_bytes.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
+    ] = False,
+) -> Answer:
+    """Remove old messages that are done, or were given up; nothing that waits or is in hand.
+
+    They go in whole files, so some that are old enough stay with a younger one, or with one that waits. Attachments
+    go when no message refers to them any longer.
+    """
+    age_ms = milliseconds("--older-than", older_than)
+    post = open_post(run)
+    pruned = post.prune(agent, older_than_ms=age_ms, dry_run=dry_run)
+    unused = post.prune_attachments(agent, older_than_ms=age_ms, dry_run=dry_run)
+    data = {
+        "removed": [
+            {"box": one.address, "messages": one.messages, "bytes": one.octets} for one in pruned if one.octets
+        ],
+        "attachments": {"files": unused.files, "bytes": unused.octets},
+        "dry_run": dry_run,
+    }
+    return Answer(data, lambda output: _show_pruned(output, pruned, unused, dry_run=dry_run))
+
+
+def _show_pruned(output: Output, pruned: Sequence[Pruned], unused: PrunedAttachments, *, dry_run: bool) -> None:
+    what = "would be removed" if dry_run else "removed"
+    done = [one for one in pruned if one.octets]
+    for one in done:
+        box = plain(one.address.replace(".", " ", 1))
+        output.out(f"{box}: {count(one.messages, 'message')} {what} ({one.octets:,} bytes)", "good")
+    if unused.files:
+        output.out(f"{count(unused.files, 'attachment')} {what} ({unused.octets:,} bytes)", "good")
+    if not (done or unused.files):
+        output.err("nothing is old enough to be removed")
+
+
+# --- numbers -----------------------------------------------------------------------------------------
+
+
+def _number(option: str, text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else 0
+    if not 1 <= number <= 10_000:
+        raise UsageProblem(f"{option} {text}: give a number from 1 to 10000")
+    return number

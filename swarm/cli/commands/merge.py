@@ -1,0 +1,158 @@
+"""``swarm merge``: put the agents' work on a branch."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm.cli import completion
+from swarm.cli.commands.diff import show_files
+from swarm.cli.output import Answer, Output
+from swarm.cli.table import Column
+from swarm.cli.text import count, place, plain, short_id
+from swarm.cli.verb import Run, verb
+from swarm.kit.errors import SwarmError, UsageProblem
+from swarm.merging.values import How
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from swarm.api.swarm import Swarm
+    from swarm.merging.values import MergedAgent, MergeReport
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the command to the tree."""
+    verb(
+        root,
+        "merge",
+        attempt="cannot merge {target}",
+        examples="""
+        swarm merge feature-x --dry-run
+        swarm merge feature-x
+        swarm merge feature-x/developer --into release --squash
+        """,
+    )(merge)
+
+
+def merge(
+    run: Run,
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="SESSION[/AGENT]",
+            help="Whose work to merge.",
+            autocompletion=completion.targets,
+            show_default=False,
+        ),
+    ],
+    into: Annotated[
+        str | None,
+        typer.Option(
+            "--into", metavar="BRANCH", help="Target; default: the branch the session started from.", show_default=False
+        ),
+    ] = None,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="A merge commit for each agent (the default).", show_default=False)
+    ] = False,
+    squash: Annotated[bool, typer.Option("--squash", help="One commit for each agent.", show_default=False)] = False,
+    rebase: Annotated[
+        bool, typer.Option("--rebase", help="The agents' commits, repeated on top of the branch.", show_default=False)
+    ] = False,
+    committed_only: Annotated[
+        bool,
+        typer.Option(
+            "--committed-only", help="Leave out what is not committed, instead of refusing.", show_default=False
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
+    ] = False,
+) -> Answer:
+    """Merge the agents of a session into a branch, all of them or none.
+
+    It is tried first without touching anything; on any conflict everything stays as it was. A
+    checkout of the branch follows, and local changes in it are kept.
+    """
+    chosen = [how for how, wanted in ((How.MERGE, merge), (How.SQUASH, squash), (How.REBASE, rebase)) if wanted]
+    if len(chosen) > 1:
+        raise UsageProblem("--merge, --squash and --rebase exclude each other", hint="give one of them")
+    swarm = run.open()
+    report = swarm.merge(
+        target,
+        into=into,
+        how=chosen[0] if chosen else How.MERGE,
+        committed_only=committed_only,
+        dry_run=dry_run,
+    )
+    done = bool(report.merged) and not dry_run
+    return Answer(
+        merge_data(report),
+        lambda output: _show(output, report),
+        warnings=report.warnings,
+        next=(*_undo(report), *_next(swarm, report)) if done else (),
+    )
+
+
+def _next(swarm: Swarm, report: MergeReport) -> Iterator[str]:
+    """Propose to remove what is merged, and nothing else."""
+    done = {(one.session, one.agent) for one in report.agents}
+    session = report.agents[0].session
+    with suppress(SwarmError):  # then nothing is proposed
+        there = {(session, agent.name) for agent in swarm.session(session).agents}
+        if there <= done:
+            yield f"next: swarm cleanup {session}"
+        else:
+            yield from (f"next: swarm worktree remove {agent}@{name}" for name, agent in sorted(done & there))
+
+
+def merge_data(report: MergeReport) -> dict[str, Any]:
+    """Return a merge for machines."""
+    return {
+        "into": report.into,
+        "how": report.how,
+        "old": report.old,
+        "new": report.new,
+        "agents": report.agents,
+        "files": report.files,
+        "checkout": report.checkout,
+        "warnings": report.warnings,
+        "dry_run": report.dry_run,
+    }
+
+
+def _undo(report: MergeReport) -> tuple[str, ...]:
+    if report.checkout is None:
+        return (f"undo with: git branch --force {report.into} {short_id(report.old)}",)
+    where = place(report.checkout, quoted=True)
+    return (f"undo with: git {'' if where == '.' else f'-C {where} '}reset --keep {short_id(report.old)}",)
+
+
+def _show(output: Output, report: MergeReport) -> None:
+    if not report.merged:
+        output.out(f"nothing to merge into {plain(report.into)}")
+    else:
+        verb_word = "would merge" if report.dry_run else "merged"
+        agents = count(len(report.merged), "agent")
+        steps = f"{short_id(report.old)}..{short_id(report.new)}" if not report.dry_run else short_id(report.old)
+        output.out(f"{verb_word} {agents} into {plain(report.into)} ({steps})", "" if report.dry_run else "good")
+    output.table(
+        (Column("AGENT", keep="all"), Column("COMMITS", right=True), Column("OUTCOME"), Column("BRANCH", 1)),
+        [
+            (f"{one.agent}@{one.session}", str(one.commits or "-"), _outcome(report, one), one.branch)
+            for one in report.agents
+        ],
+    )
+    if report.files:
+        output.out()
+        show_files(output, report.files)
+    if report.dry_run:
+        output.err("nothing was changed")
+
+
+def _outcome(report: MergeReport, one: MergedAgent) -> str:
+    if one.result:
+        return {How.MERGE: "merge commit", How.SQUASH: "one commit", How.REBASE: "rebased"}[report.how]
+    return "no commits" if one.landed == "fresh" else f"was there already ({one.landed})"

@@ -1,0 +1,132 @@
+"""``swarm message`` and ``swarm thread``: where messages are, and how we know."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm.cli.output import Answer, Output
+from swarm.cli.text import iso, local_time, plain
+from swarm.cli.verb import Run, verb
+from swarm.cli.views.messages import message_lines, stored_data
+from swarm.kit.files import os_errors
+
+if TYPE_CHECKING:
+    from swarm.bus.protocol import Stored, Trace
+    from swarm.messages.deadlines import Reply
+    from swarm.messages.post import Post
+
+MessageId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message.", show_default=False)]
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    verb(
+        root,
+        "message",
+        attempt="cannot show the message",
+        examples="swarm message 018bcfe568001f2e3d4c5b6a7988\nswarm message 018bcfe568001f2e3d4c5b6a7988 --save .",
+    )(message)
+    verb(root, "thread", attempt="cannot show the thread", examples="swarm thread 018bcfe568001f2e3d4c5b6a7988")(thread)
+
+
+def open_post(run: Run) -> Post:
+    """Return the messages that this command is about; without git where plain files tell."""
+    import os
+
+    from swarm.machine.records import names_good_dir
+    from swarm.messages.post import Post
+
+    found = Post.find(run.named_directory) if names_good_dir(os.environ) else None
+    return found or run.open().post  # says what is wrong
+
+
+# --- message and thread -----------------------------------------------------------------------------
+
+
+def show_lines(output: Output, lines: Sequence[str]) -> None:
+    """Print a message whose first line is its head."""
+    for position, line in enumerate(lines):
+        output.out(line, "" if position else "heading")
+
+
+def message(
+    run: Run,
+    message_id: MessageId,
+    save: Annotated[
+        str | None,
+        typer.Option("--save", metavar="DIR", help="Copy what is attached into this folder.", show_default=False),
+    ] = None,
+) -> Answer:
+    """Show a message and what became of it: each state with its time and its evidence, for each recipient."""
+    post = open_post(run)
+    found = [(trace, post.reply(trace)) for trace in post.message(message_id)]
+    with os_errors("cannot save what is attached"):
+        saved = [] if save is None else [str(path) for path in post.save_files(message_id, Path(run.directory, save))]
+
+    def show(output: Output) -> None:
+        _show_traces(output, found)
+        for path in saved:
+            output.out(f"saved {plain(path)}", "good")
+
+    data = {"messages": [_trace_data(*one) for one in found], "saved": saved}
+    return Answer(data, show, [plain(one) for one in post.unreadable(message_id)])
+
+
+def _trace_data(trace: Trace, reply: Reply | None) -> dict[str, Any]:
+    events = [{"event": e.name, "at": iso(e.time_ms), "evidence": e.evidence} for e in trace.events]
+    expected = None
+    if reply is not None:
+        by = iso(reply.due_ms) if reply.due_ms else None
+        expected = {"by": by, "overdue": reply.overdue, "answer": reply.answer or None, "late": reply.late}
+    return {**stored_data(trace.stored), "events": events, "reply": expected}
+
+
+def _show_traces(output: Output, found: Sequence[tuple[Trace, Reply | None]]) -> None:
+    show_lines(output, message_lines(found[0][0].stored.message))
+    for trace, reply in found:
+        stored = trace.stored
+        output.out()
+        why = f": {plain(stored.reason)}" if stored.reason else ""
+        output.out(f"to {plain(stored.message.to)}: {stored.state}{why}", "bad" if stored.state == "dead" else "good")
+        for event in trace.events:
+            evidence = f"  {plain(event.evidence)}" if event.evidence else ""
+            output.out(f"  {_second(event.time_ms)}  {event.name}{evidence}")
+        if reply is not None:
+            output.out(f"  {_reply_words(reply)}", "bad" if reply.overdue else "")
+
+
+def _reply_words(reply: Reply) -> str:
+    expected = f"reply expected by {_second(reply.due_ms)}" if reply.due_ms else "reply expected"
+    if reply.answer:
+        return f"{expected}: answered by {plain(reply.answer)}" + (", too late" if reply.late else "")
+    return f"{expected}, overdue" if reply.overdue else expected
+
+
+def _second(milliseconds: int) -> str:
+    """Return a time in the user's zone; states follow each other within seconds."""
+    known = local_time(milliseconds)
+    return known if known == "unknown" else known + time.strftime(":%S", time.localtime(milliseconds // 1000))
+
+
+def thread(run: Run, message_id: MessageId) -> Answer:
+    """Show the messages that belong together with one of them, oldest first."""
+    from swarm.messages.pruned import missing_from
+
+    post = open_post(run)
+    found = post.thread(message_id)
+    missing = missing_from(found)
+    data = {"messages": [stored_data(one) for one in found], "not_kept": list(missing)}
+    warnings = [*(f"{plain(one)} is no longer kept" for one in missing), *map(plain, post.unreadable())]
+    return Answer(data, lambda output: _show_thread(output, found), warnings)
+
+
+def _show_thread(output: Output, found: Sequence[Stored]) -> None:
+    for position, stored in enumerate(found):
+        if position:
+            output.out()
+        show_lines(output, message_lines(stored.message, f"to {plain(stored.message.to)}", stored.state))

@@ -1,0 +1,221 @@
+"""``swarm role …``: what agents can be told to be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm.cli import completion
+from swarm.cli.commands.validate import own_hint
+from swarm.cli.output import Answer, Output
+from swarm.cli.table import Column
+from swarm.cli.text import count, place, plain
+from swarm.cli.verb import Run, group, verb
+from swarm.cli.views.role_checks import Checked, check_all
+from swarm.kit.errors import EXIT_USAGE, NotARepo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from swarm.roles.find import RolePlaces
+    from swarm.roles.role import Role
+
+app = group("role", "Show, write and check the roles that agents can have.", "swarm role list")
+
+_Name = Annotated[
+    str, typer.Argument(metavar="ROLE", help="Its name.", autocompletion=completion.roles, show_default=False)
+]
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the group to the tree."""
+    root.add_typer(app)
+
+
+@verb(app, "list", attempt="cannot list the roles", examples="swarm role list")
+def list_(run: Run) -> Answer:
+    """List the roles, by name and description, with where each is from and what it hides.
+
+    Roles that cannot be used are told as warnings; `swarm role check` says more.
+    """
+    from swarm.roles.find import overridden, scan_roles
+
+    places = _places(run)
+    roles, problems = scan_roles(places)
+    hidden = overridden(places)
+
+    def words(output: Output) -> None:
+        columns = (Column("NAME", keep="all"), Column("DESCRIPTION"), Column("FROM", 1, keep="all"), Column("HIDES", 2))
+        rows = [
+            (role.name, role.description or "-", str(role.kind), ", ".join(_hidden(hidden, role)) or "-")
+            for role in roles
+        ]
+        output.table(columns, rows)
+
+    warnings = [problem.message for problem in problems]
+    data = {
+        "roles": [{**role_data(role), "overrides": hidden.get(role.name.casefold(), ())} for role in roles],
+        "problems": [problem.as_dict() for problem in problems],
+    }
+    return Answer(data, words, warnings)
+
+
+def _hidden(hidden: Mapping[str, Sequence[Path]], role: Role) -> list[str]:
+    from swarm.roles.find import builtin_roles_dir
+
+    shipped = builtin_roles_dir()
+    found = hidden.get(role.name.casefold(), ())
+    return ["builtin" if path.is_relative_to(shipped) else place(path) for path in found]
+
+
+@verb(app, "show", attempt="cannot show the role {name}", examples="swarm role show developer")
+def show(run: Run, name: _Name) -> Answer:
+    """Show one role: what its agents are told, what they may do, and all it says besides."""
+    from swarm.programs import role_effects
+    from swarm.roles import options
+
+    role = _one(run, name)
+    notes = role_effects.notes_of(role)
+    data = {
+        **role_data(role),
+        "instructions": role.instructions,
+        "system_prompt": role.system_prompt,
+        "options": options.plain(role.options, whole=True),
+        "notes": [note._asdict() for note in notes],
+    }
+    return Answer(data, lambda output: _show(output, role), [f"{note.key} {note.text}" for note in notes])
+
+
+def _show(output: Output, role: Role) -> None:
+    from swarm.cli.views.roles import pairs_of
+
+    output.pairs(
+        [
+            ("name", role.name),
+            ("description", role.description),
+            ("model", role.options.model or "(the program's own)"),
+            ("from", f"{place(role.source)} ({role.kind})"),
+            *pairs_of(role.options),
+        ],
+        prose=("description",),
+    )
+    for title, text in (("system prompt", role.system_prompt), ("instructions", role.instructions)):
+        if text.strip():
+            output.out()
+            output.out(f"{title}:", "heading")
+            output.prose(text, "  ")
+
+
+@verb(
+    app,
+    "init",
+    attempt="cannot write the role {name}",
+    examples="swarm role init tester\nswarm role init strict-reviewer --from reviewer",
+)
+def init(
+    run: Run,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new role.", show_default=False)],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="ROLE", help="Copy this role.", autocompletion=completion.roles, show_default=False
+        ),
+    ] = None,
+    user: Annotated[bool, typer.Option("--user", help="Write it into your swarm directory.")] = False,
+) -> Answer:
+    """Write a new role file, with every key explained, into the project's `roles/`.
+
+    Nothing that is there is overwritten. A role of the same name from elsewhere, such as a shipped one, is
+    hidden by the new one.
+    """
+    from swarm.roles.init import write_role
+
+    path = write_role(name, _places(run), source=_one(run, source) if source else None, private=user)
+    nexts = (f"next: edit {place(path)}", f"next: swarm role check {name}")
+    return Answer({"name": name, "path": path}, lambda output: output.out(f"{place(path)} written"), next=nexts)
+
+
+@verb(
+    app,
+    "check",
+    attempt="cannot check the roles",
+    examples="swarm role check\nswarm role check developer\nswarm role check roles/tester.yaml",
+)
+def check(
+    run: Run,
+    which: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ROLE|FILE]…",
+            help="Names, files or folders; without any, every role.",
+            autocompletion=completion.roles,
+            show_default=False,
+        ),
+    ] = None,
+) -> Answer:
+    """Check roles: every mistake with its place, and what has no effect with which agent program.
+
+    The exit status is 2 when a role cannot be used. What has no effect is told, and no mistake.
+    """
+    found = check_all(which or (), _places(run), run.directory)
+    problems = [problem for one in found for problem in one.problems]
+    data = {
+        "roles": [
+            {
+                "name": one.name,
+                "source": one.source,
+                "problems": [problem.as_dict() for problem in one.problems],
+                "notes": [note._asdict() for note in one.notes],
+            }
+            for one in found
+        ]
+    }
+    if not problems:
+        return Answer(data, lambda output: _show_checked(output, found))
+    errors = [problem.as_dict() for problem in problems]
+    return Answer(
+        data, lambda output: _show_checked(output, found), errors=errors, exit_code=EXIT_USAGE, status="error"
+    )
+
+
+def _show_checked(output: Output, found: Sequence[Checked]) -> None:
+    for one in found:
+        where = f" ({place(one.source)})" if one.source is not None else ""
+        output.out(f"{plain(one.name)}{where}: {'cannot be used' if one.problems else 'ok'}", "heading")
+        for problem in one.problems:
+            output.item("  wrong: ", problem.message, "bad")
+            if own_hint(problem) and not output.quiet:
+                output.item("      hint: ", problem.hint, "hint", command_last=True)
+        for note in one.notes:
+            output.item("  note: ", f"{note.key} {note.text}", "warn")
+    number = sum(len(one.problems) for one in found)
+    summary = count(number, "problem") if number else "no problems"
+    output.err(f"{summary} found in {count(len(found), 'role')}", "bad" if number else "good")
+
+
+def role_data(role: Role) -> dict[str, Any]:
+    """Return a role for machines."""
+    return {"name": role.name, "description": role.description, "kind": role.kind, "source": role.source}
+
+
+def _one(run: Run, name: str) -> Role:
+    from swarm.roles.find import find_role
+
+    return find_role(name, _places(run))
+
+
+def _places(run: Run) -> RolePlaces:
+    """Return where roles are; outside of a repository the user's own, and the shipped ones."""
+    from swarm.git.repository import discover
+    from swarm.project import dirs
+    from swarm.roles.find import RolePlaces
+
+    environ = dict(os.environ)
+    try:
+        root: Path | None = discover(run.directory, environ).root
+    except NotARepo:
+        root = None
+    return RolePlaces.standard(root, dirs.find_dir(environ=environ, cwd=run.directory))

@@ -1,0 +1,367 @@
+"""``swarm start``, ``attach``, ``stop``, ``resume``, ``restart``: agents in panes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm.cli import completion, given
+from swarm.cli.commands.status import AgentName
+from swarm.cli.output import Answer, Output
+from swarm.cli.table import Column
+from swarm.cli.text import count, place, plain, short_id
+from swarm.cli.verb import NoSetup, Run, split_agent, verb
+from swarm.kit.errors import AgentNotRunning, UsageProblem
+
+if TYPE_CHECKING:
+    from swarm.api.swarm import Swarm
+    from swarm.project.model import CreateReport, ResumeReport, StopReport
+
+_TASK_LIMIT = 1 << 20
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    verb(
+        root,
+        "start",
+        attempt="cannot start session {session}",
+        examples="""
+        swarm start feature-x --roles researcher,developer
+        swarm start feature-x --roles developer:2,lead=architect --task "Go on"
+        swarm start demo --roles researcher,developer --agent demo --attach
+        swarm start fix --workflow implement --task-file goal.md
+        swarm start notes --roles researcher --print --task "Sum up the README"
+        """,
+    )(start)
+    verb(root, "attach", attempt="cannot attach", examples="swarm attach\nswarm attach developer@feature-x")(attach)
+    verb(
+        root,
+        "stop",
+        attempt="cannot stop",
+        examples="swarm stop feature-x\nswarm stop developer@feature-x\nswarm stop --all",
+    )(stop)
+    verb(root, "resume", attempt="cannot resume", examples="swarm resume feature-x\nswarm resume --all")(resume)
+    verb(root, "restart", attempt="cannot restart {agent}", examples="swarm restart developer@feature-x")(restart)
+
+
+# --- start -----------------------------------------------------------------------------------------
+
+
+def start(
+    run: Run,
+    session: Annotated[
+        str, typer.Argument(metavar="SESSION", help="Name of the new session, such as feature-x.", show_default=False)
+    ],
+    roles: Annotated[
+        str | None,
+        typer.Option(
+            "--roles",
+            metavar="ROLE[:N],…",
+            help="Roles with commas between; ROLE:N for N agents, NAME=ROLE to name one.",
+            autocompletion=completion.role_lists,
+            show_default=False,
+        ),
+    ] = None,
+    workflow: Annotated[
+        str | None,
+        typer.Option("--workflow", metavar="NAME", help="Take the roles of a kind of work.", show_default=False),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="TEXT", help="The goal; - reads it from stdin.", show_default=False)
+    ] = None,
+    task_file: Annotated[
+        str | None,
+        typer.Option("--task-file", metavar="FILE", help="The goal, in a file; - is stdin.", show_default=False),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            "--base",
+            metavar="REF",
+            help="Where they start; default: where the main checkout is, for an agent its own last commit.",
+            show_default=False,
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="PROGRAM",
+            help="claude, codex, gemini, opencode, shell or demo; default: the setting agents.program.",
+            show_default=False,
+        ),
+    ] = None,
+    agent_cmd: Annotated[
+        str | None,
+        typer.Option(
+            "--agent-cmd",
+            metavar="COMMAND",
+            help="Run this command in the panes instead of a known agent program.",
+            show_default=False,
+        ),
+    ] = None,
+    attach_after: Annotated[
+        bool,
+        typer.Option(
+            "--attach/--detach",
+            help="Show the panes in this terminal afterwards, or come back at once (the default).",
+            show_default=False,
+        ),
+    ] = False,
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            "--beside",
+            metavar="AGENT[@SESSION]",
+            help="Open the panes in this agent's window.",
+            autocompletion=completion.agents,
+            show_default=False,
+        ),
+    ] = None,
+    print_mode: Annotated[
+        bool,
+        typer.Option("--print", help="Each does the task without a dialog, and ends.", show_default=False),
+    ] = False,
+    no_setup: NoSetup = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
+    ] = False,
+) -> Answer:
+    """Start a team: one worktree, one tmux pane and one agent for each role; all of them or none."""
+    if agent and agent_cmd:
+        raise UsageProblem("--agent and --agent-cmd exclude each other")
+    if agent_cmd == "":
+        raise UsageProblem("the agent command is empty", hint="for example: --agent-cmd 'aider --model x'")
+    if (roles is None) == (workflow is None):
+        raise UsageProblem("name either --roles or --workflow", hint="for example: --roles researcher,developer")
+    goal = _goal(run, task, task_file)
+    swarm = run.open()
+    attach_after = attach_after and not dry_run and not run.output.json
+    if attach_after:
+        _need_terminal(swarm)
+    how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "setup": not no_setup, "dry_run": dry_run}
+    how |= {"beside": beside or "", "print_mode": print_mode}
+    if workflow is not None:
+        report = swarm.start_workflow(workflow, goal, session=session, base=base, **how)
+    else:
+        report = swarm.start(session, roles or "", base=base, task=goal, **how)
+    if attach_after:
+        _show_started(run.output, report)
+        _attach(run, swarm)
+    data = {name: getattr(report, name) for name in ("session", "base_ref", "base", "agents", "warnings")}
+    return Answer(
+        {**data, "steps": report.steps if dry_run else (), "dry_run": dry_run},
+        lambda output: _show_started(output, report),
+        warnings=report.warnings,
+        next=() if dry_run else (_next_line(swarm), f"look: swarm status {session}"),
+    )
+
+
+def _goal(run: Run, task: str | None, file: str | None) -> str:
+    if task is not None and file is not None:
+        raise UsageProblem("--task and --task-file exclude each other")
+    try:
+        if "-" in (task, file):
+            data = given.from_stdin(_TASK_LIMIT)
+        elif file is not None:
+            data = Path(run.directory, file).read_bytes()
+        else:
+            return task or ""
+        text = data.decode("utf-8")
+    except OSError as error:
+        raise UsageProblem(f"cannot read the task: {file}: {error.strerror}", hint="check the path") from error
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"cannot read the task: it is not UTF-8: {error.reason}") from error
+    if len(data) > _TASK_LIMIT or "\0" in text:
+        raise UsageProblem("cannot read the task: it must be text of at most 1 MiB")
+    return text
+
+
+def _show_started(output: Output, report: CreateReport) -> None:
+    made = f"{count(len(report.agents), 'agent')} from {plain(report.base_ref)} ({short_id(report.base)})"
+    if report.dry_run:
+        output.out(f"would start session {plain(report.session)} with {made}:", "heading")
+    else:
+        output.out(f"started session {plain(report.session)} with {made}:", "good")
+    rows = [(agent.name, agent.role, agent.branch, place(agent.path)) for agent in report.agents]
+    output.table((Column("AGENT"), Column("ROLE", 2), Column("BRANCH", 1), Column("PATH", keep="end")), rows)
+    if report.dry_run:
+        output.out()
+        for step in report.steps:
+            output.item("  - ", step)
+        output.err("nothing was changed")
+
+
+# --- attach ----------------------------------------------------------------------------------------
+
+
+def attach(
+    run: Run,
+    agent: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[AGENT[@SESSION]]",
+            help="Go to this agent's pane.",
+            autocompletion=completion.agents,
+            show_default=False,
+        ),
+    ] = None,
+) -> Answer:
+    """Show the panes in this terminal; inside tmux the client is switched, never nested."""
+    swarm = run.open()
+    if not run.output.json:
+        if not agent:
+            _need_panes(swarm)
+        _need_terminal(swarm)
+    pane = swarm.show_pane(*split_agent(agent)) if agent else ""
+    if run.output.json:
+        return Answer({"command": swarm.attach_command(), "pane": pane}, lambda _output: None)
+    _attach(run, swarm)
+    return Answer({}, lambda _output: None)
+
+
+def _attach(run: Run, swarm: Swarm) -> None:
+    """Become tmux; comes back only when that is not possible."""
+    argv = swarm.attach_command()
+    run.output.clear_progress()
+    os.execv(argv[0], list(argv))  # noqa: S606  # argv, no shell
+
+
+def _need_panes(swarm: Swarm) -> None:
+    if not any(one.pane for found in swarm.status(look=False) for one in found.agents):
+        raise AgentNotRunning("cannot attach: there are no panes", hint=_how_to_get_panes(swarm))
+
+
+def _need_terminal(swarm: Swarm) -> None:
+    """Refuse, before anything is done, where tmux could show nothing."""
+    if not (given.is_typed() and sys.stdout is not None and sys.stdout.isatty()):
+        raise UsageProblem("cannot attach: this is no terminal", hint=f"in a terminal: {_attach_line(swarm)}")
+    if os.environ.get("TMUX") and "switch-client" not in swarm.attach_command():
+        raise UsageProblem(
+            "cannot attach: this terminal is inside another tmux server",
+            hint=f"in a terminal outside of it: {_attach_line(swarm)}",
+        )
+
+
+def _next_line(swarm: Swarm) -> str:
+    """Say how to see the panes; inside tmux by the command that does not nest."""
+    return "next: swarm attach" if os.environ.get("TMUX") else f"next: {_attach_line(swarm)}"
+
+
+def _how_to_get_panes(swarm: Swarm) -> str:
+    if any(one.program for session in swarm.sessions() for one in session.agents):
+        return "bring the agents back with `swarm resume --all`"
+    return "start some, for example: swarm start feature-x --roles researcher,developer"
+
+
+def _attach_line(swarm: Swarm) -> str:
+    settings = swarm.settings.tmux
+    flag = (
+        f"-S {shlex.quote(settings.socket)} "
+        if "/" in settings.socket
+        else f"-L {settings.socket} "
+        if settings.socket
+        else ""
+    )
+    return f"tmux {flag}attach -t {settings.session}"
+
+
+# --- stop and resume -------------------------------------------------------------------------------
+
+_What = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SESSION|AGENT@SESSION]",
+        help="A whole session, or one agent.",
+        autocompletion=completion.sessions,
+        show_default=False,
+    ),
+]
+_All = Annotated[bool, typer.Option("--all", help="All sessions.", show_default=False)]
+
+
+def stop(run: Run, what: _What = None, everything: _All = False) -> Answer:
+    """End agents, each with everything it started. Worktrees, branches and last words stay."""
+    sessions, agent = _chosen(what, everything=everything)
+    report = run.open().stop(sessions, everything=everything, agent=agent)
+    return Answer(
+        {"stopped": _pairs(report.stopped), "survivors": report.survivors},
+        lambda output: _show_stopped(output, report),
+        next=(f"bring back: swarm resume {report.stopped[0][0]}",) if report.stopped else (),
+        exit_code=1 if report.survivors else 0,
+    )
+
+
+def resume(run: Run, what: _What = None, everything: _All = False) -> Answer:
+    """Start again what does not run, in the same worktrees and panes."""
+    sessions, agent = _chosen(what, everything=everything)
+    swarm = run.open()
+    report = swarm.resume(sessions, everything=everything, agent=agent)
+    return _resumed(swarm, report, nothing="nothing to resume: all agents run")
+
+
+def restart(run: Run, agent: AgentName) -> Answer:
+    """Stop one agent if it runs, and start it again."""
+    swarm = run.open()
+    return _resumed(swarm, swarm.restart(*split_agent(agent)), nothing="it runs already")
+
+
+def _resumed(swarm: Swarm, report: ResumeReport, nothing: str) -> Answer:
+    return Answer(
+        {
+            "started": _pairs(report.started),
+            "running": _pairs(report.running),
+            "skipped": report.skipped,
+            "done": _pairs(report.done),
+            "survivors": report.survivors,
+        },
+        lambda output: _show_resumed(output, report, nothing),
+        next=(_next_line(swarm),) if report.started else (),
+        exit_code=1 if report.skipped or report.survivors else 0,
+    )
+
+
+def _chosen(what: str | None, *, everything: bool) -> tuple[list[str], str]:
+    if (what is None) != everything:
+        raise UsageProblem("name a session, an agent as AGENT@SESSION, or --all", hint="`swarm list` shows them")
+    if what is not None and set(what) & {"@", "/"}:
+        agent, session = split_agent(what)
+        return [session] if session else [], agent
+    return [what] if what else [], ""
+
+
+def _pairs(pairs: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"session": session, "agent": agent} for session, agent in pairs]
+
+
+def _show_stopped(output: Output, report: StopReport) -> None:
+    if not report.stopped:
+        output.err("nothing to stop: no agent runs")
+    for session, agent in report.stopped:
+        output.out(f"stopped {plain(agent)}@{plain(session)}", "good")
+    _warn_of(report.survivors, output)
+
+
+def _warn_of(survivors: Sequence[str], output: Output) -> None:
+    for survivor in survivors:
+        output.label("warning", f"could not end {survivor}", "warn")
+
+
+def _show_resumed(output: Output, report: ResumeReport, nothing: str) -> None:
+    if not report.started and not report.skipped and (report.running or not report.done):
+        output.err(nothing)
+    for session, agent in report.done:
+        who = f"{plain(agent)}@{plain(session)}"
+        output.err(f"{who} did its task in print mode; once more: swarm restart {who}")
+    for session, agent in report.started:
+        output.out(f"started {plain(agent)}@{plain(session)}", "good")
+    for skipped in report.skipped:
+        output.label("warning", f"{skipped.name}: {skipped.reason}", "warn")
+    _warn_of(report.survivors, output)

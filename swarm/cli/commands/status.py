@@ -1,0 +1,365 @@
+"""``swarm list``, ``status``, ``why``, ``peek``: who works, who waits, who is dead, and how we know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm.cli import completion
+from swarm.cli.output import Answer, Output
+from swarm.cli.table import Cell, Column
+from swarm.cli.text import age, iso, place, plain, short_id
+from swarm.cli.verb import Run, split_agent, verb
+from swarm.cli.views.setup import setup_data, setup_rows, show_setup
+from swarm.cli.watch import again
+from swarm.kit.errors import SwarmError, UsageProblem
+from swarm.programs.status import OVER_BUDGET, State
+
+if TYPE_CHECKING:
+    from swarm.api.swarm import Swarm
+    from swarm.project.model import AgentStatus, Parent, SessionStatus
+    from swarm.worktrees.setup_values import Notes
+
+_STYLES = {
+    State.WAITING: "warn",
+    State.FAILED: "bad",
+    State.UNKNOWN: "dim",
+    State.WORKING: "good",
+    State.STARTING: "hint",
+}
+#: What comes first where there is not room for all.
+_URGENT = (State.WAITING, State.FAILED, State.UNKNOWN, State.WORKING, State.STARTING)
+#: Of a watched screen: the heads, "and 3 more", an empty line, the last line and the cursor's.
+_ROWS_AROUND = 5
+SessionName = Annotated[
+    str | None,
+    typer.Argument(metavar="[SESSION]", help="Only this one.", autocompletion=completion.sessions, show_default=False),
+]
+AgentName = Annotated[
+    str,
+    typer.Argument(
+        metavar="AGENT[@SESSION]",
+        help="An agent; the session is needed where several have one of that name.",
+        autocompletion=completion.agents,
+        show_default=False,
+    ),
+]
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    verb(root, "list", attempt="cannot list the sessions", examples="swarm list\nswarm list --json")(list_)
+    verb(
+        root,
+        "status",
+        attempt="cannot look at the agents",
+        examples="swarm status\nswarm status feature-x --watch",
+    )(status)
+    verb(root, "_label", attempt="cannot label the panes", examples="swarm _label", hidden=True)(label)
+    verb(root, "why", attempt="cannot explain {agent}", examples="swarm why developer@feature-x")(why)
+    verb(
+        root,
+        "peek",
+        attempt="cannot look at {agent}",
+        examples="swarm peek developer\nswarm peek developer@feature-x -n 100\nswarm peek developer --follow",
+    )(peek)
+
+
+def label(run: Run) -> Answer:
+    """Show the states in the pane borders and the status line of tmux; the launchers call it."""
+    swarm = run.open()
+    found = swarm.status(look=False)
+    swarm.label_panes(found)
+    swarm.call_user(found)
+    swarm.tell_endings()
+    return Answer({}, lambda _output: None)
+
+
+# --- data ------------------------------------------------------------------------------------------
+
+
+def session_data(found: SessionStatus) -> dict[str, Any]:
+    """Return a session for machines."""
+    session = found.session
+    return {
+        "session": session.name,
+        "base": session.base,
+        "base_ref": session.base_ref,
+        "created_at": iso(session.created_ms),
+        "state": found.state,
+        "workflow": session.workflow,
+        "parent": session.parent.address if session.parent else "",
+        "agents": [agent_data(one, session.name) for one in found.agents],
+    }
+
+
+def agent_data(one: AgentStatus, session: str) -> dict[str, Any]:
+    """Return an agent for machines."""
+    return {
+        "name": one.agent.name,
+        "role": one.agent.role,
+        "session": session,
+        "branch": one.agent.branch,
+        "worktree": one.worktree,
+        "program": one.agent.program,
+        "pane": one.pane,
+        "pid": one.pid,
+        "state": one.status.state,
+        "detail": one.status.detail,
+        "since": iso(one.status.since_ms),
+        "evidence": [
+            {"source": e.source, "text": e.text, "at": iso(e.at_ms), "decides": e.decides} for e in one.status.evidence
+        ],
+        "head": one.head,
+        "ahead": one.ahead,
+        "dirty": one.dirty,
+        "missing": one.missing,
+        "unread": one.unread,
+        "ports": dict(one.agent.ports),
+    }
+
+
+# --- list and status -------------------------------------------------------------------------------
+
+
+def list_(run: Run) -> Answer:
+    """List the sessions and their agents.
+
+    AHEAD is the number of commits since the start.
+    """
+    swarm = run.open()
+    problems: list[SwarmError] = []
+    return _answer(swarm, swarm.status(problems=problems), None, problems)
+
+
+def status(
+    run: Run,
+    session: SessionName = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show it again and again until Ctrl-C.", show_default=False)
+    ] = False,
+) -> Answer:
+    """Show what every agent is doing.
+
+    States: starting, working, idle, waiting (for you), done, failed, stopped, unknown.
+    `swarm why AGENT` tells what a state rests on.
+    """
+    swarm = run.open()
+    if watch:
+        return _watch(run, swarm, session)
+    problems: list[SwarmError] = []
+    return _answer(swarm, swarm.status(session, problems=problems), session, problems)
+
+
+def _answer(
+    swarm: Swarm, found: Sequence[SessionStatus], session: str | None, problems: Sequence[SwarmError] = ()
+) -> Answer:
+    granted = [one.name for one in swarm.grants()]
+    return Answer(
+        {"sessions": [session_data(one) for one in found], "grants": granted},
+        lambda output: _show(output, found, session),
+        warnings=[f"not shown: {problem.message}; {problem.hint}" for problem in problems],
+        next=_next(found, asks=_asks(swarm, found), granted=granted),
+        errors=[problem.as_dict() for problem in problems],
+        exit_code=1 if problems else 0,
+    )
+
+
+def _next(found: Sequence[SessionStatus], *, asks: bool, granted: Sequence[str] = ()) -> tuple[str, ...]:
+    """Say what to type: first where somebody waits for the user, then where something ended."""
+
+    def named(*states: State) -> list[str]:
+        return [f"{a.agent.name}@{s.session.name}" for s in found for a in s.agents if a.status.state in states]
+
+    ended = [(a, s) for s in found for a in s.agents if a.status.state is State.STOPPED and a.agent.program]
+    over = [s.session.name for a, s in ended if a.status.detail.startswith(OVER_BUDGET)]  # a resume leaves them out
+    stopped = [s.session.name for a, s in ended if not a.status.detail.startswith(OVER_BUDGET)]
+    return (
+        *(f"waits for you: swarm attach {one}" for one in named(State.WAITING)[:3]),
+        *(["answer from here: swarm approvals"] if asks else []),
+        *([f"may answer for you: {', '.join(granted)} (swarm approvals grants)"] if granted else []),
+        *(f"what happened: swarm why {one}" for one in named(State.FAILED)[:1]),
+        *(f"over its budget, which must be raised before a resume: swarm usage {one}" for one in over[:1]),
+        *(f"bring back: swarm resume {one}" for one in stopped[:1]),
+    )
+
+
+def _asks(swarm: Swarm, found: Sequence[SessionStatus]) -> bool:
+    """Whether somebody waits for an answer that can be given from anywhere."""
+    waiting = {(s.session.name, a.agent.name) for s in found for a in s.agents if a.status.state is State.WAITING}
+    if not waiting:
+        return False
+    with suppress(SwarmError):  # who has trouble with them is told by `swarm approvals`
+        return any((one.question.session, one.question.agent) in waiting for one in swarm.approvals(problems=[]))
+    return False
+
+
+def _show(output: Output, found: Sequence[SessionStatus], session: str | None, most: int | None = None) -> None:
+    """Print the table.
+
+    Args:
+        most: so many agents; of more the rest is counted, those first that need somebody.
+    """
+    if not found:
+        what = f"no session {plain(session)}" if session else "no sessions"
+        output.err(f"{what}; start one with: swarm start {plain(session or 'SESSION')} --roles researcher,developer")
+        return
+    columns = (
+        Column("AGENT"),
+        Column("SESSION") if len(found) > 1 else Column("SESSION", 6),
+        Column("STATE", keep="all"),
+        Column("DETAIL"),
+        Column("SINCE", 3, keep="all", right=True),
+        Column("AHEAD", 2, keep="all", right=True),
+        Column("FILES", 2, keep="all"),
+        Column("PROGRAM", 4),
+        Column("PANE", 5, keep="all"),
+        Column("BRANCH", 7),
+        *(
+            (Column("UNREAD", 1, keep="all", right=True),)
+            if any(a.unread != 0 for s in found for a in s.agents)
+            else ()
+        ),
+    )
+    agents = [(one, group.session.name) for group in found for one in group.agents]
+    shown = agents if most is None or len(agents) <= most else sorted(agents, key=_calls)[:most]
+    output.table(columns, [_row(one, where)[: len(columns)] for one, where in shown])
+    if len(shown) < len(agents):
+        output.out(f"and {len(agents) - len(shown)} more", "dim")
+
+
+def _calls(named: tuple[AgentStatus, str]) -> int:
+    """Return how soon the user should see an agent."""
+    state = named[0].status.state
+    return _URGENT.index(state) if state in _URGENT else len(_URGENT)
+
+
+def _row(one: AgentStatus, session: str) -> tuple[str | Cell, ...]:
+    files = {True: "changed", False: "clean", None: "?"}[one.dirty] if not one.missing else "missing"
+    return (
+        one.agent.name,
+        session,
+        Cell(one.status.state, _STYLES.get(one.status.state, "")),
+        one.status.detail,
+        age(one.status.since_ms) if one.status.since_ms else "-",
+        "?" if one.ahead is None else str(one.ahead),
+        files,
+        one.agent.program or "-",
+        one.pane or "-",
+        one.agent.branch,
+        "?" if one.unread is None else str(one.unread or "-"),
+    )
+
+
+def _watch(run: Run, swarm: Swarm, session: str | None) -> Answer:
+    """Print the table again each second; a stream of JSON objects for machines."""
+    if not run.output.json and run.output.room() is None:
+        raise UsageProblem("--watch needs a terminal", hint="for machines: swarm status --watch --json")
+
+    def look() -> None:
+        found = swarm.status(session)
+        swarm.label_panes(found)
+        if run.output.json:
+            run.output.answer(run.command, _answer(swarm, found, session))
+            return
+        run.output.clear_screen()
+        _show(run.output, found, session, most=max(1, get_terminal_size().lines - _ROWS_AROUND))
+        run.output.out()
+        run.output.out("Ctrl-C ends this", "dim")
+
+    return again(run, look, 1.0)
+
+
+# --- one agent -------------------------------------------------------------------------------------
+
+
+def why(run: Run, agent: AgentName) -> Answer:
+    """Explain an agent's state: every piece of evidence, and which one decided."""
+    name, session = split_agent(agent)
+    swarm = run.open()
+    one = swarm.why(name, session)
+    where = one.session
+    done = swarm.setup_of(one.agent.name, where)
+    parent = swarm.session(where).parent
+    trouble = swarm.hook_trouble(one.agent.name, where)
+    told = {
+        "parent": parent.address if parent else "",
+        "setup": done and setup_data(done),
+        "hook_trouble": {"at": iso(trouble[0] * 1000), "text": trouble[1]} if trouble else None,
+    }
+    warnings = (f"a hook of its program failed {age(trouble[0] * 1000)} ago: {trouble[1]}",) if trouble else ()
+    return Answer(
+        {**agent_data(one, where), **told}, lambda output: _show_why(output, one, where, parent, done), warnings
+    )
+
+
+def _show_why(output: Output, one: AgentStatus, session: str, parent: Parent | None, done: Notes | None) -> None:
+    output.pairs(
+        [
+            ("agent", f"{one.agent.name}@{session}"),
+            ("state", Cell(one.status.state, _STYLES.get(one.status.state, ""))),
+            ("detail", one.status.detail or "-"),
+            ("program", one.agent.program or "-"),
+            *((("parent", parent.address),) if parent else ()),
+            ("pane", one.pane or "-"),
+            ("process", str(one.pid) if one.pid else "-"),
+            ("worktree", place(one.worktree)),
+            ("head", short_id(one.head) or "-"),
+            *setup_rows(one.agent, done),
+        ]
+    )
+    if done is not None:
+        show_setup(output, done)
+    output.out()
+    output.out("evidence:", "heading")
+    for item in one.status.evidence:
+        mark = "*" if item.decides else " "
+        when = f"  ({age(item.at_ms)} ago)" if item.at_ms else ""
+        output.item(f" {mark} ", f"{item.source}: {item.text}{when}")
+    output.err("* is what decided")
+
+
+def peek(
+    run: Run,
+    agent: AgentName,
+    lines: Annotated[str, typer.Option("-n", "--lines", metavar="LINES", help="How many lines.")] = "40",
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Show it again and again until Ctrl-C.", show_default=False)
+    ] = False,
+) -> Answer:
+    """Print the last lines an agent's pane shows, without touching it."""
+    wanted = int(lines) if lines.isascii() and lines.isdigit() and len(lines) <= 6 else 0
+    if not 1 <= wanted <= 100_000:
+        raise UsageProblem(f"--lines {lines}: give a number from 1 to 100000")
+    name, session = split_agent(agent)
+    swarm = run.open()
+    if follow:
+        return _follow(run, swarm, name, session, wanted)
+    shown = swarm.peek(name, session, lines=wanted)
+    return Answer({"agent": name, "lines": shown}, lambda output: _print(output, shown))
+
+
+def _print(output: Output, lines: Sequence[str]) -> None:
+    for line in lines:
+        output.out(plain(line))
+
+
+def _follow(run: Run, swarm: Swarm, name: str, session: str | None, lines: int) -> Answer:
+    before: list[str] = []
+
+    def look() -> None:
+        shown = swarm.peek(name, session, lines=lines)
+        if shown == before:
+            return
+        before[:] = shown
+        if run.output.json:
+            run.output.answer(run.command, Answer({"agent": name, "lines": shown}, lambda _output: None))
+        else:
+            run.output.clear_screen()
+            _print(run.output, shown)
+
+    return again(run, look, 0.3)

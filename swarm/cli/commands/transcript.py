@@ -1,0 +1,163 @@
+"""``swarm transcript``: what an agent was told, said and did, from its program's own record."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm.cli.commands.status import AgentName
+from swarm.cli.output import Answer, Output
+from swarm.cli.text import iso, lines_of, plain
+from swarm.cli.verb import Run, split_agent, verb
+from swarm.cli.watch import again
+from swarm.kit.errors import UsageProblem
+from swarm.programs.transcript import Kind, Who
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from swarm.programs.transcript import TranscriptEntry
+
+_MOST_LINES = 200
+_NAME_WIDTH = 9
+_STYLES = {Kind.CALL: "hint", Kind.NOTE: "dim", Kind.THINKING: "dim", Kind.RESULT: "dim"}
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the command to the tree."""
+    verb(
+        root,
+        "transcript",
+        attempt="cannot show what {agent} said",
+        examples="swarm transcript developer\nswarm transcript developer@feature-x -n 20 --follow",
+    )(transcript)
+
+
+def transcript(
+    run: Run,
+    agent: AgentName,
+    lines: Annotated[
+        str, typer.Option("-n", "--last", metavar="NUMBER", help="Only the last entries; 0 is all.")
+    ] = "0",
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with what is added, until Ctrl-C.", show_default=False)
+    ] = False,
+) -> Answer:
+    """Show an agent's conversation: when, who, what was said, and each tool call on one line.
+
+    It is read from the record that the agent's program keeps; of removed agents as long as that is there.
+    """
+    wanted = int(lines) if lines.isascii() and lines.isdigit() and len(lines) <= 9 else -1
+    if wanted < 0:
+        raise UsageProblem(f"--last {lines}: give a number, 0 for all")
+    name, session = split_agent(agent)
+    swarm = run.open()
+    if follow:
+        return _follow(run, name, swarm.watch_transcript(name, session), wanted)
+    found = _last(swarm.transcript(name, session), wanted)
+    data = {"agent": name, "entries": [_data(name, entry) for entry in found]}
+    return Answer(data, lambda output: _show(output, name, found))
+
+
+def _follow(run: Run, name: str, told: Iterator[Sequence[TranscriptEntry]], wanted: int) -> Answer:
+    page = _Page(run.output, name)
+    told = (_last(entries, 0 if number else wanted) for number, entries in enumerate(told))
+
+    def look() -> None:
+        shown = next(told)  # waits until there is more
+        if not run.output.json:
+            page.show(shown)
+            return
+        for entry in shown:
+            run.output.answer(run.command, Answer(_data(name, entry), lambda _output: None))
+
+    return again(run, look, 0)
+
+
+def _last(entries: Sequence[TranscriptEntry], wanted: int) -> Sequence[TranscriptEntry]:
+    return entries[-wanted:] if wanted else entries
+
+
+def _data(agent: str, entry: TranscriptEntry) -> dict[str, Any]:
+    return {
+        "agent": agent,
+        "at": iso(entry.at_ms),
+        "who": entry.who,
+        "kind": entry.kind,
+        "text": entry.text,
+        "tool": entry.tool,
+        "given": dict(entry.given),
+        "failed": entry.failed,
+        "model": entry.model,
+        "subagent": entry.subagent,
+        "conversation": entry.conversation,
+        "id": entry.id,
+    }
+
+
+def _show(output: Output, agent: str, entries: Sequence[TranscriptEntry]) -> None:
+    if not entries:
+        output.err(f"{plain(agent)} has said nothing yet, and was told nothing")
+        return
+    _Page(output, agent).show(entries)
+
+
+class _Page:
+    """Entries for people, with the day where it changes."""
+
+    def __init__(self, output: Output, agent: str) -> None:
+        self._output = output
+        self._agent = agent
+        self._day = ""
+
+    def show(self, entries: Sequence[TranscriptEntry]) -> None:
+        for entry in entries:
+            self._show_day(entry.at_ms)
+            self._show_entry(entry)
+
+    def _show_day(self, at_ms: int) -> None:
+        day = time.strftime("%Y-%m-%d", time.localtime(at_ms / 1000)) if at_ms else self._day
+        if day != self._day:
+            self._day = day
+            self._output.out(day, "heading")
+
+    def _show_entry(self, entry: TranscriptEntry) -> None:
+        clock = time.strftime("%H:%M:%S", time.localtime(entry.at_ms / 1000)) if entry.at_ms else " " * 8
+        head = f"{clock}  {plain(self._who(entry)):<{_NAME_WIDTH}} "
+        style = "bad" if entry.failed else _STYLES.get(entry.kind, "heading" if entry.who is Who.USER else "")
+        first, *rest = _lines(entry)
+        self._output.item(head, first, style)
+        indent = " " * len(head)
+        for line in rest[: _MOST_LINES - 1]:
+            self._output.item(indent, line)
+        if len(rest) >= _MOST_LINES:
+            self._output.item(indent, f"… {len(rest) - _MOST_LINES + 1} more lines", "dim")
+
+    def _who(self, entry: TranscriptEntry) -> str:
+        if entry.kind is Kind.RESULT:
+            return ""
+        if entry.who is Who.REVIEWER:
+            return str(entry.who)
+        who = self._agent if entry.who is Who.AGENT else str(entry.who)
+        return f"{who}/{entry.subagent[:6]}" if entry.subagent else who
+
+
+def _lines(entry: TranscriptEntry) -> list[str]:
+    """Return the lines of an entry; a call and what came of it have one each."""
+    lines = lines_of(entry.text) or [""]
+    if entry.kind is Kind.CALL:
+        return [f"> {plain(entry.tool)} {_short(lines)}".rstrip()]
+    if entry.kind is Kind.RESULT:
+        return [f"< {'failed: ' if entry.failed else ''}{_short(lines)}".rstrip()]
+    if entry.kind is Kind.THINKING:
+        return [f"(thinks) {lines[0]}", *lines[1:]]
+    return [f"[{_short(lines)}]"] if entry.kind is Kind.NOTE else lines
+
+
+def _short(lines: Sequence[str]) -> str:
+    first = next((line.strip() for line in lines if line.strip()), "")
+    more = sum(1 for line in lines if line.strip()) - 1
+    cut = first if len(first) <= 160 else first[:159] + "…"
+    return f"{cut} (+{more} lines)" if more > 0 else cut

@@ -1,0 +1,75 @@
+"""``swarm wait-event``: the next thing that happened to the agents one has started."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from swarm.agents.event_values import FAILURE, SUCCESS, AgentEvent
+from swarm.cli import completion
+from swarm.cli.output import Answer, Output
+from swarm.cli.text import iso, plain
+from swarm.cli.verb import Run, seconds_of, verb
+from swarm.kit.errors import WaitOver
+
+_STYLES = {SUCCESS: "good", FAILURE: "bad"}
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the command to the tree."""
+    verb(
+        root,
+        "wait-event",
+        attempt="cannot wait for an event",
+        examples="""
+        swarm wait-event --timeout 10m
+        swarm wait-event --kind WorkerComplete --json
+        """,
+    )(wait_event)
+
+
+def wait_event(
+    run: Run,
+    timeout: Annotated[
+        str | None,
+        typer.Option(
+            "--timeout", metavar="SECONDS", help="Give up after this time, such as 90 or 10m.", show_default=False
+        ),
+    ] = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help="Only this one, repeatable: WorkerComplete, AgentWaiting, BudgetNear, BudgetReached.",
+            autocompletion=completion.event_kinds,
+            show_default=False,
+        ),
+    ] = None,
+) -> Answer:
+    """Wait for the next event of the agents that you started, and print it. Each is printed once, in order.
+
+    An agent sees what happens to the agents of sessions that it started; you, of those that no agent did. The exit
+    status is 75 when the time was over.
+    """
+    seconds = seconds_of("--timeout", timeout)
+    swarm = run.open()
+    event = swarm.wait_for_event(seconds, kinds or (), ack=False)
+    if event is None:
+        raise WaitOver(f"no event came within {seconds:g} s", hint="wait again, or for longer")
+    run.output.clear_progress()
+    code = run.output.answer(run.command, Answer({"event": event_data(event)}, lambda output: _show(output, event)))
+    if code == 0:  # only what was printed has been seen
+        swarm.event_done(event)
+    raise typer.Exit(code)
+
+
+def event_data(event: AgentEvent) -> dict[str, Any]:
+    """Return an event for machines."""
+    told = {name: value for name, value in event._asdict().items() if name != "time_ms"}
+    return {**told, "at": iso(event.time_ms)}
+
+
+def _show(output: Output, event: AgentEvent) -> None:
+    output.out(f"{event.kind} {plain(event.message)}", _STYLES.get(event.status, ""))

@@ -1,0 +1,389 @@
+"""``swarm worktree …``: make, show, lock and remove the folders that agents work in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm.cli import completion
+from swarm.cli.commands.cleanup import removal
+from swarm.cli.commands.status import AgentName
+from swarm.cli.output import Answer, Output
+from swarm.cli.table import Cell, Column
+from swarm.cli.text import age, count, iso, lines_of, local_time, place, plain, short_id
+from swarm.cli.verb import NoSetup, NoTeardown, Run, group, split_agent, verb
+
+if TYPE_CHECKING:
+    from swarm.project.model import Commit, CreateReport, WorktreeDetails, WorktreeInfo
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)]
+Force = Annotated[
+    bool, typer.Option("--force", help="Also where work is not committed: it is saved first.", show_default=False)
+]
+Discard = Annotated[
+    bool,
+    typer.Option("--discard", help="Do not save what is removed. The only way to lose work.", show_default=False),
+]
+
+app = group("worktree", "Make, show, lock and remove the folders that agents work in.", "swarm worktree list")
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the group to the tree."""
+    root.add_typer(app)
+
+
+# --- create --------------------------------------------------------------------------------------
+
+
+@verb(
+    app,
+    "create",
+    attempt="cannot create session {session}",
+    examples="""
+    swarm worktree create feature-x --roles researcher,developer
+    swarm worktree create feature-x --roles developer:2,lead=architect
+    """,
+)
+def create(
+    run: Run,
+    session: Annotated[
+        str,
+        typer.Argument(
+            metavar="SESSION",
+            help="Name of the session; one that exists gets further agents.",
+            autocompletion=completion.sessions,
+            show_default=False,
+        ),
+    ],
+    roles: Annotated[
+        str,
+        typer.Option(
+            "--roles",
+            metavar="ROLE[:N],…",
+            help="Roles with commas between; ROLE:N for N agents, NAME=ROLE to name one.",
+            autocompletion=completion.role_lists,
+            show_default=False,
+        ),
+    ],
+    base: Annotated[
+        str | None,
+        typer.Option(
+            "--base",
+            metavar="REF",
+            help="Where they start; default: where the main checkout is, for an agent its own last commit.",
+            show_default=False,
+        ),
+    ] = None,
+    no_instructions: Annotated[
+        bool,
+        typer.Option("--no-instructions", help="Do not put the roles' texts into the worktrees.", show_default=False),
+    ] = False,
+    no_setup: NoSetup = False,
+    dry_run: DryRun = False,
+) -> Answer:
+    """Make one worktree for each agent, all of them or none.
+
+    Each agent gets a branch and a folder of its own. If anything fails, everything is taken back.
+    """
+    report = run.open().create(
+        session, roles, base=base, instructions=not no_instructions, setup=not no_setup, dry_run=dry_run
+    )
+    data = {name: getattr(report, name) for name in ("session", "base_ref", "base", "agents", "warnings")}
+    return Answer(
+        {**data, "steps": report.steps if report.dry_run else (), "dry_run": report.dry_run},
+        lambda output: _show_created(output, report),
+        warnings=report.warnings,
+        next=() if report.dry_run else _next_after_create(report),
+    )
+
+
+def _show_created(output: Output, report: CreateReport) -> None:
+    made = f"{count(len(report.agents), 'worktree')} from {plain(report.base_ref)} ({short_id(report.base)})"
+    if report.dry_run:
+        output.out(f"would create session {plain(report.session)} with {made}:", "heading")
+    else:
+        output.out(f"created session {plain(report.session)} with {made}:", "good")
+    rows = [(agent.name, place(agent.path), agent.branch, agent.role) for agent in report.agents]
+    columns = (Column("AGENT"), Column("PATH", keep="end"), Column("BRANCH", 1), Column("ROLE", 2))
+    output.table(columns, rows)
+    if report.dry_run:
+        output.out()
+        for step in report.steps:
+            output.item("  - ", step)
+        output.err("nothing was changed")
+
+
+def _next_after_create(report: CreateReport) -> Sequence[str]:
+    first = report.agents[0].path
+    return (f"next: cd {place(first, quoted=True)}", f"when done: swarm cleanup {report.session}")
+
+
+# --- list and show -------------------------------------------------------------------------------
+
+
+@verb(
+    app,
+    "list",
+    attempt="cannot list the worktrees",
+    examples="""
+    swarm worktree list
+    swarm worktree list feature-x --json
+    """,
+)
+def list_(
+    run: Run,
+    session: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SESSION]", help="Only this session's.", autocompletion=completion.sessions, show_default=False
+        ),
+    ] = None,
+) -> Answer:
+    """List the worktrees, and what is in them.
+
+    AHEAD is the number of commits since the start.
+    """
+    swarm = run.open()
+    found = swarm.worktrees(session)
+    lost = any(not info.session for info in found)
+    unfinished = [f"{what} is not finished" for what in swarm.unfinished_acts()]
+    hints = [f"{'; '.join(unfinished)}: it still runs, or bring it to an end with: swarm recover"] if unfinished else []
+    if lost and not unfinished:
+        hints.append("some are of no session that is known; if swarm made them: swarm recover")
+    return Answer(
+        {"worktrees": [info_data(info) for info in found]},
+        lambda output: _show_list(output, found, session),
+        next=tuple(hints),
+    )
+
+
+def info_data(info: WorktreeInfo) -> dict[str, Any]:
+    """Return a worktree for machines."""
+    return {
+        "agent": info.agent,
+        "role": info.role,
+        "session": info.session,
+        "branch": info.branch,
+        "path": info.path,
+        "head": info.head,
+        "locked": info.is_locked,
+        "lock_reason": info.lock_reason,
+        "created_at": iso(info.created_at),
+        "dirty": info.dirty,
+        "ahead": info.ahead,
+        "missing": info.missing,
+    }
+
+
+def _show_list(output: Output, found: Sequence[WorktreeInfo], session: str | None) -> None:
+    if not found:
+        what = f"session {plain(session)} has no worktrees" if session else "no worktrees"
+        output.err(f"{what}; make some with: swarm worktree create {plain(session or 'SESSION')} --roles developer")
+        return
+    columns = (
+        Column("AGENT"),
+        Column("SESSION"),
+        Column("STATE", keep="all"),
+        Column("AHEAD", keep="all", right=True),
+        Column("AGE", 2, keep="all", right=True),
+        Column("HEAD", 1, keep="all"),
+        Column("BRANCH", 4),
+        Column("ROLE", 3),
+        Column("PATH", keep="end"),
+    )
+    output.table(columns, [_row(info) for info in found])
+
+
+def _row(info: WorktreeInfo) -> tuple[str | Cell, ...]:
+    return (
+        info.agent or "-",
+        info.session or "-",
+        _state(info),
+        "?" if info.ahead is None else str(info.ahead),
+        age(info.created_at),
+        short_id(info.head) or "-",
+        info.branch or "(detached)",
+        info.role or "-",
+        place(info.path),
+    )
+
+
+def _state(info: WorktreeInfo) -> Cell:
+    if info.missing:
+        return Cell("missing", "bad")
+    words = {True: "changed", False: "clean", None: "unknown"}[info.dirty]
+    return Cell(words + (", locked" if info.is_locked else ""), "warn" if info.dirty else "")
+
+
+@verb(
+    app,
+    "show",
+    attempt="cannot show {agent}",
+    examples="""
+    swarm worktree show developer
+    swarm worktree show developer@feature-x --json
+    """,
+)
+def show(run: Run, agent: AgentName) -> Answer:
+    """Look closely at one worktree.
+
+    Shows its commits, its changes, and what would stand against a cleanup.
+    """
+    found = run.open().show(*split_agent(agent))
+    data = {
+        **info_data(found.info),
+        "base": found.base,
+        "landed": found.landed,
+        "commits": [_commit(one) for one in found.commits],
+        "changes": found.changes,
+        "risks": found.risks,
+        "placed": found.placed,
+        "parent": found.parent,
+    }
+    return Answer(data, lambda output: _show_details(output, found))
+
+
+def _commit(one: Commit) -> dict[str, Any]:
+    return {"id": one.id, "author": one.author, "time": iso(one.time * 1000), "subject": one.subject}
+
+
+_LANDED = {
+    "fresh": "nothing to merge yet",
+    "merged": "merged",
+    "rebased": "merged (rebased)",
+    "squashed": "merged (squashed)",
+    "": "not merged",
+}
+
+
+def _show_details(output: Output, found: WorktreeDetails) -> None:
+    info = found.info
+    locked = f"yes: {info.lock_reason}" if info.lock_reason else "yes"
+    output.pairs(
+        [
+            ("agent", f"{info.agent}@{info.session}"),
+            ("role", info.role),
+            *((("parent", found.parent),) if found.parent else ()),
+            ("path", place(info.path)),
+            ("branch", info.branch or "(detached)"),
+            ("head", info.head),
+            ("base", found.base),
+            ("created", local_time(info.created_at)),
+            ("locked", locked if info.is_locked else "no"),
+            ("state", _state(info)),
+            ("commits", f"{len(found.commits)}, {_LANDED.get(found.landed, found.landed)}"),
+            ("placed by swarm", ", ".join(found.placed) or "nothing"),
+        ]
+    )
+    _section(output, "commits", [f"{short_id(one.id)}  {plain(one.subject)}" for one in found.commits])
+    _section(output, "changes", [line for one in found.changes for line in lines_of(one)])
+    _section(output, "in the way of a cleanup without --force", [plain(risk.text) for risk in found.risks])
+
+
+def _section(output: Output, title: str, lines: Sequence[str]) -> None:
+    if lines:
+        output.out()
+        output.out(f"{title}:", "heading")
+        for line in lines:
+            output.out(f"  {line}")
+
+
+# --- locks, roles, removal -----------------------------------------------------------------------
+
+
+@verb(
+    app,
+    "lock",
+    attempt="cannot lock {agent}",
+    examples="""
+    swarm worktree lock developer@feature-x --reason "on a USB disk"
+    """,
+)
+def lock(
+    run: Run,
+    agent: AgentName,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why; shown to whoever removes it.", show_default=False)
+    ] = "",
+) -> Answer:
+    """Lock a worktree against removal, as git does."""
+    return _changed(run.open().lock(*split_agent(agent), reason=reason), "locked", "unlock")
+
+
+@verb(app, "unlock", attempt="cannot unlock {agent}", examples="swarm worktree unlock developer@feature-x")
+def unlock(run: Run, agent: AgentName) -> Answer:
+    """Take the lock away again."""
+    return _changed(run.open().unlock(*split_agent(agent)), "unlocked", "")
+
+
+def _changed(info: WorktreeInfo, did: str, undo: str) -> Answer:
+    name = f"{info.agent}@{info.session}"
+    return Answer(
+        info_data(info),
+        lambda output: output.out(f"{did} {plain(name)}: {place(info.path)}", "good"),
+        warnings=(f"the edited instructions are kept: {info.kept}",) if info.kept else (),
+        next=(f"undo: swarm worktree {undo} {name}",) if undo else (),
+    )
+
+
+@verb(
+    app,
+    "update-role",
+    attempt="cannot update the role of {agent}",
+    examples="swarm worktree update-role developer@feature-x",
+)
+def update_role(
+    run: Run,
+    agent: AgentName,
+    force: Annotated[bool, typer.Option("--force", help="Also if the agent edited it.", show_default=False)] = False,
+) -> Answer:
+    """Put the role's present text into an existing worktree."""
+    info = run.open().update_role(*split_agent(agent), force=force)
+    return _changed(info, f"updated the instructions ({info.role}) of", "")
+
+
+@verb(
+    app,
+    "remove",
+    attempt="cannot remove {agent}",
+    examples="""
+    swarm worktree remove developer@feature-x
+    swarm worktree remove developer@feature-x --force
+    """,
+)
+def remove(
+    run: Run,
+    agent: AgentName,
+    force: Force = False,
+    discard: Discard = False,
+    keep_branch: Annotated[bool, typer.Option("--keep-branch", help="Leave its branch.", show_default=False)] = False,
+    no_teardown: NoTeardown = False,
+    dry_run: DryRun = False,
+) -> Answer:
+    """Remove one agent's worktree and branch.
+
+    What they hold is saved first; `swarm restore` brings it back.
+    """
+    name, session = split_agent(agent)
+    swarm = run.open()
+    return removal(
+        lambda: swarm.remove(
+            name,
+            session,
+            force=force,
+            discard=discard,
+            keep_branch=keep_branch,
+            teardown=not no_teardown,
+            dry_run=dry_run,
+        )
+    )
+
+
+@verb(app, "prune", attempt="cannot prune", examples="swarm worktree prune --dry-run")
+def prune(run: Run, dry_run: DryRun = False) -> Answer:
+    """Forget worktrees whose folder is gone; their branches stay."""
+    swarm = run.open()
+    return removal(lambda: swarm.prune(dry_run=dry_run), nothing="nothing to prune")

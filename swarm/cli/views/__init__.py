@@ -1,0 +1,1 @@
+"""How the command line shows things that several commands show."""

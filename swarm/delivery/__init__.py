@@ -1,0 +1,1 @@
+"""Telling an agent of its messages: in its turns, or by typing."""

@@ -1,0 +1,400 @@
+"""Tell an agent in its pane that messages wait.
+
+The message is in the inbox; what is typed is one line of swarm's own that says so.  It is typed when, and only
+when, the program is idle and nothing stands at its prompt:
+
+    something waits ─► nobody has it ─► due ─► idle ─► a free prompt ─► note the try ─► paste ─► it is seen
+      ─► still idle ─► Enter ─► event ``nudged``
+
+A line without an answer is typed again after ever longer pauses, a few times; then the sender is told.  What
+was tried is remembered in ``nudge.json``, which also tells the supervisor when to look again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from swarm.agents import running
+from swarm.bus.message import DROP, POSTMASTER, Message
+from swarm.bus.notices import send_notice
+from swarm.delivery import retries, turns, typed
+from swarm.kit.errors import (
+    AgentNotRunning,
+    ClaimLost,
+    InboxNotFound,
+    MessageNotFound,
+    PaneBusy,
+    SwarmError,
+    UsageProblem,
+)
+from swarm.machine import own, processes, runfiles
+from swarm.machine.inbox_watch import Inbox, dropped, up_ms
+from swarm.messages.inboxes import bus_of, inbox_folder, post_own
+from swarm.programs.status import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from swarm.bus.filebus import FileBus
+    from swarm.bus.protocol import Stored
+    from swarm.programs.screen_rules import Prompt
+    from swarm.programs.values import Screen
+    from swarm.project.model import Agent, Session
+    from swarm.project.ports import Typist
+    from swarm.project.world import World
+
+NOTICE = "delivery"
+#: Waiting messages that are counted.
+_MOST = 200
+#: Messages that a notice names.
+_NAMED = 10
+#: While somebody has messages in hand, and is expected to come for the next ones by himself.
+_IN_HAND_MS = 30_000
+_PRINTS = "it is in print mode and is not told of messages"
+_SEEN_WITHIN, _LOOK_EVERY = 1.0, 0.03
+#: How often Enter is pressed while the line still stands there, and for how long it may.
+_ENTERS, _TAKEN_WITHIN = 3, 1.0
+
+
+def nudge(world: World, typist: Typist, session: Session, agent: Agent) -> str:
+    """Announce what waits for an agent, if it is due and possible; return in words what came of it."""
+    run = world.layout.run_folder(session.name, agent.name)
+    with _alone(run):
+        return _Nudge(world, typist, session, agent, run).do()
+
+
+class _Nudge:
+    """One look at one agent's inbox."""
+
+    def __init__(self, world: World, typist: Typist, session: Session, agent: Agent, run: Path) -> None:
+        self._world = world
+        self._typist = typist
+        self._session = session
+        self._agent = agent
+        self._run = run
+        self._bus = bus_of(world)
+        self._address = f"{agent.name}@{session.name}"
+        self._inbox = str(inbox_folder(world, session.name, agent.name))
+        self._pause_ms = int(world.settings.agents.nudge_pause * 1000)
+        self._boot = processes.boot_id()
+        self._memory = retries.from_record(runfiles.read(str(run), runfiles.NUDGE), self._boot)
+        self._seen = Inbox(self._inbox).mark()
+
+    def do(self) -> str:
+        waiting = self._waiting()
+        self._memory.update(waiting, up_ms())
+        if self._is_in_hand(waiting):
+            self._remember(up_ms() + _IN_HAND_MS)
+            return "it has messages in hand"
+        facts = self._world.processes.facts(self._run)
+        if facts.alive and facts.prints:
+            return self._leave_alone(waiting, deaf=facts.deaf)
+        again, words = self._announce(waiting)
+        hopeless = self._memory.hopeless(up_ms(), self._pause_ms)
+        self._tell_senders(waiting, {one: self._why(one, words) for one in hopeless})
+        later = self._memory.next()
+        self._remember(max(again, later) if again and later else again or later)
+        return words
+
+    def _waiting(self) -> dict[str, Stored | None]:
+        """Return what waits, by id; files that are no messages yet count as well."""
+        try:
+            stored = self._bus.peek(self._address, _MOST)
+        except InboxNotFound:
+            return {}
+        claimed = {one.message.id for one in stored if one.state == "claimed"}
+        if claimed:  # a claim that is over is nobody's; looked at twice, as it may just have been settled
+            claimed -= {message.id for claim in self._bus.claims(self._address) for message in claim.messages}
+            stored = self._bus.peek(self._address, _MOST)
+        found: dict[str, Stored | None] = {
+            one.message.id: one for one in stored if one.state == "queued" or one.message.id in claimed
+        }
+        found.update((f"file {name}", None) for name in dropped(self._inbox)[: _MOST - len(found)])
+        return found
+
+    def _is_in_hand(self, waiting: dict[str, Stored | None]) -> bool:
+        """Whether somebody has messages of it in hand: then what waits has to, and what was given is watched.
+
+        Nobody waits for messages when this is asked, so nobody else sees that the program dropped what it was given.
+        """
+        claims = self._bus.claims(self._address)
+        given = turns.given_in_hand(str(self._run), claims)
+        if given is None:
+            return bool(waiting and claims)
+        ids = [message.id for message in given.messages]
+        if not turns.is_lost(str(self._run), ids, "", self._idle_since):
+            return True
+        with suppress(ClaimLost):
+            self._bus.nack(given, reason="it did not appear in the program's turn")
+        waiting.update(self._waiting())
+        self._memory.update(waiting, up_ms())
+        return False
+
+    def _idle_since(self) -> int:
+        """Return since when the program is idle by its own words; 0 when it is not, or does not tell."""
+        own = self._world.processes.facts(self._run).own
+        return own.since_ms if own is not None and own.state == State.IDLE else 0
+
+    def _leave_alone(self, waiting: dict[str, Stored | None], *, deaf: bool) -> str:
+        """Type nothing into a program in print mode; where no hook of its own delivers, the senders hear so now."""
+        which = [one for one, note in self._memory.notes.items() if deaf and not note.told]
+        self._tell_senders(waiting, dict.fromkeys(which, f"not typed: {_PRINTS}"))
+        told = all(self._memory.notes[one].told for one in which)
+        self._remember(0 if told else up_ms() + _IN_HAND_MS)
+        return _PRINTS
+
+    # --- announce -------------------------------------------------------------------------------
+
+    def _announce(self, waiting: dict[str, Stored | None]) -> tuple[int, str]:
+        """Type the line if it is due; return when to look again, 0 when that is as remembered, and what came of it."""
+        due = self._memory.due(up_ms())
+        if not due:
+            return 0, "nothing waits" if not waiting else "it was told"
+        try:
+            pane = self._free_prompt()
+        except PaneBusy as obstacle:
+            return self._memory.held(up_ms()), obstacle.message
+        shell = self._agent.program == "shell"
+        senders = (stored.message.sender for stored in waiting.values() if stored)
+        line = typed.nudge_line(len(waiting), senders, shell=shell, more=len(waiting) >= _MOST)
+        old, self._memory.line = self._memory.line, line
+        self._memory.announced(due, up_ms(), self._pause_ms)
+        self._remember(self._memory.next())  # first: whoever is killed now has not typed it twice
+        try:
+            self._type(pane, line, old)
+        except SwarmError as problem:
+            return 0, f"typed, not submitted: {problem.message}"
+        for one in due:
+            if waiting[one] is not None:
+                with suppress(MessageNotFound):
+                    self._bus.record_event(self._address, one, "nudged", f"pasted into {pane} at its prompt")
+        return 0, f"pasted into {pane} at its prompt"
+
+    def _free_prompt(self) -> str:
+        """Return the pane whose prompt is free.
+
+        Raises:
+            PaneBusy: it is not; says why.
+        """
+        view = running.View(self._world, {(self._session.name, self._agent.name)})
+        status = view.status(self._session, self._agent)
+        allowed = {State.IDLE} | ({State.UNKNOWN} if self._world.settings.agents.nudge == "unknown" else set())
+        if self._world.settings.agents.nudge == "never":
+            raise PaneBusy("nothing is typed into panes here (agents.nudge)")
+        if status.state not in allowed:
+            raise PaneBusy(f"it is {status.state}, not idle" + (f": {status.detail}" if status.detail else ""))
+        pane = view.pane(self._session, self._agent)
+        if pane is None:
+            raise PaneBusy("it has no pane")
+        screen = _takes_keys(self._typist, pane.id)
+        if not self._is_free(screen) and not typed.holds(screen, self._memory.line):
+            raise PaneBusy("something is typed there already, or its prompt is not known")
+        return pane.id
+
+    def _prompt(self) -> Prompt | None:
+        """Return how the program's free prompt looks, where that is written down."""
+        rules = self._world.programs.get(self._agent.program, self._agent.command).screens()
+        return rules.prompt if rules is not None else None
+
+    def _is_free(self, screen: Screen) -> bool:
+        prompt = self._prompt()
+        if prompt is not None:
+            return prompt.is_free(screen.before, screen.after, faint=screen.faint)
+        facts = self._world.processes.facts(self._run)
+        return typed.is_prompt(screen, facts.said_prompt, shell=self._agent.program == "shell")
+
+    def _type(self, pane: str, line: str, old: str) -> None:
+        """Paste the line, and press Enter when it is to be seen and the program still idle.
+
+        Raises:
+            SwarmError: Enter was not pressed.
+        """
+        screen = _takes_keys(self._typist, pane)
+        if not typed.holds(screen, old):  # one that was left there by an earlier try is sent now
+            self._typist.paste(pane, line)
+            old = line
+        deadline = time.monotonic() + _SEEN_WITHIN
+        while not typed.shows(screen := _takes_keys(self._typist, pane), old):
+            if time.monotonic() > deadline:
+                raise PaneBusy("it did not show what was typed")
+            time.sleep(_LOOK_EVERY)
+        prompt = self._prompt()
+        for _ in range(_ENTERS):
+            time.sleep(prompt.settle if prompt else 0.0)
+            state = running.state_of(self._world, self._session, self._agent).state
+            if state not in (State.IDLE, State.UNKNOWN):
+                raise PaneBusy(f"it is {state} now")
+            self._typist.enter(pane)
+            if self._is_taken(pane, old):
+                return
+        raise PaneBusy("it did not take Enter")
+
+    def _is_taken(self, pane: str, line: str) -> bool:
+        """Wait until the program has taken a line; some take an Enter right after a paste for a part of it."""
+        deadline = time.monotonic() + _TAKEN_WITHIN
+        while time.monotonic() < deadline:
+            screen = _takes_keys(self._typist, pane)
+            if not typed.holds(screen, line) and (self._prompt() is None or self._is_free(screen)):
+                return True
+            if running.state_of(self._world, self._session, self._agent).state is not State.IDLE:
+                return True
+            time.sleep(_LOOK_EVERY)
+        return False
+
+    # --- tell and remember ------------------------------------------------------------------------
+
+    def _tell_senders(self, waiting: dict[str, Stored | None], reasons: dict[str, str]) -> None:
+        """Tell who sent messages why the agent does not read them: a reason for each message by its id."""
+        several: dict[tuple[str, str, str], list[str]] = {}
+        for one, why in reasons.items():
+            stored = waiting[one]
+            sender, run = (stored.message.sender, stored.message.sender_generation) if stored else (DROP, "")
+            several.setdefault((sender, run, why), []).append(one)
+        for (*_, why), ids in several.items():
+            messages = [stored.message for one in ids if (stored := waiting[one])]
+            if not messages or tell_sender(self._bus, messages, self._address, why):
+                for one in ids:
+                    self._memory.notes[one].told = True
+
+    def _why(self, one: str, words: str) -> str:
+        tries = self._memory.notes[one].tries
+        times = f"{tries} time{'s' if tries != 1 else ''}"
+        return (
+            f"typed, not submitted or not heeded: it was announced {times} in the pane, and not taken"
+            if tries
+            else f"not typed: {words}"
+        )
+
+    def _remember(self, again: int) -> None:
+        record = retries.to_record(self._memory, self._boot)
+        runfiles.write(str(self._run), runfiles.NUDGE, {**record, "seen": self._seen, "again_ms": again})
+
+
+def tell_sender(bus: FileBus, messages: Sequence[Message], address: str, why: str) -> bool:
+    """Tell who sent some messages that they have not been read; once, whoever does it how often.
+
+    False: try again later.
+    """
+    message = messages[0]
+    if message.sender in (POSTMASTER, DROP) or all(one.type == NOTICE for one in messages):
+        return True
+    from hashlib import sha256
+
+    notice = Message(
+        to=message.sender,
+        sender=POSTMASTER,
+        type=NOTICE,
+        id=f"delivery.{sha256(f'{address} {message.id}'.encode()).hexdigest()[:16]}",
+        subject="not read yet",
+        body=_notice(messages, address, why),
+        thread_id=message.thread_id,
+        in_reply_to=message.id,
+        generation=message.sender_generation,
+    )
+    try:
+        send_notice(bus, notice)
+    except SwarmError:
+        return False
+    return True
+
+
+def _notice(messages: Sequence[Message], address: str, why: str) -> str:
+    if len(messages) == 1:
+        return f"Your message {messages[0].id} to {address} was {why}. It waits in the inbox."
+    shown = ", ".join(one.id for one in messages[:_NAMED]) + (", …" if len(messages) > _NAMED else "")
+    return f"{len(messages)} messages of yours to {address} were {why}. They wait in the inbox: {shown}"
+
+
+def heartbeat(world: World, session: Session, agent: Agent, period: str) -> bool:
+    """Send an agent the message of its role, once in each time of idleness; False when there is none."""
+    from hashlib import sha256
+
+    record = runfiles.read(str(world.layout.run_folder(session.name, agent.name)), runfiles.HEARTBEAT) or {}
+    text = record.get("message")
+    if not isinstance(text, str) or not text:
+        return False
+    address = f"{agent.name}@{session.name}"
+    run = world.processes.facts(world.layout.run_folder(session.name, agent.name)).started_ms
+    once = sha256(f"{address} {run} {period}".encode()).hexdigest()[:16]
+    message = Message(to=address, sender=POSTMASTER, type="heartbeat", id=f"heartbeat.{once}", body=text)
+    with closing(bus_of(world)) as bus:
+        post_own(bus, message._replace(generation=session.generation_of(agent)))
+    return True
+
+
+# --- typing anything ------------------------------------------------------------------------------
+
+
+def type_into(world: World, typist: Typist, session: Session, agent: Agent, text: str, *, enter: bool) -> str:
+    """Type a text into an agent's pane, literally and whole; return the pane.
+
+    Raises:
+        UsageProblem: there is nothing to type.
+        AgentNotRunning, PaneBusy: nothing was typed.
+    """
+    facts = world.processes.facts(world.layout.run_folder(session.name, agent.name))
+    if facts.alive and facts.prints:
+        raise PaneBusy(
+            f"cannot type into {agent.name} of {session.name}: it is in print mode and reads nothing from its pane",
+            hint=f"wait for its end: swarm status {session.name}",
+        )
+    plain = typed.clean(text.replace("\r\n", "\n")).rstrip("\n")
+    if not plain and not enter:
+        raise UsageProblem(f"cannot type into {agent.name}: the text is empty")
+    pane = running.pane_of(world, session, agent)
+    screen = typist.look(pane)
+    if screen is None or screen.dead:
+        raise AgentNotRunning(f"cannot type into {agent.name} of {session.name}: its program has ended")
+    try:
+        _takes_keys(typist, pane)
+    except PaneBusy as problem:
+        raise PaneBusy(f"cannot type into {agent.name} of {session.name}: {problem.message}") from None
+    if plain:
+        typist.paste(pane, plain)
+    if enter:
+        _wait_until_shown(typist, pane, plain)
+        typist.enter(pane)
+    return pane
+
+
+def _wait_until_shown(typist: Typist, pane: str, text: str) -> None:
+    """Give the program a moment to take a paste in; what is never shown is not waited for long."""
+    last = text.rpartition("\n")[2]
+    deadline = time.monotonic() + _SEEN_WITHIN
+    while time.monotonic() < deadline:
+        screen = typist.look(pane)
+        if screen is None or typed.shows(screen, last):
+            return
+        time.sleep(_LOOK_EVERY)
+
+
+def _takes_keys(typist: Typist, pane: str) -> Screen:
+    """Look at a pane.
+
+    Raises:
+        PaneBusy: what is typed would not reach its program.
+    """
+    screen = typist.look(pane)
+    if screen is None or screen.dead:
+        raise PaneBusy("its pane is dead" if screen else "its pane is gone", hint="bring it back with `swarm resume`")
+    if screen.in_mode:
+        raise PaneBusy("somebody scrolls in its pane (copy mode)")
+    if screen.closed:
+        raise PaneBusy("its pane takes no keys, or shares them with others (synchronize-panes)")
+    return screen
+
+
+@contextmanager
+def _alone(run: Path) -> Iterator[None]:
+    """Let one at a time speak to an agent."""
+    fd = own.open(os.fspath(run / "nudge.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)

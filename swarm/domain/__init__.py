@@ -1,1 +1,0 @@
-"""Pure values and rules: no files, no processes, standard library only."""

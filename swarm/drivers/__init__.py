@@ -1,1 +1,0 @@
-"""The outside programs: each is known to exactly one module in here."""

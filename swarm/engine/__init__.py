@@ -1,1 +1,0 @@
-"""Look at the world, change it in steps that a later process can undo."""

@@ -1,0 +1,57 @@
+"""Parse the output that several git commands share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm.git.changes import Changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from swarm.git.runner import GitRunner
+
+GITLINK, LINK = "160000", "120000"
+RAW_DIFF = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index")
+
+
+def raw_changes(out: bytes) -> Changes:
+    """Read ``diff-tree --raw -z``."""
+    fields = out.split(b"\0")
+    before: dict[str, tuple[str, str]] = {}
+    after: dict[str, tuple[str, str]] = {}
+    for facts, name in zip(fields[::2], fields[1::2], strict=False):
+        old_mode, new_mode, old_oid, new_oid, _ = facts.decode("ascii").removeprefix(":").split(" ")
+        path = os.fsdecode(name)
+        if old_mode != "000000":
+            before[path] = (old_mode, old_oid)
+        if new_mode != "000000":
+            after[path] = (new_mode, new_oid)
+    return Changes(before, after)
+
+
+def config_env(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment that gives git, and every filter that it runs, these settings."""
+    env = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return env
+
+
+ONE_INDEX = config_env({"core.splitIndex": "false"})
+
+
+def show_all(git: GitRunner, env: Mapping[str, str], paths: Iterable[str]) -> None:
+    """Let git look at files again that it was told to believe unchanged; in a private index."""
+    wanted = set(paths)
+    listed = git.ask("ls-files", "-v", "-z", env=env, cwd=Path(env["GIT_WORK_TREE"])).split(b"\0")
+    hidden = [item[2:] + b"\0" for item in listed if item[:1].islower() and os.fsdecode(item[2:]) in wanted]
+    if hidden:
+        git.run(
+            *("update-index", "--no-assume-unchanged", "-z", "--stdin"),
+            stdin=b"".join(hidden),
+            env=env,
+            cwd=Path(env["GIT_WORK_TREE"]),
+        )

@@ -1,0 +1,145 @@
+"""Walk a working tree without git: kinds, modes, nested repositories, a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+#: What every bare repository has.
+_BARE = frozenset({"HEAD", "objects", "refs"})
+
+
+@dataclass(slots=True)
+class Walk:
+    """What lies below a folder; paths are relative to it.
+
+    Attributes:
+        files: regular files and links → their permission bits (links: 0).
+        links: which of *files* are symbolic links.
+        folders: every folder → its permission bits.
+        empty: folders with nothing in them.
+        nested: folders that are repositories of their own; nothing below them is listed.
+        bare: folders that look like bare repositories; listed as all others until ``set_apart`` decides.
+        special: pipes, sockets, devices.
+        unreadable: folders that cannot be looked into.
+        sizes: of regular files.
+        changed_ns: when content or mode of a regular file last changed; unlike its time, nobody can set that back.
+        top: permission bits of the folder itself; 0 if it is not there.
+        fingerprint: changes whenever anything below the folder does.
+    """
+
+    files: dict[str, int] = field(default_factory=dict)
+    links: set[str] = field(default_factory=set)
+    folders: dict[str, int] = field(default_factory=dict)
+    empty: list[str] = field(default_factory=list)
+    nested: list[str] = field(default_factory=list)
+    bare: list[str] = field(default_factory=list)
+    special: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
+    changed_ns: dict[str, int] = field(default_factory=dict)
+    top: int = 0
+    fingerprint: str = ""
+
+    def set_apart(self, tracked: Iterable[str]) -> None:
+        """Count bare repositories as repositories of their own, but for those of which git tracks files: fixtures."""
+        inside = tuple(f"{folder}/" for folder in self.bare)
+        known = {path for path in tracked if path.startswith(inside)} if inside else set()
+        apart = [folder for folder in self.bare if not any(path.startswith(f"{folder}/") for path in known)]
+        if not apart:
+            return
+        below = tuple(f"{folder}/" for folder in apart)
+        for names in (self.files, self.folders, self.sizes, self.changed_ns):
+            for path in [path for path in names if path.startswith(below)]:
+                del names[path]
+        self.links = {path for path in self.links if not path.startswith(below)}
+        for listed in (self.empty, self.nested, self.special, self.unreadable):
+            listed[:] = [path for path in listed if not path.startswith(below)]
+        self.nested += apart
+
+
+def walk(top: Path) -> Walk:
+    """Look at everything below *top* except its own ``.git``."""
+    found = Walk(top=_bits(top))
+    marks: list[str] = []
+    queue = [""]
+    while queue:
+        folder = queue.pop()
+        try:
+            entries = sorted(os.scandir(top / folder), key=lambda entry: entry.name)
+        except PermissionError:
+            found.unreadable.append(folder)
+            continue
+        except (FileNotFoundError, NotADirectoryError):
+            marks.append(f"gone {folder}")  # it vanished while we looked: the fingerprint says so
+            continue
+        names = {entry.name for entry in entries}
+        if folder and ".git" in names:
+            found.nested.append(folder)
+            marks.extend(_nested_marks(top, folder))
+            continue
+        if folder and names >= _BARE:
+            found.bare.append(folder)
+        for entry in entries:
+            if not folder and entry.name == ".git":
+                continue
+            _note(found, marks, queue, folder, entry)
+        if folder and not entries:
+            found.empty.append(folder)
+    digest = hashlib.sha256("\n".join(sorted(marks)).encode("utf-8", "surrogateescape"))
+    found.fingerprint = digest.hexdigest()
+    return found
+
+
+def _bits(folder: Path) -> int:
+    try:
+        return stat.S_IMODE(folder.stat().st_mode)
+    except OSError:
+        return 0
+
+
+def _note(found: Walk, marks: list[str], queue: list[str], folder: str, entry: os.DirEntry[str]) -> None:
+    path = f"{folder}/{entry.name}" if folder else entry.name
+    try:
+        info = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        marks.append(f"gone {path}")
+        return
+    if stat.S_ISDIR(info.st_mode):
+        found.folders[path] = stat.S_IMODE(info.st_mode)
+        marks.append(f"{path}/ {info.st_mode:o}")
+        queue.append(path)
+        return
+    marks.append(_mark(path, info))
+    if stat.S_ISLNK(info.st_mode):
+        found.links.add(path)
+        found.files[path] = 0
+    elif stat.S_ISREG(info.st_mode):
+        found.files[path] = stat.S_IMODE(info.st_mode)
+        found.sizes[path] = info.st_size
+        found.changed_ns[path] = info.st_ctime_ns
+    else:
+        found.special.append(path)
+
+
+def _mark(path: str, info: os.stat_result) -> str:
+    return f"{path} {info.st_mode:o} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino}"
+
+
+def _nested_marks(top: Path, folder: str) -> list[str]:
+    marks = []
+    for where, _, names in os.walk(top / folder):
+        for name in names:
+            path = os.path.join(where, name)
+            try:
+                marks.append(_mark(os.path.relpath(path, top), os.lstat(path)))
+            except FileNotFoundError:
+                marks.append(f"gone {path}")
+    return marks

@@ -1,0 +1,1 @@
+"""Small tools without a thought of agents: files, errors, YAML, values, texts."""

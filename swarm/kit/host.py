@@ -1,0 +1,96 @@
+"""The machine: its boot, its clock, its processes. Implements ``ports.Host``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm.kit.commandline import STAMP
+from swarm.machine import processes
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+
+class Host:
+    """This machine."""
+
+    def boot_id(self) -> str:
+        """Return a name of the running boot; process ids of another boot mean nothing."""
+        try:
+            return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        except OSError:
+            pass
+        try:
+            out = subprocess.run(
+                ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, check=True, timeout=5
+            )
+        except (OSError, subprocess.SubprocessError):
+            return "unknown"
+        return out.stdout.decode("ascii", "replace").strip()
+
+    def now_ns(self) -> int:
+        """Return the time of day in nanoseconds."""
+        return time.time_ns()
+
+    def processes_in(self, folders: Sequence[Path], but: Collection[int] = ()) -> dict[Path, tuple[str, ...]]:
+        """Return, per folder, the processes that live in it: by working directory or by an open file.
+
+        Each is named as ``program (pid N)``.  Where the system cannot tell, the answer is empty.  A server that
+        a worktree's setup started is no sign of work: it goes with the worktree.
+
+        Args:
+            but: these, and everything that they started, are left out.
+        """
+        found: dict[Path, list[str]] = {folder: [] for folder in folders}
+        left_out = {*but, *(seen.pid for pid in but for seen in processes.below(pid))}
+        for pid in _pids() if folders else ():
+            if pid in left_out:
+                continue
+            for place in _places(pid):
+                hit = next((f for f in folders if place == str(f) or place.startswith(f"{f}/")), None)
+                if hit is not None and not _is_of_a_setup(pid):
+                    found[hit].append(f"{_name(pid)} (pid {pid})")
+                    break
+        return {folder: tuple(names) for folder, names in found.items()}
+
+
+def _pids() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+
+
+def _places(pid: int) -> Iterator[str]:
+    """Give the folders and files a process holds on to; of other users' processes nothing can be seen."""
+    try:
+        yield os.readlink(f"/proc/{pid}/cwd")
+        descriptors = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return
+    for fd in descriptors:
+        try:
+            place = os.readlink(f"/proc/{pid}/fd/{fd}")
+        except OSError:
+            continue
+        if place.startswith("/"):
+            yield place
+
+
+def _is_of_a_setup(pid: int) -> bool:
+    try:
+        environ = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+    return any(word.startswith(f"{STAMP}=".encode("ascii")) for word in environ.split(b"\0"))
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return "process"

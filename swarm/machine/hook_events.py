@@ -1,0 +1,137 @@
+"""Handle one hook event: note it, and start a delivery when it is time.
+
+    <run folder>/events.jsonl   the last events, a line each
+    <run folder>/waiter.lock    held by the one process that waits for messages, and its pid and start
+    <run folder>/conversation.json   which conversation the program is in; it begins others by itself
+
+The program's hooks run at the same time, so nothing here counts on their order.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+
+from swarm.machine import own, quickjson
+
+EVENTS = "events.jsonl"
+_OLD = "events.old.jsonl"
+LOCK = "waiter.lock"
+CONVERSATION = "conversation.json"
+#: In print mode: who waits would keep the program from ending. What is there already is delivered before it ends.
+_AT_ONCE = "--now"
+_LARGEST = 16 << 20
+_ROLL_AT = 1 << 20
+#: A pipe takes so much without a reader.
+_PIPE = 60_000
+#: What is kept of an event; the rest is the program's own business.
+_KEPT = (
+    *("hook_event_name", "session_id", "transcript_path", "tool_name", "tool_use_id", "permission_mode", "source"),
+    *("reason", "error", "notification_type", "trigger", "agent_type", "duration_ms", "stop_hook_active"),
+    "last_assistant_message",
+)
+_LONGEST = 500
+
+
+def main(args: list[str]) -> int:
+    """Note the event; with a command behind it, become that command if nobody waits for messages yet."""
+    run_dir, *command = args
+    event = read()
+    note(run_dir, event)
+    if not command:
+        return 0
+    kind = event.get("hook_event_name")
+    if os.environ.get("CLAUDE_CODE_ENTRYPOINT", "cli") != "cli":
+        if kind != "Stop":
+            return 0
+        command.append(_AT_ONCE)
+    elif kind == "SessionStart":
+        _note_conversation(run_dir, event)
+    fd = own.open(os.path.join(run_dir, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return 0
+    _sign(fd)
+    os.set_inheritable(fd, True)  # noqa: FBT003  # the command keeps the lock
+    _hand_on(event)
+    return os.execv(command[0], command)  # noqa: S606  # argv, no shell
+
+
+def _note_conversation(run_dir: str, event: dict[str, object]) -> None:
+    from swarm.machine import runfiles
+
+    runfiles.write(run_dir, CONVERSATION, {"id": event.get("session_id")})
+
+
+def _sign(fd: int) -> None:
+    """Write down who holds the lock: the supervisor must see that, and may not try the lock itself."""
+    from swarm.machine import processes
+
+    pid = os.getpid()
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, b"%d %d\n" % (pid, processes.start_of(pid) or 0), 0)
+
+
+def is_awaited(run_dir: str) -> bool:
+    """Whether somebody waits for messages of an agent at this moment."""
+    from swarm.machine import processes
+
+    try:
+        with open(os.path.join(run_dir, LOCK), "rb") as file:
+            pid, start = map(int, file.read(100).split())
+    except (OSError, ValueError):
+        return False
+    return processes.is_alive(pid, start)
+
+
+def _hand_on(event: dict[str, object]) -> None:
+    """Put what the waiter needs of the event where it will read it: on its standard input."""
+    told: dict[str, object] = {
+        key: event[key] for key in ("hook_event_name", "transcript_path", "source", "prompt") if key in event
+    }
+    data = quickjson.line(told)
+    if len(data) > _PIPE:  # then the program's own record tells what was in the prompt
+        told.pop("prompt", None)
+        data = quickjson.line(told)
+    read, write = os.pipe()
+    os.write(write, data)
+    os.close(write)
+    os.dup2(read, 0)
+
+
+def note(run_dir: str, event: dict[str, object]) -> None:
+    """Add an event to the folder's notes, with one write."""
+    kept = {key: _short(event[key]) for key in _KEPT if key in event}
+    line = quickjson.line({"at_ms": time.time_ns() // 1_000_000, **kept})
+    path = os.path.join(run_dir, EVENTS)
+    own.trust_state_of(run_dir)
+    fd = own.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        os.write(fd, line)
+        if os.fstat(fd).st_size > _ROLL_AT:
+            own.replace(path, os.path.join(run_dir, _OLD))
+    finally:
+        os.close(fd)
+
+
+def _short(value: object) -> object:
+    return value[:_LONGEST] if isinstance(value, str) else value
+
+
+def read() -> dict[str, object]:
+    """Return the event that stands on the standard input.
+
+    Raises:
+        ValueError, TypeError: there is none.
+    """
+    data = b""
+    while piece := os.read(0, 1 << 16):
+        data += piece
+        if len(data) > _LARGEST:
+            raise ValueError("the event is too large")
+    found = quickjson.loads(data)
+    if not isinstance(found, dict):
+        raise TypeError("the event is no object")
+    return found

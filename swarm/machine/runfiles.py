@@ -1,0 +1,105 @@
+"""Small JSON files in an agent's run folder: private, and replaced as a whole.
+
+They are not synced: they tell of processes, and after a power cut there are none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+
+from swarm.machine import own
+
+SCHEMA = 1
+PROCESS = "process.json"
+EXIT = "exit.json"
+STATE = "state.json"
+#: What came of telling the agent of its messages.
+NUDGE = "nudge.json"
+#: What it is told when it has been idle for long.
+HEARTBEAT = "heartbeat.json"
+#: How near it is to the limits of its budget.
+BUDGET = "budget.json"
+#: Where its program writes down its conversations.
+RECORD = "record.json"
+#: Where services of programs, which serve more than one agent, name their processes.
+SERVES = "serves.json"
+#: That its end was told.
+TOLD = "told.json"
+CALLED = "called.json"
+REVIEWING = "reviewing.json"
+_LIMIT = 64 << 10
+
+
+def write(folder: str, name: str, record: dict[str, object]) -> None:
+    """Put a record in place in one step; readers see the old one or the new.
+
+    Raises:
+        OSError: nothing changed.
+    """
+    path = os.path.join(folder, name)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = own.open(temporary, flags, 0o600)
+        try:
+            os.fchmod(fd, 0o600)  # it may be a leftover
+            data = memoryview(json.dumps({"schema": SCHEMA, **record}).encode("ascii") + b"\n")
+            while data:
+                data = data[os.write(fd, data) :]
+        finally:
+            os.close(fd)
+        own.replace(temporary, path)
+    except OSError:
+        remove(folder, os.path.basename(temporary))
+        raise
+
+
+def read(folder: str, name: str) -> dict[str, object] | None:
+    """Return a record, or None: not there, not readable, not one of ours, or of a newer schema."""
+    try:
+        data = read_bytes(os.path.join(folder, name), _LIMIT)
+        record = json.loads(data)
+    except (OSError, ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and record.get("schema") == SCHEMA else None
+
+
+def read_any(path: str) -> dict[str, object] | None:
+    """Return a record of another program; None when it is not there, not readable, or none."""
+    try:
+        record = json.loads(read_bytes(path, _LIMIT))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def remove(folder: str, name: str) -> None:
+    """Remove a file that may not be there, or may not let itself be removed."""
+    with contextlib.suppress(OSError):
+        own.unlink(os.path.join(folder, name))
+
+
+def read_bytes(path: str, limit: int, *, private: bool = False) -> bytes:
+    """Return the content of a regular file; links are not followed and opening never blocks.
+
+    Args:
+        private: refuse a file that is not ours or that others can read or write.
+
+    Raises:
+        OSError: it is not there or cannot be read.
+        ValueError: it is something else, too large, or not private.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with open(fd, "rb") as file:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise ValueError("it is not a regular file")
+        if private and (info.st_uid != os.geteuid() or info.st_mode & 0o077):
+            raise ValueError("it is not private")
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ValueError(f"it is larger than {limit} bytes")
+    return data

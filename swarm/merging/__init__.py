@@ -1,0 +1,1 @@
+"""Diffs, forecasts of conflicts, and merges."""

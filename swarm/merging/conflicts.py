@@ -1,0 +1,220 @@
+"""Forecast conflicts: merge every pair of agents in a place that is thrown away.
+
+What an agent has not committed counts too: its whole worktree is taken as if it were committed now.
+Only reads; nothing is written to the repository or to a worktree, and nobody waits for a lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from swarm.git.changes import Checkout
+from swarm.kit.errors import SwarmError
+from swarm.merging.values import (
+    AgentForecast,
+    ConflictReport,
+    Forecast,
+    HotFile,
+    Merged,
+    PairForecast,
+    Snapshot,
+    suggest_order,
+)
+from swarm.project import layout as places
+from swarm.project import names
+from swarm.project.world import no_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from swarm.project.model import Agent, Session
+    from swarm.project.ports import Quarantine
+    from swarm.project.world import World
+
+
+def checkout_of(world: World, agent: Agent) -> Checkout | None:
+    """Return an agent's worktree if it is there and git knows it as such."""
+    tree = world.layout.root / agent.worktree
+    admin = world.git.admin_of(tree)
+    if tree.is_symlink() or not tree.is_dir() or admin is None or (agent.admin and admin.name != agent.admin):
+        return None
+    return Checkout(tree, admin.path)
+
+
+def branch_tip(world: World, branch: str) -> str:
+    """Return the tip of a branch; empty if there is none of this very name."""
+    ref = places.HEADS + branch
+    return world.git.refs(ref).get(ref, "") if branch else ""
+
+
+def base_of(world: World, session: Session) -> tuple[str, str]:
+    """Return the branch in which a session's work is to land, and its tip.
+
+    That is the branch that it started from, else the one of the main checkout; outside of any branch
+    the name is ``HEAD``.
+    """
+    branch = session.base_ref.removeprefix(places.HEADS)
+    tip = branch_tip(world, branch)
+    if tip:
+        return branch, tip
+    branch = world.git.head_branch() or ""
+    return branch or "HEAD", world.git.resolve_commit("HEAD") or ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An agent's forecast so far, with the commits to try: what it has, and where that is to go."""
+
+    forecast: AgentForecast
+    tip: str
+    onto: str
+    start: str
+
+    def unknown(self, reason: str) -> _Seen:
+        return replace(self, forecast=replace(self.forecast, status=Forecast.UNKNOWN, reason=reason))
+
+
+def forecast(world: World, session: str | None) -> ConflictReport:
+    """Try every merge there is to try.
+
+    Raises:
+        SessionNotFound, GitTooOld
+    """
+    world.git.require((2, 38), "forecast conflicts")
+    agents = _agents(world, session)
+    with world.merging.quarantine() as box:
+        world.progress("looking at the worktrees")
+        seen = _against_base(box, _look(world, box, agents))
+        world.progress("trying the merges")
+        live = [one for one in seen if not one.forecast.landed]
+        pairs = _pairs(box, live)
+    return ConflictReport(
+        agents=tuple(one.forecast for one in seen),
+        pairs=pairs,
+        hot=_hot_files([one.forecast for one in live]),
+        order=suggest_order(
+            [one.forecast.name for one in live],
+            weights(pairs),
+            [one.forecast.name for one in live if one.forecast.status in (Forecast.CONFLICT, Forecast.UNKNOWN)],
+        ),
+    )
+
+
+def weights(pairs: Iterable[PairForecast]) -> dict[frozenset[str], int]:
+    """Return what ``suggest_order`` wants to know of the pairs; not knowing counts as a conflict."""
+    return {
+        frozenset((pair.one, pair.other)): max(1, len(pair.conflicts))
+        for pair in pairs
+        if pair.status in (Forecast.CONFLICT, Forecast.UNKNOWN)
+    }
+
+
+def _agents(world: World, session: str | None) -> list[tuple[Session, Agent]]:
+    if session is None:
+        return [(one, agent) for one in world.sessions.all() for agent in one.agents]
+    found = world.sessions.get(names.check_session(session))
+    if found is None:
+        raise no_session(world, session)
+    return [(found, agent) for agent in found.agents]
+
+
+def _look(world: World, box: Quarantine, agents: Sequence[tuple[Session, Agent]]) -> list[_Seen]:
+    bases = {session.name: base_of(world, session) for session, _ in agents}
+    checkouts = [checkout_of(world, agent) for _, agent in agents]
+    snapshots = iter(box.snapshots([checkout for checkout in checkouts if checkout]))
+    found = []
+    for (session, agent), checkout in zip(agents, checkouts, strict=True):
+        into, onto = bases[session.name]
+        blank = _Seen(
+            AgentForecast(
+                *(f"{agent.name}@{session.name}", session.name, agent.name),
+                path=world.layout.root / agent.worktree,
+                branch=agent.branch,
+                into=into,
+                status=Forecast.CLEAN,
+            ),
+            "",
+            onto,
+            agent.base,
+        )
+        state = next(snapshots) if checkout else _branch_only(world, agent)
+        if isinstance(state, SwarmError):
+            found.append(blank.unknown(state.message))
+        else:
+            known = replace(blank, tip=state.commit)
+            found.append(replace(known, forecast=replace(known.forecast, uncommitted=state.uncommitted)))
+    return found
+
+
+def _branch_only(world: World, agent: Agent) -> Snapshot | SwarmError:
+    """Return what there is of an agent without a worktree."""
+    tip = branch_tip(world, agent.branch)
+    return Snapshot(tip, tip) if tip else SwarmError("its worktree and its branch are gone")
+
+
+def _against_base(box: Quarantine, seen: Sequence[_Seen]) -> list[_Seen]:
+    results = iter(box.merges([(one.onto, one.tip) for one in seen if one.tip and one.onto]))
+    found = []
+    for one in seen:
+        if not one.tip:
+            found.append(one)
+        elif not one.onto:
+            found.append(one.unknown("there is no base branch"))
+        else:
+            found.append(_judge(box, one, next(results)))
+    return found
+
+
+def _judge(box: Quarantine, one: _Seen, result: Merged | SwarmError) -> _Seen:
+    """Say what would come of merging one agent into its base branch."""
+    try:
+        fork = box.merge_base(one.onto, one.tip) or one.start
+        touched = box.touched(fork, one.tip)
+        if isinstance(result, SwarmError):
+            return replace(one, forecast=replace(one.forecast, touched=touched)).unknown(result.message)
+        if not touched or _has_landed(box, one, result):
+            return replace(one, forecast=replace(one.forecast, landed=True))
+        status = Forecast.CONFLICT if result.conflicts else Forecast.CLEAN
+        if status is Forecast.CLEAN and set(touched) & set(box.touched(fork, one.onto)):
+            status = Forecast.OVERLAP
+    except SwarmError as error:
+        return one.unknown(error.message)
+    return replace(one, forecast=replace(one.forecast, status=status, conflicts=result.conflicts, touched=touched))
+
+
+def _has_landed(box: Quarantine, one: _Seen, result: Merged) -> bool:
+    if not result.conflicts:
+        return result.tree == box.tree_of(one.onto)
+    # Squashed or rebased, and changed again since: that looks like a conflict, and is none.
+    return not one.forecast.uncommitted and bool(box.landed(one.tip, one.start, one.onto))
+
+
+def _pairs(box: Quarantine, seen: Sequence[_Seen]) -> tuple[PairForecast, ...]:
+    couples = list(combinations(seen, 2))
+    results = iter(box.merges([(one.tip, other.tip) for one, other in couples if one.tip and other.tip]))
+    return tuple(_pair(one, other, next(results) if one.tip and other.tip else None) for one, other in couples)
+
+
+def _pair(one: _Seen, other: _Seen, result: Merged | SwarmError | None) -> PairForecast:
+    overlap = tuple(sorted(set(one.forecast.touched) & set(other.forecast.touched)))
+    blank = PairForecast(one.forecast.name, other.forecast.name, Forecast.CLEAN, overlap)
+    if isinstance(result, Merged):
+        if result.conflicts:
+            return replace(blank, status=Forecast.CONFLICT, conflicts=result.conflicts)
+        return replace(blank, status=Forecast.OVERLAP if overlap else Forecast.CLEAN)
+    if result is not None:
+        return replace(blank, status=Forecast.UNKNOWN, reason=result.message)
+    blind = one if not one.tip else other
+    return replace(blank, status=Forecast.UNKNOWN, reason=f"{blind.forecast.name}: {blind.forecast.reason}")
+
+
+def _hot_files(agents: Sequence[AgentForecast]) -> tuple[HotFile, ...]:
+    """Return the files that several agents touch, the most touched first."""
+    who: dict[str, list[str]] = {}
+    for agent in agents:
+        for path in agent.touched:
+            who.setdefault(path, []).append(agent.name)
+    hot = [HotFile(path, tuple(by)) for path, by in who.items() if len(by) > 1]
+    return tuple(sorted(hot, key=lambda file: (-len(file.agents), file.path)))

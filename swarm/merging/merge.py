@@ -1,0 +1,505 @@
+"""Merge agents into a branch, all of them or none.
+
+    look ──► refuse? ──► try it all in a quarantine ──► conflicts? ──► copy the objects
+         ──► journal ──► [checkout follows] ──► [branch moves] ══ merged ══► forget the journal entry
+
+The branch is moved last, in one step.  Killed before that, the checkout is taken back to what it was;
+killed after it, all is done already.  Local changes in the checkout are never touched: if one of them is in
+the way, nothing is begun.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm.callers import rights
+from swarm.git.changes import Changes, Checkout
+from swarm.kit import files as fsio
+from swarm.kit.errors import (
+    AgentNotFound,
+    GitFailed,
+    MergeBlocked,
+    MergeConflict,
+    NotCommitted,
+    SwarmError,
+    TargetNotFound,
+    UsageProblem,
+    WorktreeNotFound,
+    told_of,
+)
+from swarm.merging.conflicts import base_of, branch_tip
+from swarm.merging.values import AgentConflicts, FileConflict, How, Merged, MergedAgent, MergeReport, suggest_order
+from swarm.project import layout as places
+from swarm.project import names
+from swarm.project.model import AgentRisks, Risk, RiskKind
+from swarm.project.world import new_operation_id, no_session
+from swarm.worktrees import transaction
+from swarm.worktrees.examine import examine_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from swarm.project.model import Agent, Session
+    from swarm.project.ports import Quarantine
+    from swarm.project.world import World
+    from swarm.worktrees.examine import Target
+
+#: What a merge would leave out. Ignored files are not meant to be merged, and living processes do not matter.
+_WORK = frozenset(
+    {
+        *(RiskKind.MODIFIED, RiskKind.STAGED, RiskKind.UNTRACKED, RiskKind.HIDDEN, RiskKind.OPERATION),
+        *(RiskKind.NESTED, RiskKind.SUBMODULE, RiskKind.IDENTITY),
+    }
+)
+_MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to merge.
+
+    Attributes:
+        agent: one agent of the session; None for all.
+        into: the target branch; None for the one that the session started from.
+        committed_only: leave out what is not committed, instead of refusing.
+    """
+
+    session: str
+    agent: str | None = None
+    into: str | None = None
+    how: How = How.MERGE
+    committed_only: bool = False
+
+
+def request(target: str, *, into: str | None, how: str, committed_only: bool) -> Request:
+    """Read ``SESSION``, ``SESSION/AGENT`` or ``AGENT@SESSION`` and the rest of a request.
+
+    Raises:
+        UsageProblem
+    """
+    session, slash, agent = target.partition("/")
+    if not slash and "@" in target:
+        agent, slash, session = target.partition("@")
+    try:
+        way = How(how)
+    except ValueError:
+        ways = ", ".join(How)
+        raise UsageProblem(f"cannot merge by {how!r}", hint=f"how is one of: {ways}") from None
+    return Request(
+        names.check_session(session), names.check_name("agent", agent) if slash else None, into, way, committed_only
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One agent's branch to be merged."""
+
+    session: Session
+    agent: Agent
+    tip: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.agent.name}@{self.session.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    report: MergeReport
+    checkout: Checkout | None
+    changes: Changes
+
+
+def preview(world: World, request: Request) -> MergeReport:
+    """Say what ``merge`` would do; refuses what it would refuse. Changes nothing."""
+    with world.merging.quarantine() as box:
+        return replace(_plan(world, box, request, sign=False).report, dry_run=True)
+
+
+def merge(world: World, request: Request) -> MergeReport:
+    """Merge. The caller holds the lock and has recovered.
+
+    Raises:
+        NotCommitted, MergeConflict, MergeBlocked, TargetNotFound, IdentityMissing: nothing was changed.
+        SwarmError: everything was taken back.
+    """
+    with world.merging.quarantine() as box:
+        plan = _plan(world, box, request, sign=world.merging.signs())
+        report = plan.report
+        if report.new == report.old:
+            return report
+        box.keep(report.new, (report.old, *(one.tip for one in report.merged)))
+    _apply(world, request, plan)
+    return report
+
+
+# --- look and refuse -----------------------------------------------------------------------------------
+
+
+def _plan(world: World, box: Quarantine, request: Request, *, sign: bool) -> _Plan:
+    world.git.require((2, 38), "merge")
+    session, agents = _choose(world, request)
+    into, old = _target(world, request, session)
+    rights.check(world, "merge", [(session, one) for one in agents])
+    work, warnings = _branches(world, session, agents, into)
+    warnings += _check_committed(world, request, work)
+    checkout = _checkout(world, into)
+    rights.check_branch(world, into, checkout.tree if checkout else None)
+    world.progress("trying the merge")
+    done, new = _Landing(world, box, request.how, into, old, sign=sign).all(work)
+    changes = box.changes(old, new)
+    if checkout is not None and new != old:
+        _check_checkout(world, checkout, changes, into)
+    report = MergeReport(
+        *(into, request.how, old, new, done),
+        files=box.files(old, new),
+        checkout=checkout.tree if checkout else None,
+        warnings=warnings,
+    )
+    return _Plan(report, checkout, changes)
+
+
+def _choose(world: World, request: Request) -> tuple[Session, tuple[Agent, ...]]:
+    session = world.sessions.get(request.session)
+    if session is None:
+        raise no_session(world, request.session)
+    if request.agent is None:
+        return session, session.agents
+    agent = session.agent(request.agent)
+    if agent is None:
+        raise AgentNotFound(f"session {session.name} has no agent {request.agent}")
+    return session, (agent,)
+
+
+def _target(world: World, request: Request, session: Session) -> tuple[str, str]:
+    """Return the target branch and its tip."""
+    if request.into is None:
+        into, tip = base_of(world, session)
+        if into == "HEAD" or not tip:
+            raise TargetNotFound(
+                f"session {session.name} started from {session.base_ref}, which is no branch",
+                hint="name the branch to merge into with --into",
+            )
+        return into, branch_tip(world, into)
+    into = request.into.removeprefix(places.HEADS)
+    tip = branch_tip(world, into)
+    if not tip:
+        raise TargetNotFound(f"there is no branch {into}")
+    return into, tip
+
+
+def _branches(
+    world: World, session: Session, agents: Sequence[Agent], into: str
+) -> tuple[list[_Work], tuple[str, ...]]:
+    found = []
+    warnings = []
+    for agent in agents:
+        tip = branch_tip(world, agent.branch)
+        if agent.branch == into:
+            warnings.append(f"{agent.name}@{session.name} is the one merged into")
+        elif not tip:
+            raise WorktreeNotFound(f"the branch {agent.branch} of {agent.name}@{session.name} is gone")
+        else:
+            found.append(_Work(session, agent, tip))
+    return found, tuple(warnings)
+
+
+def _check_committed(world: World, request: Request, work: Sequence[_Work]) -> tuple[str, ...]:
+    """Refuse where an agent has more than its branch; or warn of it, if that was asked for."""
+    targets = examine_all(world, [(one.session, one.agent) for one in work])
+    found = []
+    for one, target in zip(work, targets, strict=True):
+        risks = (*(risk for risk in target.risks if risk.kind in _WORK), *_elsewhere(world, one, target))
+        if risks:
+            found.append(AgentRisks(one.session.name, one.agent.name, target.tree, risks))
+    if found and not request.committed_only:
+        listed = ", ".join(f"{item.agent}@{item.session}" for item in found)
+        raise NotCommitted(f"nothing was merged: there is work that is not committed in {listed}", agents=tuple(found))
+    return tuple(
+        f"{item.agent}@{item.session} is merged without: {'; '.join(risk.text for risk in item.risks)}"
+        for item in found
+    )
+
+
+def _elsewhere(world: World, one: _Work, target: Target) -> Iterator[Risk]:
+    """Commits in a worktree that has left its own branch."""
+    state = target.state
+    if state is None or not state.head or state.branch == one.agent.branch or state.operations:
+        return
+    if not world.git.is_ancestor(state.head, one.tip):
+        place = f"branch {state.branch}" if state.branch else "a commit without a branch"
+        yield Risk(RiskKind.IDENTITY, f"it is on {place}, with commits that {one.agent.branch} lacks", (state.head,))
+
+
+def _checkout(world: World, branch: str) -> Checkout | None:
+    """Return the working tree that has the target branch checked out.
+
+    Raises:
+        MergeBlocked: it cannot follow.
+    """
+    found = []
+    if world.git.head_branch() == branch:
+        found.append(Checkout(world.layout.root, world.git.common))
+    for entry in world.git.worktrees()[1:]:
+        if entry.branch != branch or not entry.path.is_dir():
+            continue
+        admin = world.git.admin_of(entry.path)
+        if admin is None:
+            raise MergeBlocked(f"cannot merge into {branch}: git's notes about its worktree {entry.path} are damaged")
+        found.append(Checkout(entry.path, admin.path))
+    busy = world.merging.busy(branch)
+    operations = world.merging.operations(found[0]) if found else ()
+    if busy or operations:
+        where = f" in {found[0].tree}" if found and operations else ""
+        raise MergeBlocked(
+            f"cannot merge into {branch}: a {' and a '.join(operations) or busy} is in progress{where}",
+            hint="finish or abort it there, then merge again",
+        )
+    if len(found) > 1:
+        trees = ", ".join(str(one.tree) for one in found)
+        raise MergeBlocked(f"cannot merge into {branch}: it is checked out twice, in {trees}")
+    return found[0] if found else None
+
+
+def _check_checkout(world: World, checkout: Checkout, changes: Changes, into: str) -> None:
+    """Refuse where local work would have to be written over; git would too, but half way."""
+    found = world.merging.obstacles(checkout, changes)
+    if found:
+        shown = [*found[:_MOST_SHOWN], *([f"and {len(found) - _MOST_SHOWN} more"] if found[_MOST_SHOWN:] else [])]
+        raise MergeBlocked(
+            f"cannot merge into {into}: {checkout.tree} has local work in {len(found)} of the files that would change",
+            details="\n".join(shown),
+            paths=found,
+        )
+
+
+# --- try it --------------------------------------------------------------------------------------------
+
+
+class _Landing:
+    """Puts one agent after the other on top of the target, in the quarantine."""
+
+    def __init__(self, world: World, box: Quarantine, how: How, into: str, old: str, *, sign: bool) -> None:
+        self._world = world
+        self._box = box
+        self._how = how
+        self._into = into
+        self._old = old
+        self._sign = sign
+        self._clashes: dict[frozenset[str], int] = {}
+        self._stuck: set[str] = set()
+
+    def all(self, work: Sequence[_Work]) -> tuple[tuple[MergedAgent, ...], str]:
+        """Return what became of each, and the new tip.
+
+        Raises:
+            MergeConflict
+        """
+        done: list[MergedAgent] = []
+        todo = []
+        for one in work:
+            landed = self._box.landed(one.tip, one.agent.base, self._old)
+            if landed:
+                done.append(self._outcome(one, landed=landed))
+            else:
+                todo.append(one)
+        if todo:
+            self._world.merging.check_identity()
+        at = self._old
+        failed: list[AgentConflicts] = []
+        for one in self._in_order(todo):
+            step = self._one(at, one)
+            if isinstance(step, str):
+                at, result = step, step if step != at else ""
+                done.append(self._outcome(one, result=result, landed="" if result else "squashed"))
+            else:
+                failed.append(AgentConflicts(one.name, self._against(one, done), step))
+        if failed:
+            _raise_conflicts(failed, self._into)
+        return tuple(done), at
+
+    def _outcome(self, one: _Work, *, result: str = "", landed: str = "") -> MergedAgent:
+        commits = len(self._box.commits(one.tip, self._old)) if result else 0
+        return MergedAgent(one.session.name, one.agent.name, one.agent.branch, one.tip, commits, result, landed)
+
+    def _in_order(self, work: Sequence[_Work]) -> list[_Work]:
+        """Sort so that what goes together goes in first; remember who conflicts with whom."""
+        couples = list(combinations(work, 2))
+        tried = self._box.merges([(one.tip, other.tip) for one, other in couples])
+        for (one, other), result in zip(couples, tried, strict=True):
+            if not isinstance(result, Merged) or result.conflicts:
+                files = len(result.conflicts) if isinstance(result, Merged) else 1
+                self._clashes[frozenset((one.name, other.name))] = files
+        alone = self._box.merges([(self._old, one.tip) for one in work])
+        for one, result in zip(work, alone, strict=True):
+            if not isinstance(result, Merged) or result.conflicts:
+                self._stuck.add(one.name)
+        by_name = {one.name: one for one in work}
+        return [by_name[step.agent] for step in suggest_order(list(by_name), self._clashes, self._stuck)]
+
+    def _against(self, one: _Work, done: Sequence[MergedAgent]) -> tuple[str, ...]:
+        before = [f"{agent.agent}@{agent.session}" for agent in done if agent.result]
+        found = [name for name in before if frozenset((name, one.name)) in self._clashes]
+        if one.name in self._stuck or not (found or before):
+            found.insert(0, self._into)
+        return tuple(found or before)
+
+    def _one(self, at: str, one: _Work) -> str | tuple[FileConflict, ...]:
+        """Put one agent on top of *at*; return the new tip, or what conflicts."""
+        if self._how is How.REBASE:
+            return self._rebase(at, one)
+        merged = self._box.merge(at, one.tip)
+        if merged.conflicts:
+            return merged.conflicts
+        if self._how is How.SQUASH:
+            if merged.tree == self._box.tree_of(at):
+                return at
+            return self._box.commit(merged.tree, (at,), self._squash_message(at, one), sign=self._sign)
+        message = (
+            f"Merge agent {one.agent.name} of session {one.session.name}\n\n"
+            f"Branch: {one.agent.branch}\nRole: {one.agent.role}\n"
+        )
+        return self._box.commit(merged.tree, (at, one.tip), message, sign=self._sign)
+
+    def _squash_message(self, at: str, one: _Work) -> str:
+        commits = self._box.commits(one.tip, at)
+        subjects = [self._box.subject(commit) for commit in commits]
+        what = subjects[0] if len(subjects) == 1 else f"{len(subjects)} commits"
+        listed = "".join(f"* {subject} ({commit[:12]})\n" for commit, subject in zip(commits, subjects, strict=True))
+        return f"{one.agent.name} of {one.session.name}: {what}\n\n{listed}"
+
+    def _rebase(self, at: str, one: _Work) -> str | tuple[FileConflict, ...]:
+        tip = at
+        for commit, parents in self._box.to_repeat(one.tip, at):
+            if parents == (tip,):
+                tip = commit  # it stands where it is to go
+                continue
+            picked = self._box.pick(tip, commit)
+            if picked.conflicts:
+                return picked.conflicts
+            empty = parents and self._box.tree_of(commit) == self._box.tree_of(parents[0])
+            if picked.tree != self._box.tree_of(tip) or empty:
+                tip = self._box.commit_like(commit, picked.tree, tip, sign=self._sign)
+        if self._box.has_merges(one.tip, at):
+            # A rebase leaves merge commits out, and with them what was changed in resolving one.
+            whole = self._box.merge(at, one.tip)
+            if whole.conflicts or whole.tree != self._box.tree_of(tip):
+                return (FileConflict("", ("its merge commits hold changes that a rebase would lose",)),)
+        return tip
+
+
+def _raise_conflicts(failed: Sequence[AgentConflicts], into: str) -> None:
+    lines = []
+    for item in failed:
+        lines.append(f"{item.agent} conflicts with {', '.join(item.against)}:")
+        shown = item.files[:_MOST_SHOWN]
+        lines += [f"  {file.path} ({', '.join(file.kinds)})" if file.path else f"  {file.kinds[0]}" for file in shown]
+        if len(item.files) > len(shown):
+            lines.append(f"  and {len(item.files) - len(shown)} more")
+    who = ", ".join(item.agent for item in failed)
+    raise MergeConflict(
+        f"nothing was merged into {into}: {who} would conflict", details="\n".join(lines), conflicts=tuple(failed)
+    )
+
+
+# --- do it ---------------------------------------------------------------------------------------------
+
+
+def _apply(world: World, request: Request, plan: _Plan) -> None:
+    record = _record(world, request, plan)
+    report, checkout = plan.report, plan.checkout
+    try:
+        world.journal.write(record["operation"], record)
+        if checkout is not None:
+            world.progress(f"updating {checkout.tree}")
+            world.merging.move(checkout, report.old, report.new)
+        if world.settings.worktrees.durable:
+            fsio.sync_filesystem(world.git.common)
+            if checkout is not None:
+                fsio.sync_filesystem(checkout.tree)
+        world.merging.update_branch(checkout, report.into, report.old, report.new, f"swarm: merge {request.session}")
+    except BaseException as error:
+        world.git.stop_all()
+        world.git.resume()
+        _settle(world, record, told_of(error))
+        raise
+    with contextlib.suppress(SwarmError, OSError):
+        transaction.close(world, record, "done")
+
+
+def _settle(world: World, record: dict[str, Any], error: BaseException) -> None:
+    """Take everything back in this process; what cannot be taken back now is left to the next command."""
+    try:
+        outcome = _continue(world, record)
+    except Exception as second:  # noqa: BLE001  # the first error is what the user must see; this is added to it
+        error.add_note(f"taking it back could not finish ({second}); the next swarm command does it")
+        if isinstance(error, SwarmError):
+            error.facts["rollback"] = f"unfinished: {second}"
+        return
+    if isinstance(error, SwarmError):
+        if outcome == "done":
+            error.message += " (the merge is complete and stays)"
+        if notes := record.get("notes"):
+            error.details = "\n".join([*([error.details] if error.details else []), *notes])
+
+
+def _record(world: World, request: Request, plan: _Plan) -> dict[str, Any]:
+    report, checkout = plan.report, plan.checkout
+    locks = list(world.git.ref_locks([places.HEADS + report.into]))
+    if checkout is not None:
+        locks += [checkout.gitdir / "index.lock", checkout.gitdir / "HEAD.lock"]
+    return {
+        "kind": "merge",
+        "operation": new_operation_id(),
+        "verb": "merge",
+        "session": request.session,
+        "started_ns": world.host.now_ns(),
+        "boot": world.host.boot_id(),
+        "pid": os.getpid(),
+        "branch": report.into,
+        "old": report.old,
+        "new": report.new,
+        "tree": str(checkout.tree) if checkout else "",
+        "gitdir": str(checkout.gitdir) if checkout else "",
+        "before": world.merging.before(checkout, plan.changes) if checkout else {},
+        "locks": [str(lock) for lock in dict.fromkeys(locks) if not fsio.exists(lock)],
+    }
+
+
+def _continue(world: World, record: dict[str, Any]) -> str:
+    """Bring a merge that was cut short to an end: the branch says whether it took place."""
+    transaction.clear_locks(world, record)
+    branch, old, new = record["branch"], record["old"], record["new"]
+    tip = branch_tip(world, branch)
+    if tip and (tip == new or _has(world, tip, new)):
+        transaction.close(world, record, "done")
+        return "done"
+    if record["tree"]:
+        checkout = Checkout(Path(record["tree"]), Path(record["gitdir"]))
+        if _still_follows(world, checkout, branch):
+            kept = world.merging.take_back(checkout, old, new, record["before"], tip)
+            if kept:  # for whoever tells what was done
+                record["notes"] = [f"{checkout.tree}: left as it is, for it was edited meanwhile: {p}" for p in kept]
+    transaction.close(world, record, "rolled back")
+    return "rolled back"
+
+
+def _has(world: World, tip: str, new: str) -> bool:
+    with contextlib.suppress(GitFailed):
+        return world.git.is_ancestor(new, tip)
+    return False
+
+
+def _still_follows(world: World, checkout: Checkout, branch: str) -> bool:
+    """Whether the checkout is still on the branch; if it is not, somebody has gone on with it."""
+    if checkout.gitdir == world.git.common:
+        return world.git.head_branch() == branch
+    return any(entry.path == checkout.tree and entry.branch == branch for entry in world.git.worktrees())
+
+
+transaction.recovers("merge", _continue)

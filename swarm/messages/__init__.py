@@ -1,0 +1,1 @@
+"""Messages between agents, the user and programs."""

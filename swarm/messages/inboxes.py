@@ -1,0 +1,42 @@
+"""The paths of agents' inboxes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swarm.kit.errors import InboxNotFound
+from swarm.project.names import tail
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swarm.bus.filebus import FileBus
+    from swarm.bus.message import Message
+    from swarm.project.world import World
+
+
+def bus_of(world: World) -> FileBus:
+    """Return the message bus of a repository."""
+    from swarm.messages.settings import open_bus  # most commands need none
+
+    return open_bus(str(world.layout.state / "messages"), lambda: world.settings)
+
+
+def inbox_folder(world: World, session: str, agent: str) -> Path:
+    """Return where an agent's messages come in."""
+    return world.layout.state / "messages" / "inbox" / tail(agent, session)
+
+
+def events_folder(world: World, session: str, agent: str) -> Path:
+    """Return where the events wait of what an agent started."""
+    return world.layout.state / "messages" / "events" / tail(agent, session)
+
+
+def post_own(bus: FileBus, *messages: Message) -> None:
+    """Send messages of swarm's own; a box that is not there is made. Each has an id, so that sent twice it is one."""
+    for message in messages:
+        try:
+            bus.send(message)
+        except InboxNotFound:
+            bus.declare(message.to, generation=message.generation)
+            bus.send(message)

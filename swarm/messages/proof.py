@@ -1,0 +1,62 @@
+"""What shows that a message is the user's: a code over it, made by who sends as the user, checked by who reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm.bus.addressing import USER
+from swarm.bus.message import encode
+from swarm.kit.errors import SwarmError
+from swarm.project.proof import Proof
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from swarm.bus.message import Message
+    from swarm.bus.protocol import Stored
+
+_KIND = "message"
+#: In the metadata: by what the user sent it, if not by hand; the code; that it has none that is right.
+VIA, CODE, UNPROVEN = "via", "mac", "unproven"
+SCRIPT = "script"
+OWN = frozenset({VIA, CODE, UNPROVEN})
+
+
+def way_of(state: str, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a message of the user's says of this process: nothing for a person at a terminal."""
+    from swarm.callers import caller
+
+    found = caller.caller_of(state, environ)
+    if found.kind == caller.PERSON:
+        return {}
+    return {VIA: f"grant:{found.grant}" if found.grant else SCRIPT}
+
+
+def sealed(state: str, message: Message) -> Message:
+    """Return a message of the user's, with its id and its recipient, with the code that shows it."""
+    code = Proof(Path(state)).of(_KIND, _said(message))
+    return message._replace(metadata={**message.metadata, CODE: code})
+
+
+def checked(state: str, message: Message) -> Message:
+    """Return a message as it is to be shown: one that says it is the user's without a right code is marked."""
+    if message.sender != USER:
+        return message
+    try:
+        good = Proof(Path(state)).holds(_KIND, _said(message), message.metadata.get(CODE))
+    except (SwarmError, OSError):
+        good = False
+    return message if good else message._replace(metadata={**message.metadata, UNPROVEN: True})
+
+
+def checked_stored(state: str, stored: Stored) -> Stored:
+    """Do the same with a message and where it is."""
+    return stored._replace(message=checked(state, stored.message))
+
+
+def _said(message: Message) -> dict[str, Any]:
+    """Return what the code is made over: not the time, nor which run of the recipient was meant."""
+    metadata = {key: value for key, value in message.metadata.items() if key not in (CODE, UNPROVEN)}
+    return {"message": encode(message._replace(metadata=metadata, time_ms=1, generation="")).decode()}

@@ -1,0 +1,78 @@
+"""Messages that are no longer kept: prune them, and answer requests for them."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from swarm.bus.filebus import FileBus
+    from swarm.bus.protocol import Keep, Pruned, PrunedAttachments, Stored
+    from swarm.kit.errors import MessageNotFound
+    from swarm.project.config.settings import Settings
+
+_HOW_LONG = "how long messages stay that are done: swarm config show messages.keep"
+
+
+def not_found(bus: FileBus, message_id: str) -> MessageNotFound:
+    """Return the error that says that there is no such message, or no longer."""
+    from swarm.kit.errors import MessageNotFound
+
+    shown = f"{message_id[:60]!a}"
+    if path := bus.damaged(message_id):
+        return MessageNotFound(
+            f"message {shown} was damaged on the disk", hint=f"what is left of it: cat -v {quote(path)}"
+        )
+    if bus.was_removed(message_id):
+        return MessageNotFound(f"message {shown} is no longer kept", hint=_HOW_LONG)
+    if bus.removed():
+        return MessageNotFound(f"there is no message {shown}, or it is no longer kept", hint=_HOW_LONG)
+    return MessageNotFound(f"there is no message {shown}")
+
+
+def missing_from(thread: Iterable[Stored]) -> tuple[str, ...]:
+    """Return the ids that messages of a thread answer, and that are not there."""
+    messages = [stored.message for stored in thread]
+    there = {message.id for message in messages}
+    named = (one for message in messages for one in (message.thread_id, message.in_reply_to))
+    return tuple(dict.fromkeys(one for one in named if one and one not in there))
+
+
+def rule(settings: Callable[[], Settings], older_than_ms: int | None) -> Keep:
+    """Return what is to be kept: by the settings, or only what is younger than somebody said."""
+    from swarm.bus.protocol import Keep
+    from swarm.messages.settings import keep_of
+
+    return keep_of(settings()) if older_than_ms is None else Keep(older_than_ms)
+
+
+def prune_attachments(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> PrunedAttachments:
+    """Remove the attachments that no message refers to any longer, when these boxes have been pruned."""
+    there = set(bus.addresses())
+    return bus.prune_attachments(keep, dry_run=dry_run, after=[one for one in boxes if one in there])
+
+
+def prune(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> tuple[Pruned, ...]:
+    """Remove what is settled and old; a box that is gone meanwhile has nothing to remove.
+
+    Raises:
+        SwarmError: of the first box in which it could not be done; in the others it is.
+    """
+    from swarm.kit.errors import InboxNotFound, Interrupted, SwarmError
+
+    done = []
+    problem = None
+    for box in boxes:
+        try:
+            done.append(bus.prune(box, keep, dry_run=dry_run))
+        except InboxNotFound:
+            continue
+        except Interrupted:
+            raise
+        except SwarmError as error:
+            problem = problem or error
+    if problem is not None:
+        raise problem
+    return tuple(done)

@@ -1,0 +1,1 @@
+"""Deny and allow rules: what they mean, and what a tool call does."""

@@ -1,0 +1,1 @@
+"""Reading shell commands, to know what they run."""

@@ -1,0 +1,1 @@
+"""Agent programs: a folder for each, behind one contract."""

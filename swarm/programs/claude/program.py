@@ -1,0 +1,150 @@
+"""Claude Code: started without a dialog, told its role and its task, and believed in what it says of itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm.kit.errors import Environment, RulesNotHeld, UsageProblem
+from swarm.programs.base import Program
+from swarm.roles.options import PermissionMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from swarm.kit.errors import SwarmError
+    from swarm.programs.screen_rules import Rules
+    from swarm.programs.values import Launch, LaunchSpec, Login
+    from swarm.project.config.sections import Telemetry
+    from swarm.roles.options import RoleOptions
+
+
+class Claude(Program):
+    """``claude``, in interactive mode or in print mode."""
+
+    name = "claude"
+    prints = True
+
+    def executable(self, environ: Mapping[str, str]) -> str:
+        """Return the program's name."""
+        return environ.get("CLAUDE_BIN") or "claude"
+
+    def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+        """Say what of a role the program would refuse, or silently ignore."""
+        from swarm.programs.claude import rules
+
+        for text, why in rules.problems(options):
+            yield UsageProblem(f"cannot hold the deny rule {text[:60]!a}: it {why}")
+            return
+        yield from self.settings_problems(options, environ)
+        if options.permission_mode is PermissionMode.BYPASS and os.geteuid() == 0 and not environ.get("IS_SANDBOX"):
+            yield UsageProblem(
+                "Claude Code refuses permission_mode bypassPermissions for root",
+                hint="start swarm as another user, or set IS_SANDBOX=1 inside a sandbox",
+            )
+
+    def settings_problems(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+        """Say what of a role would have the program drop its settings file, with the deny rules and hooks in it.
+
+        The installed program is asked where the role has further settings: they are the program's own, not swarm's.
+        """
+        from swarm.programs.claude import accepted, settings
+
+        made = settings.make(options, hooks=self.hooks(Path(), Path(), options), servers={})
+        wrong = [*settings.problems(made)]
+        found = shutil.which(self.executable(environ), path=environ.get("PATH"))
+        if not wrong and found and options.settings:
+            told = accepted.complaints(found, made, environ)
+            if told is None:
+                yield from _cannot_be_asked(found, options)
+            wrong = [f"settings.{one}" for one in told or ()]
+        for problem in wrong:
+            yield UsageProblem(f"Claude Code would not accept this role's {problem}")
+
+    def launch(self, launch: Launch) -> LaunchSpec:
+        """Start a conversation under the id chosen beforehand, or take it up again."""
+        from swarm.programs.claude.launch import spec
+
+        return spec(launch, self.hooks(launch.run_dir, launch.main, launch.options))
+
+    def hooks(self, run_dir: Path, main: Path, options: RoleOptions) -> dict[str, Sequence[Any]]:
+        """Return swarm's own hooks, in the program's form: event → list of ``{matcher, hooks}``."""
+        from swarm.programs.claude import hooks, rules
+
+        return hooks.standard(run_dir, main, guarded=bool(rules.denied(options)), prints=options.print)
+
+    def home(self, options: RoleOptions, environ: Mapping[str, str]) -> str:
+        """Return the file that must know a folder before the program is started there."""
+        from swarm.programs.claude.launch import config_file, config_folder
+
+        return str(config_file(config_folder(options.claude_config_dir, environ), environ))
+
+    def check_project(
+        self, options: RoleOptions, environ: Mapping[str, str], main: Path, read: Callable[[str], bytes | None]
+    ) -> Iterator[SwarmError]:
+        """Refuse a start that would wait for a person: what the project allows counts only where the user trusts it."""
+        from swarm.programs.claude import first_run
+
+        if options.print:  # it asks nobody, and leaves out what the project allows
+            return
+        asks = first_run.asks_for_trust(Path(self.home(options, environ)), main, options.worktree.subdir, read)
+        if asks:
+            yield Environment(
+                f"Claude Code would wait for you to say whether it may trust this project: {asks}",
+                hint=f"start `claude` once in {main} and say yes, or use --print",
+            )
+
+    def introduce(self, home: str, main: Path, trees: Sequence[Path], environ: Mapping[str, str]) -> None:
+        """Answer beforehand what it asks at its first start in a folder."""
+        from swarm.programs.claude import first_run
+
+        first_run.introduce(Path(home), main, trees, environ)
+
+    def withdraw(self, home: str, trees: Sequence[Path]) -> None:
+        """Take that back for folders that are gone."""
+        from swarm.programs.claude import first_run
+
+        first_run.withdraw(Path(home), trees)
+
+    def forget(self, run_dir: Path, tree: Path) -> None:
+        """The same for one agent, from what was written down at its start."""
+        from swarm.programs import notes
+
+        home = notes.read(run_dir).get("home")
+        if home:
+            self.withdraw(home, [tree])
+
+    def screens(self) -> Rules | None:
+        """Return the rules for the dialogs that come before it says anything itself."""
+        from swarm.programs.screens import load
+
+        return load(self.name)
+
+    def login(self, environ: Mapping[str, str]) -> Login:
+        """Return whether it has an account to use."""
+        from swarm.programs.claude import first_run
+        from swarm.programs.claude.launch import config_file, config_folder
+        from swarm.programs.values import Login
+
+        folder = config_folder("", environ)
+        seen = first_run.login(folder, config_file(folder, environ), environ)
+        return Login(seen, "start `claude` once and log in, or set ANTHROPIC_API_KEY")
+
+    def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
+        """Return what switches its measurements on; it sends prompts only when told to."""
+        return {"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_LOG_USER_PROMPTS": "1" if wish.prompts else "0"}
+
+
+def _cannot_be_asked(executable: str, options: RoleOptions) -> Iterator[SwarmError]:
+    """Refuse settings that nobody vouches for; those that swarm knows are checked already."""
+    from swarm.programs.claude import settings
+
+    unknown = [f"settings.{key}" for key in options.settings if key not in settings.KNOWN]
+    if unknown:
+        yield RulesNotHeld(
+            f"cannot start with {', '.join(unknown)}: {executable} does not tell whether it accepts them, "
+            "and without a word would drop all rules for one wrong value",
+            hint="take them out of `settings` of the role, or install the newest Claude Code",
+        )

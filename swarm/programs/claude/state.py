@@ -1,0 +1,130 @@
+"""What Claude Code says of itself: ``sessions/<pid>.json`` in its configuration folder.
+
+It is the only source that is right in every case; hooks do not fire for a refused or interrupted tool call, and the
+pane's title is not kept up by every version.  Nobody documents it, so it is read with suspicion: a file of another
+process, an unknown word or a broken one is no statement.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from swarm.kit import files
+from swarm.kit.errors import SwarmError
+from swarm.machine import hook_events
+from swarm.machine.program_facts import one_line
+from swarm.programs.status import OwnWords
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_STATES = {"busy": "working", "shell": "working", "idle": "idle", "waiting": "waiting"}
+FOR_PERMISSION = "for permission to use a tool"
+#: In the program's words → in ours; anything else is shown as it is.
+_WAITS = {
+    "permission prompt": FOR_PERMISSION,
+    "dialog open": "for an answer: a dialog is open",
+    "user input": "for an answer",
+    "input needed": "for an answer",
+}
+SOURCE = "Claude Code's session file"
+#: Events with which a turn begins or ends.
+_TURNS = frozenset({"SessionStart", "UserPromptSubmit", "Stop", "StopFailure"})
+#: Why a turn ended in an error → what it waits for.
+_NEEDS = {
+    "rate_limit": "for its rate limit to pass; then tell it to go on",
+    "authentication_failed": "for you to log in",
+    "oauth_org_not_allowed": "for you to log in",
+    "billing_error": "for you to settle its account",
+}
+_TAIL = 1 << 14
+#: For how long it may be idle with its first prompt on the way; without hooks nobody tells that it was put.
+_FIRST_PROMPT_MS = 120_000
+#: How long after a prompt was put the session file may still say what was before.
+_PROMPT_MS = 10_000
+
+
+def read(folder: Path, pid: int, start: int) -> OwnWords | None:
+    """Return what the program of a process says; None when it says nothing.
+
+    Args:
+        folder: its configuration folder.
+        start: when the process began, as /proc tells; 0 when unknown.
+    """
+    try:
+        record = json.loads(files.read_small(folder / "sessions" / f"{pid}.json"))
+    except (OSError, SwarmError, ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or record.get("pid") != pid or _of_another(record, start):
+        return None
+    status, wait = record.get("status"), record.get("waitingFor")
+    if not isinstance(status, str):
+        return None
+    since = record.get("statusUpdatedAt")
+    state = _STATES.get(status, "unknown")
+    detail = _WAITS.get(wait, one_line(wait)) if state == "waiting" and isinstance(wait, str) else ""
+    if state == "unknown":
+        detail = one_line(f"it says {status!r}, which this version of swarm does not know")
+    return OwnWords(SOURCE, state, detail, since if type(since) is int else 0)
+
+
+def after_turn(run_dir: Path, said: OwnWords, started_ms: int, *, asked: bool) -> OwnWords:
+    """Return what *idle* means beside what its hooks told last: its session file says the same in other cases, too.
+
+    So it does before the first prompt is put, for a moment after one was, and after a turn that ended on an error.
+    After any other turn it says last what the model said last.
+
+    Args:
+        asked: it was started with a first prompt.
+    """
+    event = _last_turn(run_dir)
+    now_ms, at_ms = time.time_ns() // 1_000_000, _at(event)
+    name = event.get("hook_event_name") if event is not None else None
+    fresh = at_ms < started_ms or (name == "SessionStart" and event is not None and event.get("source") == "startup")
+    if fresh and asked and now_ms - said.since_ms < _FIRST_PROMPT_MS:
+        return replace(said, state="starting", detail="its first prompt is on the way")
+    if name == "UserPromptSubmit" and said.since_ms < at_ms and now_ms - at_ms < _PROMPT_MS:
+        return replace(said, state="working", since_ms=at_ms)
+    need = _NEEDS.get(str(event.get("error")), "") if event is not None and name == "StopFailure" else ""
+    if need:
+        return replace(said, state="waiting", detail=need)
+    last = event.get("last_assistant_message") if event is not None and name == "Stop" else None
+    return replace(said, detail=one_line(last)) if isinstance(last, str) else said
+
+
+def _last_turn(run_dir: Path) -> dict[str, Any] | None:
+    """Return the last event with which a turn began or ended; None when there was no event at all.
+
+    Of a long turn that is only its last one, whatever it is.
+    """
+    try:
+        with (run_dir / hook_events.EVENTS).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+            lines = file.read().splitlines()
+    except OSError:
+        return None
+    last: dict[str, Any] | None = None
+    for line in reversed(lines):
+        try:
+            event = json.loads(line)
+        except ValueError:  # the first one was cut
+            continue
+        if isinstance(event, dict) and event.get("hook_event_name") in _TURNS:
+            return event
+        last = last or (event if isinstance(event, dict) else None)
+    return last
+
+
+def _at(event: dict[str, Any] | None) -> int:
+    at_ms = event.get("at_ms") if event is not None else None
+    return at_ms if isinstance(at_ms, int) else 0
+
+
+def _of_another(record: dict[str, Any], start: int) -> bool:
+    """Whether the file was left behind by a killed program whose pid has been given away again."""
+    began = record.get("procStart")
+    return bool(start) and isinstance(began, str) and began.isdigit() and int(began) != start

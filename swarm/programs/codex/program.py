@@ -1,0 +1,166 @@
+"""Codex: started in its terminal interface, or for one task with ``exec``; all of ours is on the command line.
+
+Nothing is written into the user's ``~/.codex``: trust for the worktree, the role's text and the hooks that hold its
+rules are given with ``-c``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm.kit.errors import RulesNotHeld
+from swarm.permissions import codex_calls
+from swarm.permissions.rules import Rules
+from swarm.programs import guarded, prompts
+from swarm.programs.base import Program, home_of, seen_login
+from swarm.programs.codex import hooks
+from swarm.programs.notes import note
+from swarm.programs.screens import load
+from swarm.programs.values import LaunchSpec, Login
+from swarm.roles.options import PermissionMode, Unclear
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from swarm.kit.errors import SwarmError
+    from swarm.programs import screen_rules
+    from swarm.programs.values import Launch
+    from swarm.roles.options import RoleOptions
+
+#: How the role's permission mode is said here.
+_MODES = {
+    PermissionMode.DEFAULT: ("--ask-for-approval", "on-request", "--sandbox", "workspace-write"),
+    PermissionMode.ACCEPT_EDITS: ("--ask-for-approval", "on-request", "--sandbox", "workspace-write"),
+    PermissionMode.AUTO: ("--ask-for-approval", "on-request", "--sandbox", "workspace-write"),
+    PermissionMode.PLAN: ("--ask-for-approval", "on-request", "--sandbox", "read-only"),
+    PermissionMode.DONT_ASK: ("--ask-for-approval", "never", "--sandbox", "workspace-write"),
+    PermissionMode.BYPASS: ("--dangerously-bypass-approvals-and-sandbox",),
+}
+#: The same for ``exec``, which asks nobody and knows some of these options only as settings.
+_PRINT_MODES = {
+    **dict.fromkeys(PermissionMode, ("-c", 'approval_policy="never"', "-c", 'sandbox_mode="workspace-write"')),
+    PermissionMode.PLAN: ("-c", 'approval_policy="never"', "-c", 'sandbox_mode="read-only"'),
+    PermissionMode.BYPASS: ("--dangerously-bypass-approvals-and-sandbox",),
+}
+
+
+class Codex(Program):
+    """``codex``."""
+
+    name = "codex"
+    prints = True
+
+    def executable(self, environ: Mapping[str, str]) -> str:
+        """Return the program's name."""
+        return self.name
+
+    def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+        """Refuse deny rules where the installed program would not run the hook that holds them."""
+        found = shutil.which(self.executable(environ), path=environ.get("PATH")) if options.permissions.deny else None
+        if found and not hooks.are_run(found, environ):
+            yield RulesNotHeld(
+                f"cannot hold the deny rules of a role with {found}: it would not run swarm's hook, "
+                "being of another version, or since this machine allows no hooks"
+            )
+
+    def launch(self, launch: Launch) -> LaunchSpec:
+        """Start it with its first prompt, or take up the newest conversation of its worktree."""
+        return _print(launch) if launch.options.print else _interactive(launch)
+
+    def login(self, environ: Mapping[str, str]) -> Login:
+        """Return whether it has an account to use."""
+        home = Path(environ.get("CODEX_HOME") or home_of(environ) / ".codex")
+        seen = seen_login(environ, ("CODEX_API_KEY", "OPENAI_API_KEY"), [home / "auth.json"])
+        return Login(seen, "codex login")
+
+    def screens(self) -> screen_rules.Rules | None:
+        """Its state is read from its title and the line above its input."""
+        return load(self.name)
+
+
+def _interactive(launch: Launch) -> LaunchSpec:
+    resume = bool(launch.resume and _conversation(launch))
+    argv = [launch.executable, *(("resume", "--last") if resume else ()), *_settings(launch)]
+    argv += _MODES[launch.options.permission_mode]
+    asked = bool(launch.task and not resume)
+    if asked:
+        argv += ["--", prompts.prompt(launch)]
+    return LaunchSpec(tuple(argv), {}, note(Codex.name, asked="yes" if asked else "no") | _files(launch))
+
+
+def _print(launch: Launch) -> LaunchSpec:
+    again = _conversation(launch) if launch.resume else ""
+    argv = [launch.executable, "exec", *(("resume",) if again else ()), *_settings(launch)]
+    argv += _PRINT_MODES[launch.options.permission_mode]
+    argv += ["--", *((again,) if again else ()), prompts.print_prompt(launch, again=bool(again))]
+    return LaunchSpec(tuple(argv), {}, note(Codex.name, asked="no") | _files(launch), prints=True)
+
+
+def _settings(launch: Launch) -> list[str]:
+    """Return what is the same in both interfaces."""
+    trusted = f"projects={{{_toml(str(launch.worktree))}={{trust_level={_toml('trusted')}}}}}"
+    # A login shell would set PATH anew, and the agent's commands would not find what it was started with.
+    settings = ["check_for_update_on_startup=false", "allow_login_shell=false", trusted]
+    settings.append(f"developer_instructions={_toml(prompts.role(launch))}")
+    settings += _held(launch)
+    words = [word for setting in settings for word in ("-c", setting)]
+    return [*words, *(("--model", launch.options.model) if launch.options.model else ())]
+
+
+def _rules(launch: Launch) -> Rules:
+    """Return the role's rules; in the mode that only reads none opens anything."""
+    said = launch.options.permissions
+    plans = launch.options.permission_mode is PermissionMode.PLAN
+    return Rules.parse(() if plans else said.allow, said.deny)
+
+
+def _files(launch: Launch) -> dict[str, str]:
+    """Return the rules for the hook, which cannot have the program ask: what nobody can tell is refused."""
+    rules = _rules(launch)
+    allow, deny = ([rule.text for rule in some] for some in rules)
+    return guarded.files(launch, deny, allow, unclear=Unclear.DENY)
+
+
+def _held(launch: Launch) -> list[str]:
+    """Return the settings by which the rules are held."""
+    rules = _rules(launch)
+    events = [*([hooks.BEFORE] if rules.deny else []), *([hooks.ASKED] if rules.allow else [])]
+    settings = hooks.settings(launch.run_dir, events) if events else []
+    if rules.deny:  # what is typed into a program that runs is shown to no hook
+        settings.append("features.unified_exec_tty=false")
+    if codex_calls.without_web(rules.deny):
+        settings.append('web_search="disabled"')
+    return settings
+
+
+def _conversation(launch: Launch) -> str:
+    """Return the id of the newest conversation of this worktree; empty when there is none.
+
+    Without one the program would show a list to choose from.
+    """
+    environ = launch.environ
+    home = Path(environ.get("CODEX_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".codex")
+    for path in sorted(home.glob("sessions/*/*/*/rollout-*.jsonl"), reverse=True):
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            head = _payload(lines.readline())
+        if head.get("cwd") == str(launch.worktree):
+            return str(head.get("id") or "")
+    return ""
+
+
+def _payload(line: str) -> dict[str, Any]:
+    """Return what the first line of a conversation tells of it."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    payload = found.get("payload") if isinstance(found, dict) else None
+    return payload if isinstance(payload, dict) else {}
+
+
+def _toml(text: str) -> str:
+    """Return a text as TOML writes it; JSON's way is a part of that, but for the delete character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

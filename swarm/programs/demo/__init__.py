@@ -1,0 +1,1 @@
+"""The agent program that comes with swarm."""

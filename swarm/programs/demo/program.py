@@ -1,0 +1,32 @@
+"""The agent that ships with swarm: needs no network and no account, and really works."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from swarm.programs.base import Program
+from swarm.programs.values import LaunchSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from swarm.programs.values import Launch
+
+
+class Demo(Program):
+    """``python -m swarm.demo_agent``."""
+
+    name = "demo"
+    prints = True
+
+    def executable(self, environ: Mapping[str, str]) -> str:
+        """Return this very Python."""
+        return sys.executable
+
+    def launch(self, launch: Launch) -> LaunchSpec:
+        """Start it; it finds role and task by its environment."""
+        argv = (launch.executable, "-P", "-m", "swarm.demo_agent")
+        prints = launch.options.print
+        env = {"SWARM_DEMO_INBOX": "pull", **({"SWARM_DEMO_PRINT": "1"} if prints else {})}
+        return LaunchSpec(argv, env, {}, pulls=True, prints=prints)

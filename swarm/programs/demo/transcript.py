@@ -1,0 +1,43 @@
+"""The demo agent's own record: ``conversation.jsonl`` in its run folder, a line for each thing it said or was told."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from swarm.demo.record import FILE
+from swarm.machine.tail import Tail, number, text
+from swarm.programs.transcript import Kind, TranscriptEntry, Who
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from swarm.usage.spending.use import Use
+
+
+class Record:
+    """One file. Implements ``Record`` of ``swarm.usage.spending.meter``; the demo agent uses no model."""
+
+    def __init__(self, run_dir: str) -> None:
+        self._tail = Tail(os.path.join(run_dir, FILE))
+
+    def grown(self) -> bool:
+        """Whether there may be something new."""
+        return self._tail.grown()
+
+    def uses(self) -> Iterator[Use]:
+        """Give nothing."""
+        return iter(())
+
+    def lines(self, *words: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give what was added since."""
+        yield from (("", line) for line in self._tail.lines(*words))
+
+
+class Reader:
+    """Reads such lines."""
+
+    def entries(self, _where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
+        """Give what one line tells."""
+        who = Who.USER if line.get("who") == "user" else Who.AGENT
+        yield TranscriptEntry(number(line.get("at_ms")), who, Kind.TEXT, text(line.get("text")))

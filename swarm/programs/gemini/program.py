@@ -1,0 +1,153 @@
+"""Gemini CLI: started in its terminal interface, or for one task, under a conversation id chosen beforehand.
+
+Nothing is written into the user's ``~/.gemini`` or the worktree.  The program has no option for instructions and
+takes settings only from folders that nobody else may write to, so the role's text opens the first prompt.
+
+Rules are policy files of the run folder.  An option that names such a file puts away those that the user's settings
+name, so these are named again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm.kit import files as fsio
+from swarm.kit.errors import RulesNotHeld, SwarmError
+from swarm.permissions.decide import Rules
+from swarm.programs import prompts
+from swarm.programs.base import Program, home_of, seen_login
+from swarm.programs.gemini.translate import translate
+from swarm.programs.notes import note
+from swarm.programs.screens import load
+from swarm.programs.values import LaunchSpec, Login
+from swarm.roles.options import PermissionMode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from swarm.programs import screen_rules
+    from swarm.programs.values import Launch
+    from swarm.project.config.sections import Telemetry
+    from swarm.roles.options import RoleOptions
+
+_DENIED, _ALLOWED = "denied.toml", "allowed.toml"
+#: Where the program has the machine's own files. With policies of the machine it takes no others as an administrator's.
+_MACHINE = Path("/Library/Application Support/GeminiCli" if sys.platform == "darwin" else "/etc/gemini-cli")
+_LARGEST = 4 << 20
+_MODES = {
+    PermissionMode.DEFAULT: "default",
+    PermissionMode.ACCEPT_EDITS: "auto_edit",
+    PermissionMode.AUTO: "auto_edit",
+    PermissionMode.PLAN: "plan",
+    PermissionMode.DONT_ASK: "default",
+    PermissionMode.BYPASS: "yolo",
+}
+
+
+class Gemini(Program):
+    """``gemini``.
+
+    Args:
+        machine: the folder of the machine's own files.
+    """
+
+    name = "gemini"
+    prints = True
+
+    def __init__(self, machine: Path = _MACHINE) -> None:
+        self._machine = machine
+
+    def executable(self, environ: Mapping[str, str]) -> str:
+        """Return the program's name."""
+        return self.name
+
+    def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+        """Refuse deny rules on a machine where the program would leave them aside."""
+        policies = self._machine / "policies"
+        if options.permissions.deny and any(policies.glob("*.toml")):
+            yield RulesNotHeld(
+                f"cannot hold the deny rules of a role with Gemini CLI: this machine has policies of its own in "
+                f"{policies}, and with them the program takes none from swarm"
+            )
+
+    def launch(self, launch: Launch) -> LaunchSpec:
+        """Start a conversation under the id chosen beforehand, or take it up again."""
+        resume = launch.resume and _has_conversation(launch)
+        argv = [launch.executable, "--resume" if resume else "--session-id", launch.conversation]
+        argv += ["--skip-trust", "--approval-mode", _MODES[launch.options.permission_mode]]
+        given = launch.options.permissions
+        said = translate(Rules.parse(given.allow, given.deny), str(launch.worktree), launch.options.worktree.subdir)
+        files = {name: text for name, text in ((_DENIED, said.denied), (_ALLOWED, said.allowed)) if text}
+        if said.denied:  # an administrator's wins over all else, yolo too
+            argv += _policies("--admin-policy", launch, _DENIED, self._named(launch, "adminPolicyPaths"))
+        if said.allowed:
+            own = self._named(launch, "policyPaths") or [str(_home(launch.environ) / "policies")]
+            argv += _policies("--policy", launch, _ALLOWED, own)
+        if launch.options.model:
+            argv += ["--model", launch.options.model]
+        if launch.options.print:
+            argv.append(f"--prompt={prompts.print_prompt(launch, again=True) if resume else _first(launch)}")
+            return LaunchSpec(tuple(argv), {}, files | note(self.name, asked="no"), prints=True)
+        asked = not resume
+        if asked:
+            argv.append(f"--prompt-interactive={_first(launch)}")
+        return LaunchSpec(tuple(argv), {}, files | note(self.name, asked="yes" if asked else "no"))
+
+    def _named(self, launch: Launch, key: str) -> list[str]:
+        """Return the policies that settings name: the user's, the project's, the machine's."""
+        machine = launch.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH") or self._machine / "settings.json"
+        files = (_home(launch.environ) / "settings.json", launch.worktree / ".gemini/settings.json", Path(machine))
+        return list(dict.fromkeys(path for file in files for path in _listed(file, key)))
+
+    def login(self, environ: Mapping[str, str]) -> Login:
+        """Return whether it has an account to use."""
+        home = Path(environ.get("GEMINI_CLI_HOME") or home_of(environ)) / ".gemini"
+        keys = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")
+        return Login(seen_login(environ, keys, [home / "oauth_creds.json"]), "start `gemini` once and log in")
+
+    def screens(self) -> screen_rules.Rules | None:
+        """Its state is read from its title, and from the questions on its screen."""
+        return load(self.name)
+
+    def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
+        """Return its own variables; the address it takes from OpenTelemetry's. By itself it would send prompts."""
+        return {
+            "GEMINI_TELEMETRY_ENABLED": "true",
+            "GEMINI_TELEMETRY_TARGET": "local",
+            "GEMINI_TELEMETRY_OTLP_PROTOCOL": wish.protocol.partition("/")[0],
+            "GEMINI_TELEMETRY_LOG_PROMPTS": str(wish.prompts).lower(),
+        }
+
+
+def _policies(option: str, launch: Launch, name: str, others: Iterable[str]) -> Iterator[str]:
+    """Give the words that name policies; the program takes a comma for the end of a path, our own names have none."""
+    for path in (str(launch.run_dir / name), *others):
+        yield from (option, os.path.relpath(path, launch.worktree) if "," in path else path)
+
+
+def _listed(file: Path, key: str) -> list[str]:
+    """Return the paths that a file of settings lists under a key; it may have comments, which JSON has not."""
+    try:
+        text = fsio.read_small(file, _LARGEST).decode("utf-8", "replace")
+        found = re.search(rf'"{key}"\s*:\s*\[([^\]]*)\]', text)
+        return [json.loads(one) for one in re.findall(r'"(?:[^"\\]|\\.)*"', found[1])] if found else []
+    except (OSError, SwarmError, ValueError):
+        return []
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("GEMINI_CLI_HOME") or environ.get("HOME") or "~").expanduser() / ".gemini"
+
+
+def _has_conversation(launch: Launch) -> bool:
+    return any(_home(launch.environ).glob(f"tmp/*/chats/session-*-{launch.conversation[:8]}.json*"))
+
+
+def _first(launch: Launch) -> str:
+    task = prompts.prompt(launch) if launch.task else "There is no task yet. Answer only that you are ready."
+    return f"{prompts.role(launch).strip()}\n\nThat is who you are in all of this conversation. Your task:\n\n{task}"

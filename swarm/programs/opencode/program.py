@@ -1,0 +1,169 @@
+"""opencode: started in its terminal interface, or for one task with ``run``.
+
+Our part of its configuration travels in its environment.  Rules of the role go where the program looks last, and
+deny rules also to its own agents, since what is said of an agent comes after what is said of all.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm.kit.errors import UsageProblem
+from swarm.permissions.decide import Rules
+from swarm.programs import prompts
+from swarm.programs.base import Program, home_of, seen_login
+from swarm.programs.notes import note
+from swarm.programs.opencode.translate import translate
+from swarm.programs.screens import load
+from swarm.programs.values import LaunchSpec, Login
+from swarm.roles.options import PermissionMode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from swarm.kit.errors import SwarmError
+    from swarm.programs import screen_rules
+    from swarm.programs.opencode.translate import Translation
+    from swarm.programs.values import Launch
+    from swarm.roles.options import RoleOptions
+
+_CONFIG = "OPENCODE_CONFIG_CONTENT"
+#: Added to all other configuration, as the last.
+_LAST = "OPENCODE_PERMISSION"
+_ITS_AGENTS = ("build", "plan", "general", "explore")
+#: The one prompt of print mode.  ``run`` would put quotes around an argument with blanks and fails over a number.
+_PROMPT = "prompt.md"
+_FROM_FILE = ("/bin/sh", "-c", f'exec "$0" "$@" <"$SWARM_RUN_DIR/{_PROMPT}"')
+#: One variable holds 128 KiB on Linux; some are left for what the user gives in the same way.
+_MOST = 100_000
+#: What is asked about in each mode; without such a word the program asks about nothing at all.
+_ASK = {"edit": "ask", "bash": "ask", "webfetch": "ask"}
+_MODES: dict[PermissionMode, dict[str, str]] = {
+    PermissionMode.DEFAULT: _ASK,
+    PermissionMode.ACCEPT_EDITS: {**_ASK, "edit": "allow"},
+    PermissionMode.AUTO: {**_ASK, "edit": "allow"},
+    PermissionMode.PLAN: {**_ASK, "edit": "deny"},
+    PermissionMode.DONT_ASK: dict.fromkeys(_ASK, "deny"),
+    PermissionMode.BYPASS: dict.fromkeys(_ASK, "allow"),
+}
+
+
+class Opencode(Program):
+    """``opencode``."""
+
+    name = "opencode"
+    prints = True
+
+    def executable(self, environ: Mapping[str, str]) -> str:
+        """Return the program's name."""
+        return self.name
+
+    def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+        """Refuse more deny rules than one variable of its environment can carry to it."""
+        said = translate(Rules.parse(options.permissions.allow, options.permissions.deny))
+        if len(json.dumps(said.denials)) * len(_ITS_AGENTS) > _MOST:
+            yield UsageProblem(
+                "cannot hold the deny rules of a role with opencode: they are too many to be given to it",
+                hint="say several in one, such as Bash(git *) for single commands of git",
+            )
+
+    def launch(self, launch: Launch) -> LaunchSpec:
+        """Start it with its first prompt, or take up the newest conversation of its worktree."""
+        session = _conversation(launch) if launch.resume else ""
+        prints = launch.options.print
+        argv = [*_FROM_FILE, launch.executable, "run"] if prints else [launch.executable]
+        if session:
+            argv += ["--session", session]
+        if launch.options.model:
+            argv += ["--model", launch.options.model]
+        asked = bool(launch.task and not session and not prints)
+        if asked:
+            argv.append(f"--prompt={prompts.prompt(launch)}")
+        files = note(self.name, asked="yes" if asked else "no")
+        if prints:
+            files[_PROMPT] = prompts.print_prompt(launch, again=bool(session))
+        rules = _rules(launch)
+        env = {_CONFIG: json.dumps(_config(launch, rules)), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+        if rules.permission:
+            env[_LAST] = json.dumps({**_given(launch, _LAST), **rules.permission})
+        return LaunchSpec(tuple(argv), env, files, prints=prints)
+
+    def login(self, environ: Mapping[str, str]) -> Login:
+        """Return whether it has an account to use."""
+        data = Path(environ.get("XDG_DATA_HOME") or home_of(environ) / ".local/share")
+        keys = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
+        return Login(seen_login(environ, keys, [data / "opencode/auth.json"]), "opencode auth login")
+
+    def screens(self) -> screen_rules.Rules | None:
+        """Its state is read from its screen."""
+        return load(self.name)
+
+
+def _given(launch: Launch, name: str) -> dict[str, Any]:
+    """Return what the user gave in the same way."""
+    try:
+        found = json.loads(launch.environ.get(name) or "{}")
+    except ValueError:
+        return {}
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def _config(launch: Launch, rules: Translation) -> dict[str, Any]:
+    """Return what the user gave, and ours."""
+    made = _given(launch, _CONFIG)
+    said = made.get("instructions")
+    made["instructions"] = [*(said if isinstance(said, list) else ()), str(launch.role_file)]
+    made.setdefault("permission", _permissions(launch))
+    made["autoupdate"] = False
+    if rules.denials:
+        agents = _table(made.get("agent"))
+        made["agent"] = {**agents, **{name: _denying(agents.get(name), rules) for name in _ITS_AGENTS}}
+    return made
+
+
+def _denying(agent: object, rules: Translation) -> dict[str, Any]:
+    found = _table(agent)
+    said = found.get("permission")
+    return {**found, "permission": {**({"*": said} if isinstance(said, str) else _table(said)), **rules.denials}}
+
+
+def _table(found: object) -> dict[str, Any]:
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def _rules(launch: Launch) -> Translation:
+    """Return the role's rules; a mode in which nothing is written is not opened by one that allows to."""
+    said = launch.options.permissions
+    rules = Rules.parse(said.allow, said.deny)
+    if launch.options.permission_mode is PermissionMode.PLAN:
+        rules = rules._replace(allow=tuple(rule for rule in rules.allow if rule.tool != "Edit"))
+    return translate(rules, _permissions(launch)["bash"])
+
+
+def _permissions(launch: Launch) -> dict[str, str]:
+    """Return what is allowed; in print mode what would be asked is denied, since a question there ends the turn."""
+    found = _MODES[launch.options.permission_mode]
+    if not launch.options.print:
+        return found
+    return {tool: "deny" if answer == "ask" else answer for tool, answer in found.items()}
+
+
+def _conversation(launch: Launch) -> str:
+    """Return the id of the newest conversation of this worktree; empty when there is none.
+
+    ``--continue`` would take the newest one of the whole repository, which may be another agent's.
+    """
+    import sqlite3
+
+    environ = launch.environ
+    data = Path(environ.get("XDG_DATA_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".local" / "share")
+    query = "select id from session where directory = ? and parent_id is null order by time_updated desc limit 1"
+    try:
+        with closing(sqlite3.connect(f"{(data / 'opencode' / 'opencode.db').as_uri()}?mode=ro", uri=True)) as db:
+            row = db.execute(query, (str(launch.worktree),)).fetchone()
+    except sqlite3.Error:
+        return ""
+    return str(row[0]) if row else ""

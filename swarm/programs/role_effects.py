@@ -1,0 +1,161 @@
+"""Parts of a role that have no effect with a program; every one is reported.
+
+Some keys swarm itself obeys whatever the program is; some only a program can obey, and not each does; some
+are read and checked, and not acted on yet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from swarm.permissions import codex_calls, decide
+from swarm.programs.claude import translate as permission_claude
+from swarm.programs.gemini import translate as permission_gemini
+from swarm.programs.opencode import translate as permission_opencode
+from swarm.roles.options import PermissionMode, RoleOptions
+from swarm.roles.role import RoleKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from swarm.permissions.translation import Gaps
+    from swarm.roles.role import Role
+
+_RULES = frozenset({"permissions.allow", "permissions.deny"})
+#: Limits on what is counted from the record of a program; minutes and agents hold for all of them.
+_COUNTED = frozenset({"limits.tokens", "limits.cost"})
+#: What each agent program obeys; a name that is not here, obeys nothing.
+#: A heartbeat needs a program that can be seen idle: it says so in a file, its screen is known, or it is a shell.
+OBEYED: dict[str, frozenset[str]] = {
+    "claude": _RULES
+    | {"permissions.agent", "model", "permission_mode", "system_prompt", "hooks", "settings", "claude_config_dir"}
+    | {"telemetry", "heartbeat", "print"}
+    | _COUNTED,
+    "codex": _RULES | {"model", "permission_mode", "heartbeat", "print"} | _COUNTED,
+    "gemini": _RULES | {"model", "permission_mode", "telemetry", "heartbeat", "print"} | _COUNTED,
+    "opencode": _RULES | {"model", "permission_mode", "heartbeat", "print"} | _COUNTED,
+    "shell": frozenset({"heartbeat"}),
+    "demo": frozenset({"heartbeat", "print"}),
+}
+#: Programs that have rules of another kind, and how ours are said there.
+_TRANSLATED: dict[str, Callable[[decide.Rules], Gaps]] = {
+    "claude": lambda rules: permission_claude.translate(rules).gaps,
+    "codex": codex_calls.gaps,
+    "gemini": lambda rules: permission_gemini.translate(rules).gaps,
+    "opencode": lambda rules: permission_opencode.translate(rules).gaps,
+}
+#: What has no effect in print mode, with programs that have one, and why.
+NOT_IN_PRINT = {"heartbeat": "such an agent is never idle"}
+#: What any command of the user's is given; it may make something of it.
+_ANY_COMMAND = {"command": frozenset({"telemetry"})}
+#: What is not acted on yet, and what to do meanwhile.
+NOT_YET = {
+    "worktree.enabled": "every agent works in a worktree of its own",
+    "worktree.branch_from": "give the starting point of all with `swarm start … --base`",
+    "worktree.use_detached_head": "every agent works on a branch of its own",
+}
+
+
+#: What is said of rights in a role that agents can edit.
+NO_RIGHTS = "has no effect: it counts in a swarm directory outside of the repository, where agents do not work"
+
+
+class Note(NamedTuple):
+    """A key without effect.
+
+    Attributes:
+        key: as in the file.
+        text: in words.
+        programs: with which agent programs; empty is all.
+    """
+
+    key: str
+    text: str
+    programs: tuple[str, ...] = ()
+
+
+def given(options: RoleOptions) -> tuple[str, ...]:
+    """Return the keys that the role's file gives, of those that could be without effect."""
+    plain = RoleOptions()
+    found = [
+        key
+        for key in ("model", "system_prompt", "hooks", "settings", "claude_config_dir", "heartbeat", "print")
+        if getattr(options, key) != getattr(plain, key)
+    ]
+    if options.permission_mode is not PermissionMode.DEFAULT:
+        found.append("permission_mode")
+    found += [f"permissions.{key}" for key in ("allow", "deny") if getattr(options.permissions, key)]
+    if options.permissions.reviewer.enabled:
+        found.append("permissions.agent")
+    found += [f"limits.{key}" for key in ("tokens", "cost") if getattr(options.limits, key)]
+    found += ["telemetry"] if options.telemetry else []
+    wish = options.worktree
+    found += ["worktree.enabled"] if wish.enabled is False else []
+    found += ["worktree.branch_from"] if wish.branch_from else []
+    found += ["worktree.use_detached_head"] if wish.use_detached_head else []
+    return tuple(found)
+
+
+def notes(options: RoleOptions, programs: Sequence[str] = ()) -> tuple[Note, ...]:
+    """Return what has no effect with these programs.
+
+    Args:
+        programs: default: the one that the role names, or else every known one.
+    """
+    if not programs:
+        own = "command" if options.command else options.agent_type
+        programs = (own,) if own else tuple(OBEYED)
+    return (*_without_effect(options, programs), *_gaps(options, programs), *_unknown_tools(options))
+
+
+def notes_of(role: Role) -> tuple[Note, ...]:
+    """Return what has no effect of a role that was found by its name: also rights where agents could give them."""
+    found = notes(role.options)
+    if role.options.may and role.kind is not RoleKind.SWARM_DIR:
+        return (*found, Note("may", NO_RIGHTS))
+    return found
+
+
+def _without_effect(options: RoleOptions, programs: Sequence[str]) -> Iterator[Note]:
+    for key in given(options):
+        if key in NOT_YET:
+            yield Note(key, f"has no effect yet; {NOT_YET[key]}")
+            continue
+        deaf = tuple(name for name in programs if key not in _obeyed(name))
+        if deaf:
+            verb = "is not enforced by" if key in _RULES or key == "permission_mode" else "has no effect with"
+            yield Note(key, f"{verb} {', '.join(deaf)}", deaf)
+        printing = tuple(name for name in programs if options.print and {"print", key} <= _obeyed(name))
+        if printing and key in NOT_IN_PRINT:
+            yield Note(key, f"has no effect in print mode: {NOT_IN_PRINT[key]}", printing)
+
+
+def _gaps(options: RoleOptions, programs: Sequence[str]) -> Iterator[Note]:
+    """Name the rules that a program which has rules of its own holds in part only, or not at all."""
+    rules = decide.Rules.parse(options.permissions.allow, options.permissions.deny)
+    for program in programs:
+        if program not in _TRANSLATED:
+            continue
+        gaps = _TRANSLATED[program](rules)
+        for key, found in (("allow", gaps.allow), ("deny", gaps.deny)):
+            for in_part, why in dict.fromkeys((gap.in_part, gap.why) for gap in found):
+                which = ", ".join(gap.rule for gap in found if (gap.in_part, gap.why) == (in_part, why))
+                verb = "is held by" if in_part else "is not enforced by"
+                joint = " only " if in_part else ": "
+                yield Note(f"permissions.{key}", f"{verb} {program} for {which}{joint}{why}", (program,))
+
+
+def _obeyed(program: str) -> frozenset[str]:
+    return {**_ANY_COMMAND, **OBEYED}.get(program, frozenset())
+
+
+def _unknown_tools(options: RoleOptions) -> Iterator[Note]:
+    for key in ("allow", "deny"):
+        for text in getattr(options.permissions, key):
+            rule = decide.parse_rule(text)
+            if not decide.is_known(rule):
+                close = decide.like(rule.tool)
+                hint = f"; did you mean {close}?" if close else ""
+                yield Note(
+                    f"permissions.{key}", f"{rule.tool} is no tool that swarm knows, so the rule may never count{hint}"
+                )

@@ -1,0 +1,62 @@
+"""Values of an agent's conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Who(StrEnum):
+    """Who speaks."""
+
+    USER = "user"
+    AGENT = "agent"
+    PROGRAM = "program"
+    REVIEWER = "reviewer"
+
+
+class Kind(StrEnum):
+    """What an entry is."""
+
+    TEXT = "text"
+    THINKING = "thinking"
+    CALL = "call"
+    RESULT = "result"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptEntry:
+    """One thing that was said or done.
+
+    Attributes:
+        at_ms: when, in milliseconds since 1970; 0 when it is not known.
+        who: ``user`` is everybody who writes to the agent, other agents too; ``reviewer`` is what the reviewer of its
+            role answers, and what that is asked is the ``program``'s.
+        kind: ``call`` is a tool that the agent uses, ``result`` what came of it, ``note`` a word of the program.
+        text: what was said; of a call its most telling argument. Untrusted: it may hold anything.
+        tool: of a call or a result.
+        given: of a call, all arguments.
+        failed: of a result.
+        model: who said it, where the program tells.
+        subagent: which one spoke; ``reviewer`` for that of the role; ``print`` for another run of the program without
+            a terminal; empty for the agent itself.
+        conversation: which one; a cleared one goes on as another.
+        id: the program's own; empty when it has none.
+    """
+
+    at_ms: int
+    who: Who
+    kind: Kind
+    text: str
+    tool: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    failed: bool = False
+    model: str = ""
+    subagent: str = ""
+    conversation: str = ""
+    id: str = ""

@@ -1,0 +1,166 @@
+"""Session records as JSON, with one schema number.
+
+A record written by a newer swarm may be looked at but is never overwritten: it raises instead.
+Unknown fields of the same schema are an error too; they would be lost on the next write.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+from swarm.kit.errors import InvalidName, RecordProblem
+from swarm.project import names
+from swarm.project.model import SCHEMA, Agent, Parent, Placed, Session
+
+
+def encode(record: dict[str, Any]) -> bytes:
+    """Return the bytes of a record, on one line. Paths that are not UTF-8 survive as escapes.
+
+    No indentation: with it Python's encoder written in Python is used, which takes ten times as long.
+    """
+    return (json.dumps({"schema": SCHEMA, **record}, ensure_ascii=True) + "\n").encode("ascii")
+
+
+def decode(data: bytes, source: str) -> dict[str, Any]:
+    """Read a record.
+
+    Raises:
+        RecordProblem: it is not one, or its schema is newer than this program.
+    """
+    try:
+        record = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RecordProblem(f"cannot read {source}: {error}") from error
+    if not isinstance(record, dict) or type(record.get("schema")) is not int:
+        raise RecordProblem(f"cannot read {source}: it is not a record of swarm")
+    if record["schema"] > SCHEMA:
+        raise RecordProblem(f"cannot use {source}: it has schema {record['schema']}, this swarm knows {SCHEMA}")
+    del record["schema"]
+    return record
+
+
+def agent_to_dict(agent: Agent) -> dict[str, Any]:
+    """Return the JSON shape of an agent."""
+    plain = {f.name: getattr(agent, f.name) for f in fields(agent)}
+    plain["ports"] = [list(pair) for pair in agent.ports]
+    plain["placed"] = [{"path": p.path, "sha256": p.sha256} for p in agent.placed]
+    plain["may"] = list(agent.may)
+    return plain
+
+
+def agent_from_dict(data: Any, source: str) -> Agent:
+    """Read an agent back."""
+    try:
+        _refuse_unknown(data, {f.name for f in fields(Agent)})
+        return Agent(
+            name=names.check_name("agent", data["name"]),
+            role=names.check_name("role", data["role"]),
+            branch=str(data["branch"]),
+            worktree=_inside(data["worktree"]),
+            admin=str(data["admin"]),
+            base=str(data["base"]),
+            created_ms=int(data["created_ms"]),
+            placed=tuple(Placed(_inside(p["path"]), str(p["sha256"])) for p in _list(data["placed"])),
+            program=str(data.get("program", "")),
+            command=tuple(str(word) for word in _list(data.get("command", []))),
+            conversation=str(data.get("conversation", "")),
+            operation=str(data.get("operation", "")),
+            ports=tuple((str(name), int(port)) for name, port in _list(data.get("ports", []))),
+            prepared=data.get("prepared", False) is True,
+            print_mode=data.get("print_mode", False) is True,
+            may=tuple(str(right) for right in _list(data.get("may", []))),
+        )
+    except _WRONG as error:
+        raise RecordProblem(f"cannot read {source}: agent: {_told(error)}") from error
+
+
+_WRONG = (KeyError, TypeError, ValueError, OverflowError, AttributeError, InvalidName)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return str(error)
+
+
+def _refuse_unknown(data: dict[str, Any], known: set[str]) -> None:
+    unknown = sorted(data.keys() - known)
+    if unknown:
+        raise ValueError(f"unknown field {unknown[0]!r}")
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is not a list")
+    return value
+
+
+def _inside(value: Any) -> str:
+    """Return a relative path that stays below where it starts."""
+    path = str(value)
+    if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
+        raise ValueError(f"the path {path!r} leads elsewhere")
+    return path
+
+
+def parent_to_dict(parent: Parent) -> dict[str, str]:
+    """Return the JSON shape of whoever started a session."""
+    return {"agent": parent.agent, "session": parent.session, "generation": parent.generation}
+
+
+def parent_from_dict(data: Any) -> Parent | None:
+    """Read it back; None when it was a person.
+
+    Raises:
+        KeyError, TypeError, ValueError, InvalidName: it is none.
+    """
+    if data is None:
+        return None
+    _refuse_unknown(data, {f.name for f in fields(Parent)})
+    agent, session = names.check_name("agent", data["agent"]), names.check_name("session", data["session"])
+    return Parent(agent, session, str(data["generation"]))
+
+
+def session_to_bytes(session: Session) -> bytes:
+    """Return the session record."""
+    return encode(
+        {
+            "session": session.name,
+            "operations": list(session.operations),
+            "created_ms": session.created_ms,
+            "base_ref": session.base_ref,
+            "base": session.base,
+            "task": session.task,
+            "workflow": session.workflow,
+            **({"beside": session.beside} if session.beside else {}),
+            **({"parent": parent_to_dict(session.parent)} if session.parent else {}),
+            **({"swarm_dir": session.swarm_dir} if session.swarm_dir else {}),
+            "agents": [agent_to_dict(agent) for agent in session.agents],
+        }
+    )
+
+
+def session_from_bytes(data: bytes, source: str) -> Session:
+    """Read a session record."""
+    record = decode(data, source)
+    try:
+        _refuse_unknown(record, {"session" if f.name == "name" else f.name for f in fields(Session)})
+        if not _list(record["operations"]):
+            raise ValueError("it names no operation")
+        return Session(
+            name=names.check_name("session", record["session"]),
+            operations=tuple(str(item) for item in record["operations"]),
+            created_ms=int(record["created_ms"]),
+            base_ref=str(record["base_ref"]),
+            base=str(record["base"]),
+            agents=tuple(agent_from_dict(item, source) for item in _list(record["agents"])),
+            task=str(record.get("task", "")),
+            workflow=str(record.get("workflow", "")),
+            beside=str(record.get("beside", "")),
+            parent=parent_from_dict(record.get("parent")),
+            swarm_dir=str(record.get("swarm_dir", "")),
+        )
+    except _WRONG as error:
+        raise RecordProblem(f"cannot read {source}: {_told(error)}") from error

@@ -1,0 +1,1 @@
+"""Settings: their sections, layers and files."""

@@ -1,0 +1,164 @@
+"""The paths below ``.swarm/`` and ``.worktrees/``.
+
+<root>/.worktrees/<agent>-<session>/        an agent's working tree      (layout: session)
+<root>/.worktrees/<agent>/                  the same                     (layout: role)
+<root>/.swarm/lock                          the repository lock; never deleted
+<root>/.swarm/journal/<operation>.json      an operation that is not finished
+<root>/.swarm/journal/history.jsonl         what was done, a line each
+<root>/.swarm/sessions/<session>/session.json
+<root>/.swarm/sessions/<session>/run/<agent>/   what its program was told, and how it ended
+<root>/.swarm/usage.jsonl                   what removed agents had used up, a line each
+<root>/.swarm/approvals/                    what agents asked to be allowed, and the answers
+<root>/.swarm/salvage/<session>/<agent>/<id>/   what git objects cannot hold
+<root>/.swarm/trash/<operation>/            moved aside, about to be deleted
+<root>/.worktrees/.swarm-trash/<operation>/ the same, where .worktrees is on another file system
+refs/swarm/op/<operation>                   proof that the branches of an operation are ours
+refs/swarm/salvage/<session>/<agent>/<id>/  the saved work
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from swarm.project import names
+
+STATE_DIR = ".swarm"
+#: Beside the worktrees; no agent can have this name.
+TRASH_BESIDE = ".swarm-trash"
+MARKER = ".swarm-dir.txt"
+OP_REFS = "refs/swarm/op/"
+SALVAGE_REFS = "refs/swarm/salvage/"
+HEADS = "refs/heads/"
+#: In git's folder for a worktree: a copy of the session's record.
+RECORD_COPY = "swarm-session.json"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The paths of one repository's swarm state.
+
+    Attributes:
+        root: the main checkout, absolute.
+        base_path: the folder of the worktrees, relative to *root*.
+        by_role: True for the user's original ``.worktrees/<role>``.
+    """
+
+    root: Path
+    base_path: str = names.WORKTREE_BASE
+    by_role: bool = False
+
+    @cached_property
+    def base(self) -> Path:
+        """The folder that holds the worktrees."""
+        return self.root / self.base_path
+
+    @cached_property
+    def state(self) -> Path:
+        """swarm's own folder."""
+        return self.root / STATE_DIR
+
+    @property
+    def tops(self) -> tuple[Path, ...]:
+        """The folders below which all is swarm's to write and remove, and no link is followed."""
+        inside = self.base.is_relative_to(self.root) and self.base != self.root
+        base = self.root / self.base.relative_to(self.root).parts[0] if inside else self.base
+        return self.state, base
+
+    @cached_property
+    def lock(self) -> Path:
+        """The file whose kernel lock serialises every change."""
+        return self.state / "lock"
+
+    @cached_property
+    def dropped(self) -> Path:
+        """The file that says which saved work was dropped, and when; until it is deleted it can be restored."""
+        return self.state / "dropped.json"
+
+    @cached_property
+    def journal(self) -> Path:
+        """The folder of unfinished operations and of the history."""
+        return self.state / "journal"
+
+    @cached_property
+    def history(self) -> Path:
+        """One line per finished operation."""
+        return self.journal / "history.jsonl"
+
+    @cached_property
+    def sessions(self) -> Path:
+        """The folder of the session records."""
+        return self.state / "sessions"
+
+    def session_file(self, session: str) -> Path:
+        """The record of one session."""
+        return self.sessions / session / "session.json"
+
+    def run_folder(self, session: str, agent: str) -> Path:
+        """Private notes about an agent's program: what it was told, its process, how it ended."""
+        return self.sessions / session / "run" / agent
+
+    @cached_property
+    def salvage(self) -> Path:
+        """What was saved outside git's objects."""
+        return self.state / "salvage"
+
+    def salvage_folder(self, session: str, agent: str, salvage_id: str) -> Path:
+        """The files of one salvage entry."""
+        return self.salvage / session / agent / salvage_id
+
+    @property
+    def approvals(self) -> Path:
+        """What agents asked to be allowed, and the answers."""
+        return self.state / "approvals"
+
+    @property
+    def usage(self) -> Path:
+        """What removed agents had used up, a line each."""
+        return self.state / "usage.jsonl"
+
+    @cached_property
+    def trash(self) -> Path:
+        """Where things go by rename before they are deleted."""
+        return self.state / "trash"
+
+    def trash_folder(self, operation: str) -> Path:
+        """The trash of one operation."""
+        return self.trash / operation
+
+    @cached_property
+    def trash_beside(self) -> Path:
+        """Where worktrees go before they are deleted, if they are on another file system than the trash."""
+        return self.base / TRASH_BESIDE
+
+    def worktree(self, agent: str, session: str) -> Path:
+        """The working tree of an agent."""
+        return self.base / (agent if self.by_role else names.tail(agent, session))
+
+
+def op_ref(operation: str) -> str:
+    """The ref whose existence proves that an operation made its branches."""
+    return OP_REFS + operation
+
+
+def salvage_ref(session: str, agent: str, salvage_id: str, part: str) -> str:
+    """The ref of one part (``head``, ``index``, ``work``, …) of a salvage entry."""
+    return f"{SALVAGE_REFS}{session}/{agent}/{salvage_id}/{part}"
+
+
+def root_dir(wanted: str, *, cwd: Path, swarm_dir: Path, home: str = "") -> Path:
+    """Return the folder that a role's ``root_dir`` means.
+
+    Args:
+        wanted: absolute, from ``~/``, or relative; ``.`` is *cwd*.
+        cwd: where the command was run.
+        swarm_dir: from where relative paths count.
+        home: of the user.
+    """
+    if wanted == ".":
+        return cwd
+    if wanted.startswith("~/") and home:
+        wanted = home + wanted[1:]
+    return Path(os.path.normpath(swarm_dir / wanted))

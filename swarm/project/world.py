@@ -1,0 +1,107 @@
+"""Everything a verb may touch, as one value."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm.kit import files
+from swarm.kit.errors import SessionNotFound
+from swarm.project.layout import MARKER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from swarm.project.config.settings import Settings
+    from swarm.project.journal import Journal
+    from swarm.project.layout import Layout
+    from swarm.project.model import Session
+    from swarm.project.ports import Git, Host, Merging, Parts, Preparing, Processes, Programs, Terminal, Trees
+    from swarm.project.sessions import Sessions
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One repository and swarm's files in it.
+
+    Attributes:
+        parts: what only some verbs need, made when it is first used.
+        environ: the caller's environment, for what is started.
+        swarm_dir: the swarm directory in use, for the user's roles; the repository's own where there is no other.
+        progress: told, in a few words, what is being done; never decides anything.
+    """
+
+    git: Git
+    layout: Layout
+    settings: Settings
+    journal: Journal
+    sessions: Sessions
+    parts: Parts
+    environ: Mapping[str, str]
+    swarm_dir: Path
+    progress: Callable[[str], None] = lambda _text: None
+
+    @property
+    def trees(self) -> Trees:
+        """Working trees as git objects."""
+        return self.parts.trees
+
+    @property
+    def merging(self) -> Merging:
+        """Merges and diffs."""
+        return self.parts.merging
+
+    @property
+    def host(self) -> Host:
+        """The machine."""
+        return self.parts.host
+
+    @property
+    def terminal(self) -> Terminal:
+        """The tmux server."""
+        return self.parts.terminal
+
+    @property
+    def programs(self) -> Programs:
+        """The agent programs."""
+        return self.parts.programs
+
+    @property
+    def processes(self) -> Processes:
+        """The processes of agents."""
+        return self.parts.processes
+
+    @property
+    def preparing(self) -> Preparing:
+        """What makes worktrees ready."""
+        return self.parts.preparing
+
+    @property
+    def ignore_text(self) -> bytes:
+        """What is written as ``.gitignore`` into swarm's folders."""
+        return self.parts.ignore_text
+
+
+def in_session(world: World, session: Session | None) -> World:
+    """Return the world as a session has it: its agents keep the swarm directory with which they were started."""
+    if session is None or not session.swarm_dir or not files.exists(Path(session.swarm_dir, MARKER)):
+        return world
+    return replace(world, swarm_dir=Path(session.swarm_dir))
+
+
+def new_operation_id() -> str:
+    """Return an id for an operation; ids sort by time."""
+    return (
+        time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+        + f"-{time.time_ns() // 1_000_000 % 1000:03d}{secrets.token_hex(4)}"
+    )
+
+
+def no_session(world: World, name: str) -> SessionNotFound:
+    """Return what is to be raised; whoever has named an agent is told in which session it is."""
+    meant = [f"{agent.name}@{one.name}" for one in world.sessions.all() if (agent := one.agent(name)) is not None]
+    hint = f"{name} is no session but an agent: {', '.join(meant[:5])}" if meant else None
+    return SessionNotFound(f"there is no session {name}", hint=hint)

@@ -1,0 +1,1 @@
+"""Roles and workflows: finding, reading and writing them."""

@@ -1,0 +1,90 @@
+"""The table of rights: what each verb asks of an agent that calls it.
+
+An agent acts on what it started itself: sessions it made, and those that their agents made.  A right that
+its role gives lets it act on what others started, too.  What no right gives is for people.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Right(StrEnum):
+    """What a role may let its agent do to what others started (``may`` in its file)."""
+
+    CLEANUP = "cleanup"
+    MERGE = "merge"
+    RESTORE = "restore"
+    RESUME = "resume"
+    STOP = "stop"
+    WORKTREE = "worktree"
+
+
+class Need(StrEnum):
+    """What a verb asks for that no right of a role is about."""
+
+    NOTHING = "nothing"  # it only looks, makes something new, or is about the caller's own messages and tasks
+    OWN = "own"  # an agent calls it for itself and for what it started
+    PERSON = "person"  # no agent
+
+
+_LOOKING = (
+    *("approvals", "attach_command", "branch_exists", "conflicts", "diff", "doctor", "generate_branch_name"),
+    *("get_current_branch", "get_git_root", "get_role_config_path", "get_worktree_head", "get_worktree_info"),
+    *(
+        "get_worktree_path",
+        "grants",
+        "has_commits",
+        "has_uncommitted_changes",
+        "history",
+        "hook_trouble",
+        "is_changing",
+        "new_session_id",
+    ),
+    *("is_git_repository", "list_all_worktrees", "list_worktrees", "peek", "role", "role_config_exists"),
+    *("role_names", "roles", "root", "salvage_entry", "salvaged", "session", "sessions", "settings", "setup_of"),
+    *("show", "status", "transcript", "unfinished", "unfinished_acts", "unreadable", "usage", "validate_repository"),
+    *("wait_for", "watch_transcript", "why", "workflow", "workflows", "worktree_exists", "worktrees", "open"),
+)
+#: Messages, tasks and events: the bus knows the caller, and lets it change what is its own.
+_POST = (
+    *("ack", "broadcast", "event_done", "inbox", "message", "nack", "post", "queue", "queues", "reply", "send"),
+    *("take", "thread", "wait_for_event"),
+    *("post.ack", "post.address", "post.addresses", "post.dead", "post.declare", "post.depth", "post.done"),
+    *("post.extend", "post.find", "post.folder", "post.hand_over", "post.held_by", "post.history", "post.holder"),
+    *("post.inbox", "post.me", "post.members", "post.message", "post.nack", "post.removed", "post.reply"),
+    *("post.requeue", "post.save_files", "post.seen", "post.send", "post.settings", "post.state", "post.take"),
+    *("post.thread", "post.unread", "post.unreadable"),
+    *("queue.add", "queue.back", "queue.done", "queue.extend", "queue.fail", "queue.take", "queue.tasks"),
+)
+#: New things, the end of what a crash interrupted, and what is shown in terminals.
+_HARMLESS = (
+    *("call_user", "create_worktree", "create_worktrees", "label_panes", "recover", "show_pane", "start"),
+    *("start_workflow", "tell_endings"),
+)
+
+#: Verb -> what it asks of an agent. Every public name of the library's objects is here; see tests/unit/test_rights.py.
+VERBS: Mapping[str, Right | Need] = {
+    **dict.fromkeys((*_LOOKING, *_POST, *_HARMLESS), Need.NOTHING),
+    **dict.fromkeys(
+        ("ask_permission", "collect_event", "note_trouble", "nudge", "send_heartbeat", "tell_budget"), Need.OWN
+    ),
+    **dict.fromkeys(("cleanup", "cleanup_orphaned_worktrees", "cleanup_swarm_branches", "full_cleanup"), Right.CLEANUP),
+    **dict.fromkeys(("remove", "remove_all_worktrees", "remove_worktree"), Right.CLEANUP),
+    "merge": Right.MERGE,
+    "restore": Right.RESTORE,
+    "resume": Right.RESUME,
+    **dict.fromkeys(("restart", "stop"), Right.STOP),
+    # `create` is here for what it adds to the session of somebody else.
+    **dict.fromkeys(
+        ("copy_role_config", "create", "lock", "lock_worktree", "unlock", "unlock_worktree"), Right.WORKTREE
+    ),
+    **dict.fromkeys(("update_role", "update_role_config"), Right.WORKTREE),
+    **dict.fromkeys(("approve", "deny", "grant", "revoke", "revoke_grant", "type_into"), Need.PERSON),
+    **dict.fromkeys(("cleanup.discard", "drop_salvage", "prune", "prune_sessions", "prune_worktrees"), Need.PERSON),
+    **dict.fromkeys(("post.prune", "post.prune_attachments"), Need.PERSON),
+}

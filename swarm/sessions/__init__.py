@@ -1,0 +1,1 @@
+"""Sessions: creating, listing, restoring and removing them."""

@@ -1,0 +1,262 @@
+"""Check the installation and the repository, and name a fix for each problem."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from swarm.git import owner
+from swarm.kit import files
+from swarm.kit.errors import IdentityMissing, SwarmError
+from swarm.kit.words import count
+from swarm.messages.inboxes import bus_of
+from swarm.programs.status import State
+from swarm.project.model import Check
+from swarm.roles.environment import places_of
+from swarm.sessions import status
+from swarm.sessions.cleanup import leftover_branches
+from swarm.sessions.create import LEAST_GIT, pin_base
+from swarm.terminal.marks import repository_mark
+from swarm.worktrees import trash
+from swarm.worktrees.lock_reason import is_running_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from swarm.project.world import World
+
+
+def checks(world: World) -> tuple[Check, ...]:
+    """Look at everything; one look that fails does not stop the others."""
+    found: list[Check] = []
+    looks = (
+        _git,
+        _identity,
+        _commits,
+        _tmux,
+        _programs,
+        _logins,
+        _state_folder,
+        _operations,
+        _records,
+        _agents,
+        _lost_panes,
+    )
+    for look in (*looks, _panes, _messages, _branches, _trash):
+        found += _safely(world, look)
+    return tuple(found)
+
+
+def _safely(world: World, look: Callable[[World], Iterator[Check]]) -> list[Check]:
+    try:
+        return list(look(world))
+    except SwarmError as problem:
+        return [Check(look.__name__.strip("_"), "bad", problem.message, problem.hint)]
+    except OSError as error:
+        return [Check(look.__name__.strip("_"), "bad", str(files.translate(error, "cannot look")), "")]
+
+
+def _git(world: World) -> Iterator[Check]:
+    version = ".".join(map(str, world.git.version()))
+    if world.git.version()[:2] < LEAST_GIT:
+        least = ".".join(map(str, LEAST_GIT))
+        text = f"git {version} is too old: nothing of swarm works without git {least}, and all of it with 2.38"
+        yield Check("git", "bad", text, "install git 2.38 or newer")
+    elif world.git.version()[:2] < (2, 38):
+        yield Check("git", "warn", f"git {version}: merging and conflict forecasts need 2.38", "install a newer git")
+    else:
+        yield Check("git", "ok", f"git {version}", "")
+
+
+def _identity(world: World) -> Iterator[Check]:
+    try:
+        world.merging.check_identity()
+    except IdentityMissing as problem:
+        text = "git does not know your name and address: `swarm merge` and most agents' commits fail"
+        yield Check("identity", "warn", text, problem.hint)
+    else:
+        yield Check("identity", "ok", "git knows your name and address", "")
+
+
+def _commits(world: World) -> Iterator[Check]:
+    branch, commit = pin_base(world, None)
+    yield Check("commits", "ok", f"worktrees start from {branch} ({commit[:10]})", "")
+
+
+def _tmux(world: World) -> Iterator[Check]:
+    try:
+        world.terminal.check()
+    except SwarmError as problem:
+        yield Check("tmux", "bad", problem.message, problem.hint)
+    else:
+        name = world.settings.tmux.session
+        yield Check("tmux", "ok", f"{world.terminal.version()}, and no foreign session is called {name}", "")
+
+
+def _programs(world: World) -> Iterator[Check]:
+    installed = world.programs.installed(world.environ)
+    chosen = world.settings.agents.program
+    if chosen in installed:
+        yield Check("agent programs", "ok", f"{chosen} is the default; installed: {', '.join(installed)}", "")
+    else:
+        there = ", ".join(installed)
+        yield Check(
+            "agent programs",
+            "warn",
+            f"the default {chosen} is not installed; installed: {there}",
+            "swarm start … --agent demo",
+        )
+
+
+def _logins(world: World) -> Iterator[Check]:
+    """Look whether the programs have accounts, without asking anybody: only the default's is worth a warning."""
+    installed = world.programs.installed(world.environ)
+    logins = {name: world.programs.get(name).login({**world.environ, **places_of(world)}) for name in installed}
+    needed = {name: login for name, login in logins.items() if login is not None}
+    words = ", ".join(f"{name}: {login.seen or 'none seen'}" for name, login in needed.items())
+    default = needed.get(world.settings.agents.program)
+    if default is not None and not default.seen:
+        name = world.settings.agents.program
+        yield Check("logins", "warn", f"no login of {name} is seen, unless its own settings name one", default.way)
+    elif words:
+        yield Check("logins", "ok", words, "")
+
+
+def _state_folder(world: World) -> Iterator[Check]:
+    state = world.layout.state
+    if not files.exists(state):
+        yield Check("state", "ok", "no .swarm folder yet; the first command that needs it makes it", "")
+        return
+    files.check_private_dir(state)
+    opened = [
+        os.path.relpath(os.path.join(where, name), world.layout.root)
+        for where, _, names in os.walk(state)
+        for name in names
+        if name.endswith(".json") and os.lstat(os.path.join(where, name)).st_mode & 0o077
+    ]
+    if not os.access(state, os.W_OK):
+        text = f"{state} cannot be written to: one can look, and nothing else"
+        yield Check("state", "bad", text, f"ls -ld {shlex.quote(str(state))}; findmnt -T {shlex.quote(str(state))}")
+    elif opened:
+        yield Check("state", "warn", f"others can read {opened[0]}", "chmod -R go= .swarm")
+    else:
+        yield Check("state", "ok", f"{state} is private", "")
+
+
+def _operations(world: World) -> Iterator[Check]:
+    unfinished = world.journal.unfinished()
+    if unfinished:
+        yield Check("operations", "bad", count(len(unfinished), "interrupted operation"), "swarm recover")
+    else:
+        yield Check("operations", "ok", "no interrupted operation", "")
+
+
+def _records(world: World) -> Iterator[Check]:
+    sessions, problems = world.sessions.scan()
+    for problem in problems:
+        yield Check("sessions", "bad", problem.message, problem.hint)
+    for session in sessions:
+        for agent in session.agents:
+            tree = world.layout.root / agent.worktree
+            name = f"{agent.name}@{session.name}"
+            if not tree.is_dir():
+                yield Check("worktrees", "bad", f"the worktree of {name} is gone", "swarm worktree prune")
+            elif (admin := owner.own_admin(world, agent)) is not None and owner.is_moved(admin, tree):
+                text = f"git looks for the worktree of {name} at another place"
+                yield Check("worktrees", "bad", text, owner.repair(world))
+            elif world.git.admin_of(tree) is None:
+                yield Check(
+                    "worktrees", "bad", f"git does not know the worktree of {name}", f"swarm worktree show {name}"
+                )
+    number = sum(len(session.agents) for session in sessions)
+    if not problems:
+        yield Check("sessions", "ok", f"{count(len(sessions), 'session')}, {count(number, 'agent')}", "")
+
+
+def _agents(world: World) -> Iterator[Check]:
+    for found in status.status(world, world.sessions.scan()[0], look=False):
+        for one in found.agents:
+            name = f"{one.agent.name}@{found.session.name}"
+            if one.status.state is State.FAILED:
+                yield Check("agents", "warn", f"{name} failed: {one.status.detail}", f"swarm restart {name}")
+            if one.status.state is State.WAITING:
+                yield Check("agents", "warn", f"{name} waits for you: {one.status.detail}", f"swarm attach {name}")
+            if one.status.state is State.STOPPED and one.agent.program and _is_locked_by_us(world, one.worktree):
+                yield Check(
+                    "agents", "warn", f"{name} does not run, its worktree is still locked", f"swarm stop {name}"
+                )
+
+
+def _lost_panes(world: World) -> Iterator[Check]:
+    """Find agents that run where nobody can look: their tmux server lost its socket."""
+    for found in status.status(world, world.sessions.scan()[0], look=False):
+        for one in found.agents:
+            if not one.status.runs or one.pane:
+                continue
+            name = f"{one.agent.name}@{found.session.name}"
+            facts = world.processes.facts(world.layout.run_folder(found.session.name, one.agent.name))
+            server, taken = world.terminal.lost_server(facts.supervisor if facts.supervised else 0)
+            if server:
+                mend = f"swarm restart {name}" if taken else f"kill -USR1 {server}"
+                yield Check("panes", "bad", f"{name} runs in tmux server {server}, whose socket is gone", mend)
+            else:
+                yield Check("panes", "warn", f"{name} runs without a pane", f"swarm restart {name}")
+
+
+def _is_locked_by_us(world: World, tree: os.PathLike[str]) -> bool:
+    from pathlib import Path
+
+    admin = world.git.admin_of(Path(tree))
+    return admin is not None and is_running_reason(admin.locked)
+
+
+def _panes(world: World) -> Iterator[Check]:
+    mark = repository_mark(world.layout.root)
+    known = {(s.name, a.name) for s in world.sessions.all() for a in s.agents}
+    stray = [p for p in world.terminal.panes() if p.repository == mark and (p.session, p.agent) not in known]
+    for pane in stray:
+        mend = world.terminal.say("kill-pane", "-t", pane.id)
+        yield Check("panes", "warn", f"pane {pane.id} belongs to no session any more", mend)
+    if not stray:
+        yield Check("panes", "ok", "every pane of ours belongs to a session", "")
+
+
+def _messages(world: World) -> Iterator[Check]:
+    """Find what was set aside because it was damaged, or could not be a message, and boxes that cannot be read."""
+    with closing(bus_of(world)) as bus:
+        unreadable = bus.unreadable()
+    for problem in unreadable:
+        yield Check("messages", "bad", problem.message, problem.hint)
+    found = {}
+    for folder in sorted((world.layout.state / "messages").glob("*/*/bad")):
+        names = [name for name in os.listdir(folder) if not name.endswith(".why")]
+        if names:
+            found[folder] = len(names)
+    for folder, number in found.items():
+        box = f"{folder.parent.parent.name} {folder.parent.name}"
+        words = f"{box}: {count(number, 'message')} set aside as damaged or refused"
+        yield Check("messages", "warn", words, f"ls {shlex.quote(str(folder))}")
+    if not found and not unreadable:
+        yield Check("messages", "ok", "none is damaged", "")
+
+
+def _branches(world: World) -> Iterator[Check]:
+    left = leftover_branches(world)
+    if left:
+        names = ", ".join(sorted(left)[:3])
+        yield Check(
+            "branches",
+            "warn",
+            f"{count(len(left), 'branch', 'branches')} of swarm's without a worktree: {names}",
+            "swarm cleanup --all",
+        )
+    else:
+        yield Check("branches", "ok", "no branch of swarm's is left over", "")
+
+
+def _trash(world: World) -> Iterator[Check]:
+    left = len(trash.left(world))
+    if left:
+        yield Check("trash", "warn", f"{count(left, 'folder')} to be deleted", "swarm recover")

@@ -1,0 +1,231 @@
+"""List worktrees and their state."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm.git import owner
+from swarm.kit.errors import AgentNotFound, Ambiguous, GitBroken, GitFailed
+from swarm.project import names
+from swarm.project.model import WorktreeDetails, WorktreeInfo
+from swarm.project.world import no_session
+from swarm.worktrees import examine
+from swarm.worktrees.landing import landing_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from swarm.project.model import Agent, Session, WorktreeEntry
+    from swarm.project.world import World
+
+
+#: How many names a hint holds.
+_MOST_NAMED = 10
+
+
+def worktrees(
+    world: World, session: str | None, known_roles: tuple[str, ...], *, look: bool
+) -> tuple[WorktreeInfo, ...]:
+    """Return every worktree of swarm's: the recorded ones, then strays below the base folder."""
+    listed = _listed(world)
+    sessions = world.sessions.all()
+    if session is not None:
+        wanted = names.check_session(session).casefold()
+        sessions = tuple(one for one in sessions if one.name.casefold() == wanted)
+        if not sessions:
+            raise no_session(world, session)
+    found = recorded(world, sessions, listed, look=look)
+    if session is None:
+        found += _strays(world, listed, {info.path for info in found}, known_roles)
+    return tuple(found)
+
+
+def _listed(world: World) -> dict[Path, WorktreeEntry]:
+    return {entry.path: entry for entry in world.git.worktrees()}
+
+
+def recorded(
+    world: World, sessions: Iterable[Session], listed: dict[Path, WorktreeEntry] | None = None, *, look: bool
+) -> list[WorktreeInfo]:
+    """Return the worktrees of some sessions, as git knows them now.
+
+    Args:
+        listed: what git lists, where that was asked already.
+    """
+    there = _listed(world) if listed is None else listed
+    pairs = [(one, agent) for one in sessions for agent in one.agents]
+    with ThreadPoolExecutor(examine.AT_ONCE) as pool:  # each look waits for a git of its own
+        return list(pool.map(lambda pair: _recorded(world, pair[0], pair[1], there, look=look), pairs))
+
+
+def _recorded(
+    world: World, session: Session, agent: Agent, listed: dict[Path, WorktreeEntry], *, look: bool
+) -> WorktreeInfo:
+    path = world.layout.root / agent.worktree
+    entry = listed.get(path) or _moved(world, agent, listed)
+    there = entry is not None and path.is_dir()
+    dirty, ahead = _look(world, path, entry, agent.base) if look and entry and there else (None, None)
+    return WorktreeInfo(
+        path=path,
+        branch=entry.branch if entry else agent.branch,
+        role=agent.role,
+        head=entry.head if entry else "",
+        is_locked=entry.locked if entry else False,
+        created_at=agent.created_ms,
+        agent=agent.name,
+        session=session.name,
+        lock_reason=entry.lock_reason if entry else "",
+        dirty=dirty,
+        ahead=ahead,
+        missing=not there,
+    )
+
+
+def _moved(world: World, agent: Agent, listed: dict[Path, WorktreeEntry]) -> WorktreeEntry | None:
+    """Return what git says of a worktree that it looks for at the place where the project was before."""
+    admin = owner.own_admin(world, agent)
+    return listed.get(Path(admin.gitdir).parent) if admin is not None and admin.gitdir else None
+
+
+def _look(world: World, path: Path, entry: WorktreeEntry, base: str) -> tuple[bool | None, int | None]:
+    try:
+        admin = _own_admin(world, path)
+        dirty = world.trees.is_dirty(path, admin) if admin is not None else None
+        ahead = 0 if entry.head == base else world.git.count(entry.head, base)
+    except GitFailed:
+        return None, None
+    return dirty, ahead
+
+
+def _own_admin(world: World, path: Path) -> Path | None:
+    """Return git's folder for a worktree, if git, run in that worktree, would find that folder and no other."""
+    admin = world.git.admin_of(path)
+    return admin.path if not path.is_symlink() and admin and world.git.pointer_of(path) == admin.path else None
+
+
+def _strays(
+    world: World, listed: dict[Path, WorktreeEntry], recorded: set[Path], known_roles: tuple[str, ...]
+) -> Iterator[WorktreeInfo]:
+    for path, entry in listed.items():
+        if path in recorded or path.parent != world.layout.base or not path.is_dir():
+            continue
+        guess = names.split_tail(path.name, known_roles)
+        if guess is None:
+            continue
+        yield WorktreeInfo(
+            path=path,
+            branch=entry.branch,
+            role=guess[0],
+            head=entry.head,
+            is_locked=entry.locked,
+            created_at=names.parse_created_at(entry.branch),
+            agent=guess[0],
+            lock_reason=entry.lock_reason,
+        )
+
+
+def unrecorded(world: World, role: str, session: str | None, known_roles: tuple[str, ...]) -> WorktreeInfo | None:
+    """Return the worktree of a role that is there without a record: made by hand, or by another tool.
+
+    Raises:
+        Ambiguous: there are several, and no session was named.
+    """
+    listed = _listed(world)
+    recorded = {world.layout.root / agent.worktree for one in world.sessions.all() for agent in one.agents}
+    roles = (*known_roles, role)
+    found = [one for one in _strays(world, listed, recorded, roles) if one.role.casefold() == role.casefold()]
+    if session is not None:
+        branch = names.branch_name(role, session, world.settings.worktrees.branch_prefix)
+        found = [one for one in found if one.path.name == names.tail(role, session) or one.branch == branch]
+    found = [one for one in found if one.path.name == role] or found
+    if len(found) > 1:
+        several = ", ".join(one.path.name for one in found)
+        raise Ambiguous(f"{role} could be {several}", hint="name the session as well")
+    return next((replace(one, dirty=_look(world, one.path, listed[one.path], one.head)[0]) for one in found), None)
+
+
+def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, Agent]:
+    """Return the one agent of this name.
+
+    Raises:
+        AgentNotFound, SessionNotFound: there is none.
+        Ambiguous: several sessions have it, and none was named.
+    """
+    if session is not None:
+        one = world.sessions.get(names.check_session(session))
+        if one is None:
+            raise no_session(world, session)
+        found = one.agent(agent)
+        if found is None:
+            raise AgentNotFound(f"session {one.name} has no agent {agent}", hint=_who(one.agents))
+        return one, found
+    hits = [(one, found) for one in world.sessions.all() if (found := one.agent(agent)) is not None]
+    own = world.environ.get("SWARM_SESSION", "").casefold()  # an agent that asks means its own session
+    hits = [hit for hit in hits if hit[0].name.casefold() == own] or hits
+    if not hits:
+        hits = [(one, a) for one in world.sessions.all() for a in one.agents if a.role.casefold() == agent.casefold()]
+    if not hits:
+        raise _no_agent(agent, world.sessions.all())
+    if len(hits) > 1:
+        ways = ", ".join(f"{a.name}@{s.name}" for s, a in hits)
+        raise Ambiguous(
+            f"{agent} could be {ways}", hint=f"write one of them, such as {hits[0][1].name}@{hits[0][0].name}"
+        )
+    return hits[0]
+
+
+def agent_at(world: World, tree: Path) -> tuple[Session, Agent] | None:
+    """Return the agent whose worktree a folder is."""
+    place = os.path.realpath(tree)
+    pairs = ((one, agent) for one in world.sessions.all() for agent in one.agents)
+    return next((pair for pair in pairs if os.path.realpath(world.layout.root / pair[1].worktree) == place), None)
+
+
+def _no_agent(name: str, sessions: Sequence[Session]) -> AgentNotFound:
+    """Return what is to be raised; whoever has named a session is told who is in it."""
+    for one in sessions:
+        if one.name.casefold() == name.casefold():
+            agents = ", ".join(f"{agent.name}@{one.name}" for agent in one.agents[:_MOST_NAMED])
+            return AgentNotFound(f"there is no agent {name}", hint=f"{one.name} is a session; in it are: {agents}")
+    return AgentNotFound(f"there is no agent {name}", hint=_who([a for one in sessions for a in one.agents]))
+
+
+def _who(agents: Sequence[Agent]) -> str | None:
+    """Say which agents there are; None when there is none."""
+    known = list(dict.fromkeys(agent.name for agent in agents))
+    more = f" and {len(known) - _MOST_NAMED} more; `swarm list` shows them" if len(known) > _MOST_NAMED else ""
+    return f"there are: {', '.join(known[:_MOST_NAMED])}{more}" if known else None
+
+
+def _changes(world: World, agent: Agent, info: WorktreeInfo) -> tuple[str, ...]:
+    """Return what ``git status`` says, also where git, run in the folder, would not find the worktree; what it can."""
+    admin = owner.own_admin(world, agent)
+    if info.missing or admin is None:
+        return ()
+    with suppress(GitFailed, GitBroken):  # the risks say what is wrong
+        return world.trees.status_lines(info.path, admin.path)
+    return ()
+
+
+def details(world: World, session: Session, agent: Agent) -> WorktreeDetails:
+    """Look at one worktree closely."""
+    listed = {entry.path: entry for entry in world.git.worktrees()}
+    info = _recorded(world, session, agent, listed, look=True)
+    target = examine.examine_all(world, [(session, agent)])[0]
+    head = info.head
+    known = bool(head) and world.git.resolve_commit(agent.base) is not None
+    return WorktreeDetails(
+        info=info,
+        base=agent.base,
+        commits=world.trees.commits(head, agent.base) if known else (),
+        changes=_changes(world, agent, info),
+        risks=target.risks,
+        landed=world.trees.landed(head, agent.base, landing_place(world, session)) if known else "",
+        placed=tuple(placed.path for placed in agent.placed),
+        parent=session.parent.address if session.parent else "",
+    )

@@ -1,1 +1,0 @@
-"""Files that swarm owns: records, journal, lock, configuration, roles."""

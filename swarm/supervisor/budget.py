@@ -1,0 +1,162 @@
+"""Watch an agent's usage: warn near a limit, end the program at the limit.
+
+What is near or over is in budget.json; the notice to people is sent by a short process, ``swarm _budget``, and that of
+the end by whoever tells of ends.  Each answer of a model is counted as soon as it is in the program's own record, of
+which only the new part is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from swarm.machine import runfiles
+from swarm.machine.inbox_watch import SCAN_EVERY
+from swarm.usage.spending.meter import Meter, open_record
+from swarm.usage.spending.prices import Prices
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from swarm.supervisor.chores import Chore, Chores
+    from swarm.supervisor.gate import Launch
+
+#: From which part of a limit on people are told.
+WARN_AT = 0.8
+#: The supervisor looks more often when there is more to do.
+COUNT_EVERY = 1.5
+_TELL_AGAIN = 30.0
+#: So many times in a row the program's record could not be read: it is not just being written.
+_FAILED_FOR_GOOD = 10
+#: What a record can hold that is none of ours.
+_ODD = (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError)
+
+
+class Budget:
+    """The limits of one agent.
+
+    Attributes:
+        over: why it is to be ended; empty while it is within its limits.
+
+    Args:
+        ran_ms: how long earlier programs of the agent ran.
+    """
+
+    def __init__(self, launch: Launch, chores: Chores, ran_ms: int) -> None:
+        self.over = ""
+        spec = launch.budget
+        self._limits = {key: _limit(spec.get(key)) for key in ("tokens", "cost", "minutes")}
+        record = open_record(_mapping(spec.get("source"))) if self._limits["tokens"] or self._limits["cost"] else None
+        self._meter = Meter(record) if record is not None else None
+        self._prices = Prices(_mapping(spec.get("prices")))
+        self._run_dir = launch.run_dir
+        self._argv = launch.tell_budget
+        self._env = launch.label_env
+        self._chores = chores
+        self._chore: Chore | None = None
+        self._tell_at = 0.0
+        self._count_at = 0.0
+        self._failed = 0
+        self._trouble = ""
+        self._began = time.monotonic() - ran_ms / 1000
+        self._notes: list[dict[str, object]] | None = None
+        told = (runfiles.read(self._run_dir, runfiles.BUDGET) or {}).get("told")
+        self._told: list[object] = told if isinstance(told, list) else []
+        self._asked: list[str] = []
+
+    def look(self) -> float:
+        """Count, tell, and say how it stands; return after how many seconds to look again."""
+        if self._meter is not None and time.monotonic() >= self._count_at:
+            self._count_at = time.monotonic() + COUNT_EVERY
+            self._count(self._meter)
+        notes = [note for note in (self._tokens(), self._cost(), self._minutes(), self._unread()) if note]
+        if notes != self._notes:
+            self._notes = notes
+            self._write()
+        self.over = next((str(note["words"]) for note in notes if note["level"] == "over"), "")
+        if self.over:
+            return 0.0
+        self._tell()
+        return SCAN_EVERY
+
+    def _count(self, meter: Meter) -> None:
+        try:
+            meter.look()
+        except _ODD as error:
+            self._failed += 1
+            self._trouble = f"{type(error).__name__}: {error}"[:200]
+        else:
+            self._failed = 0
+
+    # --- the limits -----------------------------------------------------------------------------
+
+    def _tokens(self) -> dict[str, object]:
+        used, limit = self._meter.tokens() if self._meter else 0, self._limits["tokens"]
+        return _note("tokens", used, limit, f"{limit:,.0f} tokens", f"{used:,}")
+
+    def _cost(self) -> dict[str, object]:
+        limit = self._limits["cost"]
+        used, unknown = self._meter.cost(self._prices) if self._meter and limit else (0.0, [])
+        note = _note("cost", used, limit, f"${limit:,.2f}", f"${used:,.2f}")
+        if unknown and not note:
+            words = f"its budget of ${limit:,.2f} cannot be held: no price is known for {', '.join(unknown)}"
+            return {"kind": "cost", "level": "unpriced", "limit": limit, "words": words}
+        return note
+
+    def _unread(self) -> dict[str, object]:
+        """A limit that cannot be held must not be trusted in silence."""
+        if self._failed < _FAILED_FOR_GOOD:
+            return {}
+        kind = "tokens" if self._limits["tokens"] else "cost"
+        words = f"its budget cannot be held: what its program writes down cannot be read ({self._trouble})"
+        return {"kind": kind, "level": "unread", "limit": self._limits[kind], "words": words}
+
+    def _minutes(self) -> dict[str, object]:
+        used, limit = (time.monotonic() - self._began) / 60, self._limits["minutes"]
+        return _note("minutes", used, limit, f"{limit:g} minutes", f"{used:,.1f}".removesuffix(".0"))
+
+    # --- telling --------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        """Have people told of what they were not told yet; told twice it is one notice."""
+        if self._chore is not None:
+            if self._chore.status is None:
+                return
+            if self._chore.status == 0:
+                self._told += self._asked
+                self._write()
+            self._chore = None
+        marks = [_mark(note) for note in self._notes or () if _mark(note) not in self._told]
+        if marks and time.monotonic() >= self._tell_at:
+            self._tell_at = time.monotonic() + _TELL_AGAIN
+            self._asked = marks
+            self._chore = self._chores.start(self._argv, self._env)
+
+    def _write(self) -> None:
+        if not self._notes and runfiles.read(self._run_dir, runfiles.BUDGET) is None:
+            return
+        with contextlib.suppress(OSError):  # the disk is full: the limits hold all the same
+            now = time.time_ns() // 1_000_000
+            runfiles.write(self._run_dir, runfiles.BUDGET, {"at_ms": now, "notes": self._notes, "told": self._told})
+
+
+def _note(kind: str, used: float, limit: float, words: str, shown: str) -> dict[str, object]:
+    """Return what is to be said of a limit; empty: nothing."""
+    if not limit or used < WARN_AT * limit:
+        return {}
+    if used >= limit:
+        return {"kind": kind, "level": "over", "limit": limit, "words": f"over its budget of {words} ({shown} used)"}
+    part = int(100 * used / limit + 1e-9)
+    return {"kind": kind, "level": "near", "limit": limit, "words": f"{part} % of its budget of {words} used"}
+
+
+def _mark(note: dict[str, object]) -> str:
+    """Return what names the notice of a note, whatever is used up by then."""
+    return f"{note['kind']}/{note['level']}/{note['limit']}"
+
+
+def _limit(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) and value > 0 else 0.0
+
+
+def _mapping(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,79 @@
+"""Run short commands beside an agent's program."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping
+
+_LONGEST = 120.0
+
+
+class Chore:
+    """One command that runs.
+
+    Attributes:
+        status: its exit status once it has ended; -1 when it was ended, or a signal did it.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        self.pid = process.pid
+        self.status: int | None = None
+        self.deadline = time.monotonic() + seconds
+        self._process = process
+
+    def end(self, wait_status: int) -> None:
+        """Note how it ended, as its parent was told."""
+        self.status = os.WEXITSTATUS(wait_status) if os.WIFEXITED(wait_status) else -1
+        self._process.returncode = self.status  # it is not to wait for it again
+
+    def kill(self) -> None:
+        """End it with what it started."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+
+class Chores:
+    """Those that run now. The supervisor reaps all its children, so it has to tell of these."""
+
+    def __init__(self) -> None:
+        self._running: dict[int, Chore] = {}
+
+    def start(
+        self, argv: list[bytes], env: Mapping[bytes, bytes], cwd: bytes = b"/", seconds: float = _LONGEST
+    ) -> Chore | None:
+        """Run a command in a process group and session of its own; None when it could not be run.
+
+        Args:
+            cwd: not the worktree unless need be: it would look like somebody at work.
+        """
+        import subprocess  # the launcher's start must not wait for it
+
+        nothing = subprocess.DEVNULL
+        try:
+            process = subprocess.Popen(
+                argv, env=env, cwd=cwd, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+            )
+        except OSError:
+            return None
+        chore = self._running[process.pid] = Chore(process, seconds)
+        return chore
+
+    def reaped(self, pid: int, wait_status: int) -> None:
+        """Note that a child of the supervisor has ended; maybe it was one of these."""
+        chore = self._running.pop(pid, None)
+        if chore is not None:
+            chore.end(wait_status)
+
+    def look(self) -> None:
+        """End what takes too long."""
+        now = time.monotonic()
+        for chore in self._running.values():
+            if now > chore.deadline:
+                chore.kill()

@@ -1,0 +1,60 @@
+"""Start one agent program in this pane: ``python -I -S launcher.py <launch file>``.
+
+The launch file is JSON, mode 0600, and is gone before the program starts; texts are bytes read as
+UTF-8 with ``surrogateescape``:
+
+    schema        1
+    operation     the operation whose commit opens the gate
+    agent         how messages call it
+    session       its session
+    root          the main checkout
+    record        the session's record; committed when its ``operations`` list the operation
+    journal       the operation's journal entry; gone without a commit: rolled back
+    owner         {"pid", "start"} of the swarm command that opened the pane
+    run_dir       where process.json and exit.json go
+    gate_timeout  longest wait for the commit, in seconds
+    cwd, argv     where and what to run
+    env           the complete environment of the program
+    from_pane     optional: names of variables that are the pane's own instead, such as TERM
+    stamp         value of its SWARM_AGENT_ID
+    grace         optional: seconds between asking a program to end and killing it; 5
+    label         optional: the command that shows the states of all agents and tells of those that ended
+    label_env     its environment, and that of the commands below
+    prints        optional: whether it does its task and ends; what is typed into its pane is not for it
+    deaf          optional: whether, then, messages cannot reach it
+    mail          optional: {"inbox", "address", "nudge", "send", "pause", "shell"}, see ``gate.Mail``
+    heartbeat     optional: {"idle_timeout", "message", "condition"}, see ``gate.Heartbeat``
+
+This file is compiled at every start, so it only opens the door to the modules beside it, which are
+not; and it passes by ``swarm/__init__.py``, which costs more than all of them.
+"""
+
+import os
+import sys
+
+
+def main() -> int:
+    """Run and return the exit status; whatever happens, no traceback reaches the pane."""
+    try:
+        package = type(sys)("swarm")
+        package.__path__ = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+        sys.modules["swarm"] = package
+        from swarm.supervisor import supervisor
+
+        return supervisor.main(sys.argv[1:])
+    except KeyboardInterrupt:
+        return _excuse("interrupted before it began", 130)
+    except BaseException as error:  # noqa: BLE001  # the last stop before the user's screen
+        return _excuse(f"this is a bug of the launcher: {type(error).__name__}: {error}", 70)
+
+
+def _excuse(text: str, code: int) -> int:
+    try:  # noqa: SIM105  # contextlib would be loaded for this alone
+        os.write(2, f"[swarm] {text}\n".encode("ascii", "backslashreplace"))
+    except OSError:
+        pass  # the terminal is gone; the status says it
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,395 @@
+"""Start one agent program, watch it, end everything it started, and record the end.
+
+        tmux ── pane ── supervisor ── program ── its children ─┐
+                            ▲                                  │
+                            └── orphans of theirs come here ◄──┘
+
+The supervisor is the session's leader and the pane's process. The program has a process group of
+its own, in the foreground, so that Ctrl-C reaches it alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import termios
+import time
+
+from swarm.machine import own, person, processes, runfiles
+from swarm.machine import signals as sig
+from swarm.machine.inbox_watch import SCAN_EVERY
+from swarm.machine.runtime import ran_before
+from swarm.supervisor import gate
+from swarm.supervisor.awaited import Reminder
+from swarm.supervisor.chores import Chores
+from swarm.supervisor.label import Label
+from swarm.supervisor.mail import Heartbeat, Mail, Quiet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from swarm.supervisor.budget import Budget
+
+_CANNOT_START = 126
+_NOT_FOUND = 127
+_LAST_WAIT = 5.0  # for the kernel to let go of what was killed
+_LOOK_AGAIN = 0.05
+_HANG_UP_AFTER = 0.5  # an interactive shell ignores SIGTERM, and ends when its terminal goes
+_KEPT_OPEN = 3
+_MOST_DESCRIPTORS = 1024
+
+
+def main(args: list[str]) -> int:
+    """Do everything and return the exit status: the program's own, or 128 + signal."""
+    os.closerange(_KEPT_OPEN, _MOST_DESCRIPTORS)  # no lock of a swarm command may live on here
+    if len(args) != 1:
+        _tell("usage: launcher.py LAUNCH_FILE")
+        return 2
+    own.trust_state_of(os.path.dirname(args[0]))
+    signals = sig.Signals()
+    try:
+        launch = gate.read(args[0])
+        gate.wait(launch, signals)
+        gate.claim(args[0])
+    except gate.Closed as closed:
+        runfiles.remove("", args[0])  # it holds an environment
+        _tell(str(closed))
+        return closed.code
+    return Supervisor(launch, signals).run()
+
+
+class Supervisor:
+    """One program, from its start to the end of all that it started."""
+
+    def __init__(self, launch: gate.Launch, signals: sig.Signals) -> None:
+        self._launch = launch
+        self._signals = signals
+        self._terminal = Terminal()
+        self._boot_id = processes.boot_id()
+        self._me = (os.getpid(), processes.start_of(os.getpid()) or 0)
+        self._label = Label(launch.run_dir, launch.label, launch.label_env, screen=launch.screen)
+        self._chores = Chores()
+        self._pid = 0
+        self._start = 0
+        self._status: int | None = None
+        self._ended_ms = 0
+        self._ran_ms = 0
+        self._over = ""
+
+    def run(self) -> int:
+        """Return the exit status for the pane."""
+        _adopt_orphans()
+        person.mark_descendants()
+        try:
+            trouble = self._begin()
+        except OSError as error:
+            _tell(f"{self._launch.agent} was not started: {error.strerror}: {error.filename or self._launch.run_dir}")
+            return _CANNOT_START
+        self._watch()
+        cause = self._cause()
+        self._end_all()
+        self._terminal.take_back()
+        if trouble:
+            _tell(trouble)
+        with contextlib.suppress(OSError):
+            os.chdir("/")  # whoever reads that it has ended may remove the folder at once
+        self._write_exit(cause)
+        self._label.last_look()
+        _tell(f"{self._launch.agent} {self._words(cause)}", after_program=True)
+        return _shell_status(self._status)
+
+    # --- begin ----------------------------------------------------------------------------------
+
+    def _begin(self) -> str:
+        """Start the program; it runs only once process.json names it. Return why it could not be run.
+
+        Raises:
+            OSError: there is no process.
+        """
+        launch = self._launch
+        go_read, go_write = os.pipe()
+        trouble_read, trouble_write = os.pipe()
+        sig.block()
+        try:
+            self._pid = os.fork()
+            if self._pid == 0:
+                self._become(go_read, go_write, trouble_write)
+        finally:
+            sig.unblock()
+            os.close(go_read)
+            os.close(trouble_write)
+        try:
+            self._start = processes.start_of(self._pid) or 0
+            self._write_process()
+            os.write(go_write, b"go")
+        finally:
+            os.close(go_write)  # without a word the child ends
+        code = _read_all(trouble_read)
+        os.close(trouble_read)
+        return _trouble(launch, code) if code else ""
+
+    def _become(self, go_read: int, go_write: int, trouble_write: int) -> None:
+        """In the child: wait for the word, then turn into the program. Never returns."""
+        code = _CANNOT_START
+        stage = b"cwd"
+        try:
+            os.setpgid(0, 0)
+            os.close(go_write)
+            if os.read(go_read, 1):
+                os.chdir(self._launch.cwd)
+                stage = b"run"
+                self._terminal.give(os.getpid())
+                sig.restore_defaults()
+                sig.unblock()
+                os.execvpe(self._launch.argv[0], self._launch.argv, self._launch.program_env())  # noqa: S606
+        except OSError as error:
+            if stage == b"run" and error.errno in (errno.ENOENT, errno.ENOTDIR):
+                code = _NOT_FOUND
+            os.write(trouble_write, b"%s %d" % (stage, error.errno or 0))
+        finally:
+            os._exit(code)
+
+    def _write_process(self) -> None:
+        self._ran_ms = ran_before(self._launch.run_dir)
+        for old in (runfiles.EXIT, runfiles.STATE):
+            runfiles.remove(self._launch.run_dir, old)
+        record: dict[str, object] = {
+            "supervisor_pid": self._me[0],
+            "supervisor_start": self._me[1],
+            "pid": self._pid,
+            "pid_start": self._start,
+            "boot_id": self._boot_id,
+            "started_ms": _now_ms(),
+            "ran_ms": self._ran_ms,
+            **({"prints": True, "deaf": self._launch.deaf} if self._launch.prints else {}),
+            "argv0": os.fsdecode(self._launch.argv[0]),
+            "operation": self._launch.operation,
+        }
+        runfiles.write(self._launch.run_dir, runfiles.PROCESS, record)
+
+    # --- watch ----------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        """Return when the program has ended or is to be ended."""
+        words = self._launch.mail
+        said = words.says.replace("{pid}", str(self._pid))
+        self._label.also(said)
+        at_prompt = lambda: self._terminal.group() == self._pid  # noqa: E731
+        quiet = Quiet(self._launch.run_dir, at_prompt, shell=words.shell, says=said)
+        mail = Mail(self._launch, self._chores, quiet)
+        heartbeat = Heartbeat(self._launch, self._chores, quiet)
+        reminder = Reminder(self._launch, self._chores)
+        budget = self._budget()
+        while self._reap() and self._status is None and not self._signals.stops and not self._over:
+            watched = mail.inbox.watch()  # before the look, so that nothing comes in between unnoticed
+            mail.inbox.drain()
+            self._chores.look()
+            waits = [SCAN_EVERY, self._label.look(), mail.look(), heartbeat.look(), reminder.look()]
+            if budget is not None:
+                waits.append(budget.look())
+                self._over = budget.over
+            self._signals.wait(min(waits), watched)
+
+    def _budget(self) -> Budget | None:
+        """Return what watches the agent's limits; None when it has none."""
+        if not self._launch.budget:
+            return None
+        from swarm.supervisor.budget import Budget  # few need it
+
+        return Budget(self._launch, self._chores, self._ran_ms)
+
+    def _reap(self) -> bool:
+        """Take note of every child that ended; False when none is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if os.WIFSTOPPED(status):
+                if pid == self._pid:
+                    self._go_on(os.WSTOPSIG(status))
+            elif pid == self._pid:
+                self._status = status
+                self._ended_ms = _now_ms()
+            else:
+                self._chores.reaped(pid, status)
+
+    def _go_on(self, stopped_by: int) -> None:
+        """Let a program go on that was stopped from the keyboard: a pane has no shell to bring it back."""
+        if stopped_by not in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU) or self._signals.stops:
+            return
+        self._terminal.give(self._pid)
+        with contextlib.suppress(OSError):  # it ended meanwhile, or changed its group
+            os.killpg(self._pid, signal.SIGCONT)
+
+    # --- end ------------------------------------------------------------------------------------
+
+    def _cause(self) -> str:
+        stops = self._signals.stops
+        if self._status is None and stops:
+            return "stopped" if stops[0] == signal.SIGTERM else "hangup"
+        if self._status is None and self._over:
+            return "budget"
+        if signal.SIGHUP in stops:
+            return "hangup"  # we are told first; the program then ended because there was no terminal any more
+        return "signal" if self._status is not None and os.WIFSIGNALED(self._status) else "exited"
+
+    def _end_all(self) -> None:
+        """End every process below: ask, wait for the grace, kill. Another signal to us cuts the grace short.
+
+        What a program still starts in order to end well is left alone until the time is up; what lost
+        its parent is asked as well. It is over when there is no child left: orphans become ours, so
+        whatever lives below us has a child of ours above it. What serves more than this agent lives on.
+        """
+        from swarm.machine import serving  # at the start nobody needs it
+
+        heard = len(self._signals.stops)
+        deadline = time.monotonic() + self._launch.grace
+        hang_up = time.monotonic() + min(_HANG_UP_AFTER, self._launch.grace / 2)
+        deaf = processes.ignores(self._pid, signal.SIGTERM)
+        asked: set[tuple[int, int]] = set()
+        told: set[tuple[int, int]] = set()
+        first = True
+        while self._reap():
+            now = time.monotonic()
+            if len(self._signals.stops) > heard:
+                deadline = min(deadline, now)
+            if now >= deadline + _LAST_WAIT:
+                return
+            others = serving.left_alone(self._launch.run_dir, self._pid)
+            mine = [seen for seen in processes.below(self._me[0]) if (seen.pid, seen.start) not in others]
+            if others and not mine and self._status is not None:
+                return
+            for seen in mine:
+                if now >= deadline:
+                    _send(seen, signal.SIGKILL)
+                elif (seen.pid, seen.start) not in asked and (first or seen.ppid == self._me[0]):
+                    asked.add((seen.pid, seen.start))
+                    _send(seen, signal.SIGTERM)
+                    _send(seen, signal.SIGCONT)  # one that is stopped would not hear it
+                elif deaf and now >= hang_up and (seen.pid, seen.start) not in told and seen.pid == self._pid:
+                    told.add((seen.pid, seen.start))
+                    _send(seen, signal.SIGHUP)
+            first = False
+            self._signals.wait(min(_LOOK_AGAIN, max(0.0, deadline - now) or _LOOK_AGAIN))
+
+    def _write_exit(self, cause: str) -> None:
+        owner = runfiles.read(self._launch.run_dir, runfiles.PROCESS) or {}
+        if (owner.get("supervisor_pid"), owner.get("supervisor_start")) != self._me:
+            return  # the folder tells of a later run by now
+        status = self._status
+        record: dict[str, object] = {
+            "pid": self._pid,
+            "pid_start": self._start,
+            "boot_id": self._boot_id,
+            "code": os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
+            "signal": os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,
+            "cause": cause,
+            "ended_ms": self._ended_ms or _now_ms(),
+            "operation": self._launch.operation,
+        }
+        try:
+            runfiles.write(self._launch.run_dir, runfiles.EXIT, record)
+        except OSError as error:
+            _tell(f"cannot write {runfiles.EXIT}: {error.strerror}")
+
+    def _words(self, cause: str) -> str:
+        verb = "ended" if cause in ("exited", "signal") else "was stopped"
+        if cause == "budget":
+            verb = f"was stopped, {self._over}"
+        if self._status is None:
+            return f"{verb}, but will not go away"
+        if os.WIFSIGNALED(self._status):
+            return f"{verb}: {sig.name(os.WTERMSIG(self._status))}"
+        return f"{verb}: exit status {os.WEXITSTATUS(self._status)}"
+
+
+class Terminal:
+    """The pane's terminal; where there is none, nothing happens."""
+
+    def __init__(self, fd: int = 0) -> None:
+        self._fd = fd
+        self._modes: list[object] | None = None
+        with contextlib.suppress(termios.error):
+            self._modes = list(termios.tcgetattr(fd))
+
+    def give(self, group: int) -> None:
+        """Make a process group the one that the keyboard speaks to."""
+        with contextlib.suppress(OSError):  # not a terminal, or not ours
+            os.tcsetpgrp(self._fd, group)
+
+    def group(self) -> int:
+        """Return the process group that the keyboard speaks to; 0 when there is none."""
+        try:
+            return os.tcgetpgrp(self._fd)
+        except OSError:
+            return 0
+
+    def take_back(self) -> None:
+        """Take the keyboard back and put the modes as they were found."""
+        if self._modes is None:
+            return
+        self.give(os.getpgrp())
+        try:
+            termios.tcflow(self._fd, termios.TCOON)  # Ctrl-S would hold up our last line for ever
+            termios.tcsetattr(self._fd, termios.TCSANOW, self._modes)  # type: ignore[arg-type]  # as it gave them
+        except termios.error:
+            return  # it is gone
+        if os.environ.get("TERM", "dumb") != "dumb":
+            _write(b"\x1b[0m\x1b[?25h")
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends (Linux)."""
+    if not processes.HAS_PROC:
+        return
+    import ctypes
+
+    set_child_subreaper = 36
+    with contextlib.suppress(OSError, AttributeError):  # then orphans go to init, and only their stamp names them
+        ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+
+
+def _send(seen: processes.Seen, signum: int) -> None:
+    with contextlib.suppress(PermissionError):  # it runs as somebody else
+        processes.send(seen.pid, seen.start, signum)
+
+
+def _trouble(launch: gate.Launch, told: bytes) -> str:
+    stage, _, number = told.partition(b" ")
+    reason = os.strerror(int(number))
+    if stage == b"cwd":
+        return f"cannot start {launch.agent}: {reason}: {os.fsdecode(launch.cwd)}"
+    return f"cannot start {launch.agent}: {reason}: {os.fsdecode(launch.argv[0])}"
+
+
+def _shell_status(status: int | None) -> int:
+    if status is None:
+        return 1
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def _read_all(fd: int) -> bytes:
+    data = b""
+    while piece := os.read(fd, 256):
+        data += piece
+    return data
+
+
+def _tell(text: str, *, after_program: bool = False) -> None:
+    """Write a line into the pane."""
+    plain = "".join(c if c.isprintable() else "?" for c in text)
+    line = f"[swarm] {plain}\n".encode("utf-8", "replace")
+    _write(b"\n" + line if after_program else line)
+
+
+def _write(data: bytes) -> None:
+    with contextlib.suppress(OSError):  # the terminal is gone; the files tell it
+        os.write(1, data)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

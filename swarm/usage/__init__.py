@@ -1,0 +1,1 @@
+"""Tokens, cost and time of agents."""

@@ -1,0 +1,138 @@
+"""Count agents' usage from their programs' records."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from swarm.kit.errors import SessionNotFound, SwarmError
+from swarm.machine import runfiles, runtime
+from swarm.machine.program_facts import one_line
+from swarm.usage import log, price_table
+from swarm.usage.log import Kept
+from swarm.usage.spending.meter import Meter, open_record
+from swarm.usage.values import AgentUsage, ModelUsage, UsageReport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from swarm.project.model import Agent, Session
+    from swarm.project.world import World
+    from swarm.usage.spending.prices import Prices
+
+_MINUTE_MS = 60_000
+
+
+def report(world: World, session: str | None, *, everything: bool) -> UsageReport:
+    """Count.
+
+    Args:
+        session: only this one, with the agents of it that were removed.
+        everything: all that were removed, too.
+
+    Raises:
+        SessionNotFound: there is none of this name, and was none.
+    """
+    table = price_table.load(world.settings)
+    wanted = session.casefold() if session is not None else None
+    there = [one for one in world.sessions.all() if wanted in (None, one.name.casefold())]
+    live = [usage_of(world, one, agent, table) for one in there for agent in one.agents if agent.program]
+    names = {_whose(one) for one in live}
+    gone: list[AgentUsage] = []
+    if everything or wanted is not None:
+        kept = [one for one in log.read(world.layout.usage) if one.whose not in names]
+        gone = [_counted_again(one, table) for one in kept if wanted in (None, one.usage.session.casefold())]
+    if session is not None and not there and not gone:
+        raise SessionNotFound(f"there is no session {session}, and nothing is known of an earlier one")
+    return UsageReport((*live, *gone), table.as_of)
+
+
+def usage_of(world: World, session: Session, agent: Agent, table: Prices) -> AgentUsage:
+    """Return what one agent used up so far."""
+    run = world.layout.run_folder(session.name, agent.name)
+    found = counted(source_of(world, session, agent), table)
+    before = _kept_of(world, session, agent)
+    return AgentUsage(
+        session=session.name,
+        agent=agent.name,
+        role=agent.role,
+        program=agent.program,
+        models=found or (),
+        minutes=_minutes(world, run) + (before.usage.minutes if before else 0),
+        recorded=found is not None,
+        created_ms=agent.created_ms,
+    )
+
+
+def source_of(world: World, session: Session, agent: Agent) -> Mapping[str, Any]:
+    """Return where an agent's program writes down its conversations; empty when that is not known."""
+    run = world.layout.run_folder(session.name, agent.name)
+    source = runfiles.read(str(run), runfiles.RECORD)
+    if source is not None:
+        return {**source, "run_dir": str(run)}
+    before = _kept_of(world, session, agent)
+    return before.source if before else {}
+
+
+def _kept_of(world: World, session: Session, agent: Agent) -> Kept | None:
+    """Return what was written down of an agent that was removed and has been restored."""
+    whose = (session.name.casefold(), agent.name.casefold(), agent.created_ms)
+    return next((one for one in log.read(world.layout.usage) if one.whose == whose), None)
+
+
+def counted(source: Mapping[str, Any], table: Prices) -> tuple[ModelUsage, ...] | None:
+    """Return each model of a record; None when the program has no record that is known."""
+    record = open_record(source)
+    if record is None:
+        return None
+    meter = Meter(record)
+    meter.look()
+    return tuple(
+        ModelUsage(
+            model=one_line(model) or "unknown",
+            input=counts.input,
+            output=counts.output,
+            cache_read=counts.cache_read,
+            cache_write=counts.cache_write,
+            requests=counts.requests,
+            cost=table.cost(model, counts) if counts.tokens else 0.0,
+        )
+        for model, counts in sorted(meter.models.items())
+    )
+
+
+def _minutes(world: World, run: Path) -> float:
+    facts = world.processes.facts(run)
+    if facts.alive:
+        return (facts.ran_ms + world.host.now_ns() // 1_000_000 - facts.started_ms) / _MINUTE_MS
+    return runtime.ran_before(str(run)) / _MINUTE_MS
+
+
+# --- what is kept of removed agents ---------------------------------------------------------------
+
+
+def keep(world: World, session: Session, agent: Agent) -> None:
+    """Write down what an agent used up, before the notes about it are deleted.
+
+    Nothing of this may stand in the way of a cleanup.
+    """
+    run = str(world.layout.run_folder(session.name, agent.name))
+    if runfiles.read(run, runfiles.PROCESS) is None:
+        return  # it never ran, or this was done before
+    with suppress(SwarmError, OSError):
+        usage = usage_of(world, session, agent, price_table.load(world.settings))
+        source = {key: value for key, value in source_of(world, session, agent).items() if key != "run_dir"}
+        log.add(world.layout.usage, Kept(replace(usage, removed_ms=world.host.now_ns() // 1_000_000), source))
+        runfiles.remove(run, runfiles.PROCESS)
+
+
+def _counted_again(kept: Kept, table: Prices) -> AgentUsage:
+    """Return a removed agent by its program's own records if they are there: it may have written after the count."""
+    found = counted(kept.source, table)
+    return replace(kept.usage, models=found) if found else kept.usage
+
+
+def _whose(usage: AgentUsage) -> tuple[str, str, int]:
+    return usage.session.casefold(), usage.agent.casefold(), usage.created_ms

@@ -1,0 +1,98 @@
+"""Counting what an agent used up, each answer once."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+from swarm.usage.spending.use import Counts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Protocol
+
+    from swarm.usage.spending.prices import Prices
+    from swarm.usage.spending.use import Use
+
+    class Record(Protocol):
+        """A program's record of its conversations."""
+
+        def grown(self) -> bool:
+            """Whether there may be something new."""
+
+        def uses(self) -> Iterator[Use]:
+            """Give the answers that were added since the last look."""
+
+        def lines(self, *words: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+            """Give what was added since, each with the conversation it is from."""
+
+
+#: Programs whose records are known; each has a module here.
+KNOWN = ("claude", "codex", "gemini", "opencode")
+
+
+def source_of(
+    program: str, command: tuple[str, ...], env: Mapping[str, str], cwd: str, since_ms: int
+) -> dict[str, Any]:
+    """Return where the records of an agent are, as JSON knows it.
+
+    Args:
+        program: its name.
+        command: the argv of one that is any command; it may well be one of the known ones.
+        env: the environment of the program.
+        cwd: where it is started.
+        since_ms: when the agent was made.
+    """
+    name = os.path.basename(command[0]) if command else program
+    home = env.get("HOME") or os.path.expanduser("~")
+    homes = {
+        "claude": env.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude",
+        "codex": env.get("CODEX_HOME") or f"{home}/.codex",
+        "gemini": f"{env.get('GEMINI_CLI_HOME') or home}/.gemini",
+        "opencode": f"{env.get('XDG_DATA_HOME') or f'{home}/.local/share'}/opencode",
+    }
+    where = os.path.realpath(cwd)  # as the program finds it
+    return {"program": name, "home": homes.get(name, ""), "cwd": where, "since_ms": since_ms}
+
+
+def open_record(source: Mapping[str, Any]) -> Record | None:
+    """Return the record of a source; None when the program has none that is known."""
+    name, home, cwd, since = (source.get(key) for key in ("program", "home", "cwd", "since_ms"))
+    if name not in KNOWN or not isinstance(home, str) or not isinstance(cwd, str) or not isinstance(since, int):
+        return None
+    record: Record = import_module(f"swarm.programs.{name}.spending").Record(home, cwd, since)
+    return record
+
+
+class Meter:
+    """The sums of one record."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._seen: dict[str, Use] = {}
+        self.models: dict[str, Counts] = {}
+
+    def look(self) -> bool:
+        """Read what was added; whether there was anything."""
+        if not self._record.grown():
+            return False
+        for use in self._record.uses():
+            old = self._seen.get(use.key)
+            if old is not None:
+                self._sum(old.model).add(old.counts, -1)
+            self._seen[use.key] = use
+            self._sum(use.model).add(use.counts)
+        return True
+
+    def tokens(self) -> int:
+        """Everything read and written."""
+        return sum(counts.tokens for counts in self.models.values())
+
+    def cost(self, prices: Prices) -> tuple[float, list[str]]:
+        """Return what it cost, and the models whose price is not known."""
+        known = {model: prices.cost(model, counts) for model, counts in self.models.items() if counts.tokens}
+        return sum(cost or 0.0 for cost in known.values()), [model for model, cost in known.items() if cost is None]
+
+    def _sum(self, model: str) -> Counts:
+        return self.models.setdefault(model, Counts())

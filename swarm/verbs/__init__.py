@@ -1,1 +1,0 @@
-"""The verbs of ``Swarm``, a module for each kind; ``api.py`` puts them together."""

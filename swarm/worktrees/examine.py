@@ -1,0 +1,393 @@
+"""Examine a worktree before removal: its owner, and work that exists nowhere else."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import os
+import shlex
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from swarm.git import owner
+from swarm.kit import files as fsio
+from swarm.kit.errors import GitBroken, GitFailed, SwarmError, SymlinkInTheWay
+from swarm.kit.words import count
+from swarm.messages.inboxes import events_folder, inbox_folder
+from swarm.project.model import Risk, RiskKind
+from swarm.worktrees import setup_notes
+from swarm.worktrees.lock_reason import is_running_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+    from swarm.project.config.sections import Cleanup
+    from swarm.project.model import AdminDir, Agent, Session
+    from swarm.project.world import World
+    from swarm.worktrees.values import TreeState
+
+
+#: How many worktrees are looked at together.
+AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One agent's worktree, looked at.
+
+    Attributes:
+        kind: ``worktree``: as it should be. ``missing``: git knows it, the folder is gone.
+            ``gone``: neither is there. ``folder``: a folder that git does not know as this worktree.
+        unsafe: why it must not be touched even with force; empty when it may.
+        way_out: what has to be done by hand before.
+        link: a link stands in its place.
+        admin: git's folder for it.
+        state: what is in it; where that cannot be looked at, what git's folder for it says.
+        keep, aside: files that are saved as git objects, or moved into the salvage.
+        dropped: what can be made again and is not saved.
+        untouched: files as swarm placed them; saved along, but nobody's work.
+        again: files as the setup left them, and not saved: too large, or of a kind that can be made again.
+    """
+
+    session: Session
+    agent: Agent
+    tree: Path
+    kind: str
+    admin: AdminDir | None = None
+    state: TreeState | None = None
+    unsafe: str = ""
+    way_out: str = ""
+    link: bool = False
+    keep: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    untouched: tuple[str, ...] = ()
+    again: frozenset[str] = frozenset()
+    risks: tuple[Risk, ...] = ()
+
+
+class Living(NamedTuple):
+    """What is alive in a worktree.
+
+    Attributes:
+        agent: the agent's own program runs, with everything it started.
+        others: other processes, named for people.
+    """
+
+    agent: bool = False
+    others: tuple[str, ...] = ()
+
+
+def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[Target, ...]:
+    """Look at several worktrees; the processes of the machine are looked at once."""
+    trees = [world.layout.root / agent.worktree for _, agent in agents]
+    run = {tree: _program_of(world, *one) for one, tree in zip(agents, trees, strict=True)}
+    own = [pid for pid in run.values() if pid]
+    found = world.host.processes_in([tree for tree in trees if tree.is_dir()], own)
+    living = {tree: Living(bool(pid), found.get(tree, ())) for tree, pid in run.items()}
+
+    def look(one: tuple[tuple[Session, Agent], Path]) -> Target:
+        (session, agent), tree = one
+        return _examine(world, session, agent, tree, living[tree])
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:  # each waits for gits of its own
+        return tuple(pool.map(look, zip(agents, trees, strict=True)))
+
+
+def _program_of(world: World, session: Session, agent: Agent) -> int:
+    """Return the process below which all of a running agent's are, swarm's helpers among them; 0: it does not run."""
+    if not agent.program:
+        return 0
+    facts = world.processes.facts(world.layout.run_folder(session.name, agent.name))
+    return (facts.supervisor if facts.supervised else facts.pid) if facts.alive else 0
+
+
+def _examine(world: World, session: Session, agent: Agent, tree: Path, living: Living) -> Target:
+    admin = owner.own_admin(world, agent)
+    unsafe, way_out = _link_in_the_way(world, session, agent, admin) or _why_unsafe(world, tree, admin)
+    if unsafe:
+        return Target(session, agent, tree, "folder", admin, unsafe=unsafe, way_out=way_out)
+    if tree.is_symlink():
+        return _linked(world, session, agent, tree, admin)
+    if not fsio.exists(tree):
+        return _absent(world, session, agent, tree, admin)
+    if admin is None or not tree.is_dir():
+        return _stray(world, session, agent, tree, admin, living)
+    # git's folder for it says that it is ours; what its own .git file says may have been spoiled.
+    try:
+        state = world.trees.look(tree, admin.path)
+    except (GitFailed, GitBroken) as error:
+        if world.trees.can_read(tree, admin.path):
+            raise  # something else was in the way, such as a full disk
+        return _spoiled(world, session, agent, tree, admin, living, error)
+    given = setup_notes.untouched(world, session.name, agent.name, tree) if agent.prepared else frozenset()
+    sorted_out = _sort_files(world, agent, tree, state, given)
+    risks = (
+        *_pointer_risk(world, tree, admin),
+        *_lock_risk(admin),
+        *_process_risk(living),
+        *_state_risks(state, sorted_out),
+        *_submodule_risk(world, state),
+    )
+    return Target(
+        *(session, agent, tree, "worktree", admin, state),
+        keep=sorted_out.keep,
+        aside=sorted_out.aside,
+        dropped=sorted_out.dropped,
+        untouched=sorted_out.untouched,
+        again=given.difference(sorted_out.untouched),
+        risks=risks,
+    )
+
+
+def _link_in_the_way(world: World, session: Session, agent: Agent, admin: AdminDir | None) -> tuple[str, str] | None:
+    """Say which link stands where a removal would write or delete: found half way, it would hold up every command."""
+    layout = world.layout
+    salvage = layout.salvage_folder(session.name, agent.name, "")
+    boxes = [folder_of(world, session.name, agent.name) for folder_of in (inbox_folder, events_folder)]
+    boxes.append(layout.state / "messages" / "blobs")
+    try:
+        for folder in (layout.base, layout.trash, layout.run_folder(session.name, agent.name), *boxes, salvage):
+            fsio.is_folder(folder, refuse_links=True)
+        if admin is not None:
+            world.git.refuse_links(admin.path)
+    except SymlinkInTheWay as problem:
+        return problem.message, problem.hint
+    return None
+
+
+def _why_unsafe(world: World, tree: Path, admin: AdminDir | None) -> tuple[str, str]:
+    """Say why a path must not be removed at all, and what to do: what is checked here is the path that is removed."""
+    base = world.layout.root.resolve()
+    if not tree.parent.resolve().is_relative_to(base):
+        return "its folder leads out of the repository", ""
+    if tree in (world.layout.root, *world.layout.root.parents):
+        return "it is the main checkout", ""
+    if (tree / ".git").is_dir():
+        way = f"move it away with `mv {shlex.quote(str(tree))} PATH`, then clean up: what git knows of it is saved"
+        return "it is a repository of its own now", way
+    if inner := owner.linked_within(world, tree, admin):
+        # What git notes about those is not in the folder, so they could neither be saved with it nor come back.
+        first = shlex.quote(str(tree / inner[0]))
+        way = f"first `git worktree move {first} PATH`, or `git worktree remove {first}`"
+        return f"another worktree of the repository is inside it: {', '.join(inner)}", way
+    return "", ""
+
+
+def _absent(world: World, session: Session, agent: Agent, tree: Path, admin: AdminDir | None) -> Target:
+    """Nothing is at the path: it was deleted by hand, or git moved it elsewhere."""
+    if admin is not None:
+        state = world.trees.recall(admin.path)
+        return Target(session, agent, tree, "missing", admin, state, risks=tuple(_lock_risk(admin)))
+    moved = next((one for one in world.git.admin_dirs() if agent.admin and one.name == agent.admin), None)
+    risks: tuple[Risk, ...] = ()
+    if moved is not None and moved.gitdir:
+        place = moved.gitdir.removesuffix("/.git")
+        risks = (Risk(RiskKind.IDENTITY, "it was moved, and stays where it is now", (place,)),)
+    return Target(session, agent, tree, "gone", risks=risks)
+
+
+def _linked(world: World, session: Session, agent: Agent, tree: Path, admin: AdminDir | None) -> Target:
+    """A link stands where the worktree was: it may go, what it leads to is nobody's here."""
+    target = _absent(world, session, agent, tree, admin)
+    text = "it is a symbolic link, not the folder swarm made; with --force the link goes, and what it leads to stays"
+    return replace(target, link=True, risks=(*target.risks, Risk(RiskKind.IDENTITY, text, (str(tree),))))
+
+
+def _pointer_risk(world: World, tree: Path, admin: AdminDir) -> Iterator[Risk]:
+    if owner.is_moved(admin, tree):
+        yield Risk(
+            RiskKind.IDENTITY,
+            "git looks for it at another place; from the main checkout this mends it",
+            (owner.repair(world),),
+        )
+    elif world.git.pointer_of(tree) != admin.path:
+        yield Risk(RiskKind.IDENTITY, "its .git file is not the one that git wrote", (str(tree / ".git"),))
+
+
+def _stray(world: World, session: Session, agent: Agent, tree: Path, admin: AdminDir | None, living: Living) -> Target:
+    """A folder at the right place that git does not know as this worktree (any more)."""
+    risks = list(_process_risk(living))
+    if _has_content(tree):
+        risks.append(Risk(RiskKind.IDENTITY, "git does not know this folder as the agent's worktree", (str(tree),)))
+    state = world.trees.recall(admin.path) if admin is not None else None
+    return Target(session, agent, tree, "folder", admin, state, risks=tuple(risks))
+
+
+def _spoiled(
+    world: World,
+    session: Session,
+    agent: Agent,
+    tree: Path,
+    admin: AdminDir,
+    living: Living,
+    error: SwarmError,
+) -> Target:
+    """A worktree that git cannot read, for its index is damaged: it is kept as a folder, with git's notes about it."""
+    index = admin.path / "index"
+    risk = Risk(RiskKind.UNREADABLE, f"git cannot read what it holds: {error.message}", (str(index),))
+    state = world.trees.recall(admin.path)
+    return Target(session, agent, tree, "folder", admin, state, risks=(*_process_risk(living), risk))
+
+
+def _has_content(tree: Path) -> bool:
+    try:
+        return not tree.is_dir() or bool(os.listdir(tree))
+    except OSError:
+        return True
+
+
+def _lock_risk(admin: AdminDir | None) -> Iterator[Risk]:
+    if admin is not None and admin.locked is not None and not is_running_reason(admin.locked):
+        yield Risk(RiskKind.LOCKED, "it is locked" + (f": {admin.locked}" if admin.locked else ""))
+
+
+def _process_risk(living: Living) -> Iterator[Risk]:
+    if living.agent:
+        yield Risk(RiskKind.PROCESS, "the agent is running")
+    if living.others:
+        what = "1 process lives" if len(living.others) == 1 else f"{len(living.others)} processes live"
+        yield Risk(RiskKind.PROCESS, f"{what} in it", living.others)
+
+
+# --- which files are work, and how they are kept ------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SortedFiles:
+    """The files of a worktree that are not in a commit, by what becomes of them."""
+
+    keep: tuple[str, ...]
+    aside: tuple[str, ...]
+    dropped: tuple[str, ...]
+    precious: tuple[str, ...]
+    untracked: tuple[str, ...]
+    untouched: tuple[str, ...]
+
+
+def _sort_files(world: World, agent: Agent, tree: Path, state: TreeState, given: AbstractSet[str]) -> SortedFiles:
+    """Sort them.
+
+    Args:
+        given: files that are as the setup of the worktree left them.
+    """
+    rules = world.settings.cleanup
+    untouched = {p.path for p in agent.placed if _digest(tree / p.path) == p.sha256}
+    edited = {p.path for p in agent.placed} - untouched
+    untouched |= _worth_saving(world, tree, given)
+    ignored = [path for path in state.ignored if path not in untouched and path not in given]
+    bulk = {path for path in ignored if path not in edited and _is_droppable(path, rules)}
+    wanted_ignored = [path for path in ignored if path not in bulk]
+    untracked = [path for path in state.untracked if path not in untouched and path not in given]
+    sizes = world.trees.sizes(tree, [*wanted_ignored, *untracked, *untouched])
+    # Moved, so that they get into no ref: `git push --mirror` would send the passwords along.
+    placed = {p.path for p in agent.placed}
+    apart = {path for path, size in sizes.items() if size and path not in placed and _matches(path, rules.precious)}
+    apart |= {
+        *(path for path in wanted_ignored if sizes.get(path, 0) > rules.ignored_file_limit),
+        *(path for path in untracked if sizes.get(path, 0) > rules.large_file),
+        *(path for path in (*wanted_ignored, *untracked) if not _git_can_name(path)),
+        *(path for path in state.unreadable if path not in bulk),  # to be moved it need not be read
+    }
+    precious = [path for path in wanted_ignored if path in edited or _matches(path, rules.precious)]
+    return SortedFiles(
+        keep=tuple(path for path in (*untracked, *wanted_ignored, *sorted(untouched)) if path not in apart),
+        aside=(*sorted(apart), *state.nested),
+        dropped=_roots(bulk, rules.bulk),
+        precious=tuple(precious),
+        untracked=tuple(untracked),
+        untouched=tuple(sorted(untouched)),
+    )
+
+
+def _worth_saving(world: World, tree: Path, given: AbstractSet[str]) -> set[str]:
+    """Return those files of a setup that are saved along, so that a restored worktree has them again."""
+    rules = world.settings.cleanup
+    sizes = world.trees.sizes(tree, given)
+    small = {path for path, size in sizes.items() if size <= rules.ignored_file_limit and _git_can_name(path)}
+    links = setup_notes.links_among(small, world.layout.root, tree)
+    return {path for path in small if path in links or not _is_droppable(path, rules)}
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(fsio.read_small(path, 1 << 20)).hexdigest() if not path.is_symlink() else ""
+    except (OSError, SwarmError):  # whatever it is now, it is not what swarm put there
+        return ""
+
+
+def _matches(path: str, patterns: Sequence[str]) -> bool:
+    name = path.rpartition("/")[2]
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _is_droppable(path: str, rules: Cleanup) -> bool:
+    """Whether a file can be made again; of a folder only what is not precious: somebody put that there by hand.
+
+    A folder full of other people's files is dropped with all of them: their tests come with keys by the hundred.
+    """
+    *folders, name = path.split("/")
+    if _matches(name, rules.bulk):
+        return True
+    if not any(_matches(folder, rules.bulk) for folder in folders):
+        return False
+    return not _matches(name, rules.precious) or any(_matches(folder, rules.installed) for folder in folders)
+
+
+def _roots(paths: Iterable[str], patterns: Sequence[str]) -> tuple[str, ...]:
+    """Name what is dropped by its topmost folder, not file by file."""
+    roots = set()
+    for path in paths:
+        parts = path.split("/")
+        depth = next(n for n, part in enumerate(parts) if _matches(part, patterns))
+        roots.add("/".join(parts[: depth + 1]) + ("/" if depth + 1 < len(parts) else ""))
+    return tuple(sorted(roots))
+
+
+def _git_can_name(path: str) -> bool:
+    """Whether git takes this name into a tree; it refuses what could pass for ``.git`` somewhere."""
+    for part in path.split("/"):
+        plain = part.split(":")[0].rstrip(" .").casefold()
+        if plain in {"", ".git", "git~1"} or (not part.isascii() and ".git" in _without_ignorable(part)):
+            return False
+    return True
+
+
+def _without_ignorable(part: str) -> str:
+    return "".join(c for c in part if c.isascii()).casefold()
+
+
+def _state_risks(state: TreeState, files: SortedFiles) -> Iterator[Risk]:
+    hidden = {*state.hidden, *state.unmerged}
+    modified = tuple(path for path in state.modified if path not in hidden)
+    nested = tuple(path for path in state.nested if path not in state.submodules)
+    found = (
+        (RiskKind.MODIFIED, modified, f"{_files(modified)} changed and not committed"),
+        (RiskKind.STAGED, state.staged, f"{_files(state.staged)} staged and not committed"),
+        (RiskKind.UNTRACKED, files.untracked, f"{_files(files.untracked)} not known to git"),
+        (RiskKind.PRECIOUS, files.precious, f"{_files(files.precious)} ignored by git but precious"),
+        (RiskKind.HIDDEN, state.hidden, f"{_files(state.hidden)} changed behind git's back"),
+        (RiskKind.OPERATION, state.operations, f"a {' and a '.join(state.operations)} is in progress"),
+        (RiskKind.NESTED, nested, f"{count(len(nested), 'repository', 'repositories')} inside"),
+        *((RiskKind.SUBMODULE, (path,), f"submodule {path}: {why}") for path, why in state.submodule_risks),
+        (RiskKind.BUSY, state.locks, "a git command is at work in it"),
+        (RiskKind.UNREADABLE, state.unreadable, f"{count(len(state.unreadable), 'thing')} that may not be read"),
+        (RiskKind.UNREADABLE, state.special, f"{count(len(state.special), 'thing')} that cannot be saved"),
+    )
+    for kind, items, text in found:
+        if items:
+            yield Risk(kind, text, items)
+
+
+def _submodule_risk(world: World, state: TreeState) -> Iterator[Risk]:
+    rules = world.settings.cleanup
+    found = tuple(p for p in state.submodule_ignored if _matches(p, rules.precious) and not _is_droppable(p, rules))
+    if found:
+        yield Risk(RiskKind.PRECIOUS, f"{_files(found)} in a submodule ignored by git but precious", found)
+
+
+def _files(paths: Sequence[str]) -> str:
+    return "1 file" if len(paths) == 1 else f"{len(paths)} files"

@@ -1,0 +1,17 @@
+"""The commit on which a session's work lands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swarm.project import layout as places
+
+if TYPE_CHECKING:
+    from swarm.project.model import Session
+    from swarm.project.world import World
+
+
+def landing_place(world: World, session: Session) -> str:
+    """Return the commit in which the session's work would have landed; empty when there is none."""
+    branch = world.git.resolve_commit(places.HEADS + session.base_ref)
+    return branch or world.git.resolve_commit("HEAD") or ""

@@ -1,0 +1,84 @@
+"""The trash folder: a worktree is renamed into it before it is deleted.
+
+That is swarm's own trash; or, where the folder of the worktrees is on another file system, a hidden folder in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from swarm.kit import files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swarm.project.world import World
+
+
+def put(world: World, operation: str, tree: Path, name: str) -> Path:
+    """Move a tree into the trash of an operation, and return where it is then; it may not be there any more."""
+    target = world.layout.trash_folder(operation) / name
+    try:
+        files.rename_within(tree, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        target = _beside(world, operation) / name
+        files.make_folders(target.parent, 0o700)
+        files.rename_within(tree, target)
+    return target
+
+
+def find(world: World, operation: str, name: str) -> Path:
+    """Return where a tree was put; where it would be put first, if it is in no trash."""
+    beside = _beside(world, operation) / name
+    return beside if files.exists(beside) else world.layout.trash_folder(operation) / name
+
+
+def empty_beside(world: World, operation: str) -> None:
+    """Delete what an operation has put beside the worktrees, so that their folder can go with the last of them."""
+    if not files.is_folder(world.layout.trash_beside):
+        return
+    with contextlib.suppress(PermissionError):  # files of another user, say a container's, must not block swarm
+        files.remove_tree(_beside(world, operation))
+    files.remove_empty(world.layout.trash_beside)
+
+
+def empty(world: World, operation: str) -> None:
+    """Delete all that an operation has put into the trash."""
+    with contextlib.suppress(PermissionError):
+        files.remove_tree(world.layout.trash_folder(operation))
+    files.remove_empty(world.layout.trash)
+    empty_beside(world, operation)
+
+
+def sweep(world: World) -> None:
+    """Delete the trash of operations that are over, and a folder for it that is empty."""
+    for name in left(world):
+        empty(world, name)
+    for folder in _folders(world):
+        if folder.is_dir():
+            files.remove_empty(folder)
+
+
+def left(world: World) -> tuple[str, ...]:
+    """Return of which operations there is something in the trash."""
+    # Behind a link is nothing of ours; what needs the folder says that one is in the way.
+    there = filter(files.is_folder, _folders(world))
+    return tuple(dict.fromkeys(name for folder in there for name in os.listdir(folder)))
+
+
+def stays(world: World, operation: str) -> tuple[Path, ...]:
+    """Return what of an operation's trash could not be deleted."""
+    return tuple(folder / operation for folder in _folders(world) if files.exists(folder / operation))
+
+
+def _folders(world: World) -> tuple[Path, Path]:
+    return world.layout.trash, world.layout.trash_beside
+
+
+def _beside(world: World, operation: str) -> Path:
+    return world.layout.trash_beside / operation
