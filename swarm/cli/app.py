@@ -40,7 +40,7 @@ class Root(Group):
         """Import the module of a command, and build what it adds to the tree."""
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             tree = typer.Typer(rich_markup_mode=None)
-            import_module(f"swarm.cli.{COMMANDS[cmd_name].module}").add_to(tree)
+            import_module(f"swarm.cli.commands.{COMMANDS[cmd_name].module}").add_to(tree)
             self.commands.update(typer.main.get_group(tree).commands)
         return super().get_command(ctx, cmd_name)
 

@@ -12,7 +12,7 @@ class Entry(NamedTuple):
     """One command.
 
     Attributes:
-        module: in ``swarm.cli``; its ``add_to`` adds the command to a tree.
+        module: in ``swarm.cli.commands``; its ``add_to`` adds the command to a tree.
         summary: its line in the help, the first line of the command's own help.
     """
 

@@ -43,7 +43,7 @@ def test_the_table_names_what_each_module_adds_and_nothing_else() -> None:
     added = {}
     for module in {entry.module for entry in COMMANDS.values()}:
         tree = typer.Typer()
-        import_module(f"swarm.cli.{module}").add_to(tree)
+        import_module(f"swarm.cli.commands.{module}").add_to(tree)
         added.update(dict.fromkeys(typer.main.get_group(tree).commands, module))
 
     assert added == {name: entry.module for name, entry in COMMANDS.items()}
