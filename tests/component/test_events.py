@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from swarm import pane
+from swarm import machine
 from swarm.machine import hook_events, runfiles
 from swarm.supervisor import mail
 from swarm.testing.terminal import wait_for
 
-HOOK = str(Path(pane.__file__).with_name("hook.py"))
+HOOK = str(Path(machine.__file__).with_name("hook.py"))
 #: Stands for the one that waits: tells what it was given, then waits to be ended.
 WAITS = "import sys; print(sys.stdin.read(), sys.argv[1:], flush=True); import time; time.sleep(600)"
 TELLS = "import sys; print(sys.stdin.read(), sys.argv[1:])"
