@@ -215,7 +215,7 @@ class Agents(Sets):
             sessions: which; or *everything*.
             agent: only this one, of the one session named or of the only session that has it.
         """
-        from swarm.agents import running
+        from swarm.agents import running, view
         from swarm.project.model import StopReport
 
         # Refused, not there, or nothing at all: told without waiting, and without making a folder for it.
@@ -226,7 +226,7 @@ class Agents(Sets):
         with files.os_errors("cannot stop the agents"), self._changing("stop"):
             # Read again below the lock: a session may have been started or changed while this waited.
             for session, group in self._choose("stop", sessions, everything=everything, agent=agent):
-                live = set(running.live_agents(self._world, session))
+                live = set(view.live_agents(self._world, session))
                 stopped += [(session.name, one.name) for one in group if one in live]
                 survivors += running.stop(self._world, session, group)
         return StopReport(tuple(stopped), tuple(survivors))
@@ -247,7 +247,7 @@ class Agents(Sets):
     def _resume(self, chosen: Sequence[tuple[Session, tuple[Agent, ...]]], *, anew: bool = False) -> ResumeReport:
         from swarm.agents import budgets
         from swarm.project.model import ResumeReport, Skipped
-        from swarm.sessions import status as agents
+        from swarm.sessions import resume
 
         started: list[tuple[str, str]] = []
         running: list[tuple[str, str]] = []
@@ -257,14 +257,14 @@ class Agents(Sets):
             role = partial(self._role_in, session)
             with_program = [one for one in group if one.program]
             try:
-                finished = () if anew else agents.finished(self._world, session, with_program, role)
+                finished = () if anew else resume.finished(self._world, session, with_program, role)
                 with_program = [one for one in with_program if one not in finished]
                 over = budgets.spent(self._world, session, with_program, role)
                 with_program = [one for one in with_program if one not in over]
                 if over and not with_program and len(chosen) == 1:
                     raise_all(f"cannot resume session {session.name}", over.values())
                 skipped += [_left_out(f"{one.name}@{session.name}", problem) for one, problem in over.items()]
-                names_started = agents.resume(self._world, session, with_program, role, anew=anew)
+                names_started = resume.resume(self._world, session, with_program, role, anew=anew)
             except SwarmError as problem:
                 if len(chosen) == 1:
                     raise
@@ -281,7 +281,7 @@ class Agents(Sets):
         What cannot be started again is not stopped.
         """
         from swarm.agents import budgets, running
-        from swarm.sessions import status as agents
+        from swarm.sessions import resume
 
         self._choose("restart", (session,) if session else (), everything=False, agent=agent)
         with files.os_errors(f"cannot restart {agent}"), self._changing(f"restart {agent}"):
@@ -291,7 +291,7 @@ class Agents(Sets):
                 role = partial(self._role_in, found)
                 over = budgets.spent(self._world, found, (one,), role)
                 raise_all(f"cannot restart {one.name}@{found.name}", over.values())
-                agents.refuse_start(self._world, found, (one,), role)
+                resume.refuse_start(self._world, found, (one,), role)
             survivors = running.stop(self._world, found, (one,))
             report = self._resume([(found, (one,))], anew=True)
         return replace(report, survivors=survivors)

@@ -19,6 +19,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from swarm.agents import running
+from swarm.agents.view import View, state_of
 from swarm.bus.message import DROP, POSTMASTER, Message
 from swarm.bus.notices import send_notice
 from swarm.delivery import retries, turns, typed
@@ -181,7 +182,7 @@ class _Nudge:
         Raises:
             PaneBusy: it is not; says why.
         """
-        view = running.View(self._world, {(self._session.name, self._agent.name)})
+        view = View(self._world, {(self._session.name, self._agent.name)})
         status = view.status(self._session, self._agent)
         allowed = {State.IDLE} | ({State.UNKNOWN} if self._world.settings.agents.nudge == "unknown" else set())
         if self._world.settings.agents.nudge == "never":
@@ -226,7 +227,7 @@ class _Nudge:
         prompt = self._prompt()
         for _ in range(_ENTERS):
             time.sleep(prompt.settle if prompt else 0.0)
-            state = running.state_of(self._world, self._session, self._agent).state
+            state = state_of(self._world, self._session, self._agent).state
             if state not in (State.IDLE, State.UNKNOWN):
                 raise PaneBusy(f"it is {state} now")
             self._typist.enter(pane)
@@ -241,7 +242,7 @@ class _Nudge:
             screen = _takes_keys(self._typist, pane)
             if not typed.holds(screen, line) and (self._prompt() is None or self._is_free(screen)):
                 return True
-            if running.state_of(self._world, self._session, self._agent).state is not State.IDLE:
+            if state_of(self._world, self._session, self._agent).state is not State.IDLE:
                 return True
             time.sleep(_LOOK_EVERY)
         return False

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.agents import running
+from swarm.agents import running, view
 from swarm.approvals.store import Approvals
 from swarm.callers import rights
 from swarm.kit import files
@@ -137,7 +137,7 @@ def _end_programs(world: World, targets: tuple[Target, ...]) -> bool:
     ended = False
     for session in sessions.values():
         wanted = {t.agent.name for t in targets if t.session.name == session.name}
-        live = [agent for agent in running.live_agents(world, session) if agent.name in wanted]
+        live = [agent for agent in view.live_agents(world, session) if agent.name in wanted]
         if live:
             running.stop(world, session, live)
             ended = True
@@ -209,7 +209,7 @@ def _decide(
 def _running(world: World, targets: list[Target]) -> set[tuple[str, str]]:
     """Return whose own program runs."""
     sessions = {t.session.name: t.session for t in targets if t.agent.program}
-    return {(name, agent.name) for name, session in sessions.items() for agent in running.live_agents(world, session)}
+    return {(name, agent.name) for name, session in sessions.items() for agent in view.live_agents(world, session)}
 
 
 def _name(target: Target) -> str:

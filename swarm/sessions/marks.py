@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from swarm.agents import running
+from swarm.agents import view
 from swarm.git import owner
 from swarm.kit import files
 from swarm.kit.errors import SymlinkInTheWay, UsageProblem, WorkAtRisk, WorktreeNotFound
@@ -44,7 +44,7 @@ def unlock(world: World, session: Session, agent: Agent) -> WorktreeInfo:
         WorkAtRisk: there is only that one.
     """
     admin = _admin(world, agent)
-    if not running.state_of(world, session, agent).runs:
+    if not view.state_of(world, session, agent).runs:
         world.git.unlock(admin)
         return _info(world, session, agent)
     if is_running_reason(admin.locked):

@@ -92,13 +92,13 @@ def _states(world: World, addresses: Sequence[str], until: str) -> tuple[tuple[R
 
 
 def _look(world: World, addresses: Sequence[str]) -> dict[str, Status | None]:
-    from swarm.agents import running
+    from swarm.agents.view import View
 
     known = {
         f"{agent.name}@{session.name}": (session, agent) for session in world.sessions.all() for agent in session.agents
     }
     pairs = [known[address] for address in addresses if address in known]
-    view = running.View(world, {(session.name, agent.name) for session, agent in pairs})
+    view = View(world, {(session.name, agent.name) for session, agent in pairs})
     found: dict[str, Status | None] = {}
     for address in addresses:
         pair = known.get(address)
