@@ -37,7 +37,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     index = (PROJECT / "docs" / "index.md").read_text(encoding="utf-8")
 
     assert "docs/index.md" in README.read_text(encoding="utf-8")
-    assert [page.name for page in (PROJECT / "docs").glob("*.md") if page.name not in index] == ["index.md"]
+    assert [page.name for page in (PROJECT / "docs").glob("*.md") if f"]({page.name})" not in index] == ["index.md"]
 
 
 @pytest.mark.parametrize("script", ["scripts/demo", "scripts/test", "scripts/bench", "scripts/picture"])
