@@ -18,6 +18,7 @@ TYPE_CHECKING = False  # the module `typing` costs more than everything `swarm v
 if TYPE_CHECKING:
     from swarm.agents.event_values import AgentEvent
     from swarm.api.swarm import Swarm
+    from swarm.api.team import AgentHandle, AgentResult, Team
     from swarm.approvals.grants import Grant
     from swarm.approvals.values import Answer, Approval, Question
     from swarm.bus.message import Message
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
     from swarm.messages.deadlines import Reply
     from swarm.messages.post import Post, Sender, Sent, Taken
     from swarm.messages.queues import Queue, Settled
+    from swarm.messages.send_options import SendOptions
     from swarm.programs.status import Evidence, State, Status
     from swarm.programs.transcript import TranscriptEntry
     from swarm.project.config.settings import Settings
@@ -161,8 +163,10 @@ __all__ = [
     "Agent",
     "AgentEvent",
     "AgentForecast",
+    "AgentHandle",
     "AgentNotFound",
     "AgentNotRunning",
+    "AgentResult",
     "AgentRunning",
     "AgentSpec",
     "AgentStatus",
@@ -266,6 +270,7 @@ __all__ = [
     "SalvageEntry",
     "SalvageFailed",
     "SalvageNotFound",
+    "SendOptions",
     "Sender",
     "Sent",
     "SentInPart",
@@ -292,6 +297,7 @@ __all__ = [
     "TargetMoved",
     "TargetNotFound",
     "Task",
+    "Team",
     "TeardownFailed",
     "TerminalProblem",
     "TmuxMissing",
@@ -318,6 +324,8 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(__all__, "swarm.kit.errors"),
     "Swarm": "swarm.api.swarm",
+    **dict.fromkeys(("AgentHandle", "AgentResult", "Team"), "swarm.api.team"),
+    "SendOptions": "swarm.messages.send_options",
     "AgentEvent": "swarm.agents.event_values",
     **dict.fromkeys(
         ("Claim", "Depth", "Event", "Pruned", "PrunedAttachments", "Receipt", "Stored", "Task", "Trace"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from swarm.kit import files
 from swarm.kit.errors import SessionExists, SwarmError, raise_all
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swarm.agents.launch import Wish
+    from swarm.api.swarm import Swarm
+    from swarm.api.team import Team
     from swarm.project.model import (
         Agent,
         AgentStatus,
@@ -47,8 +49,10 @@ class Agents(Sets):
         beside: str = "",
         setup: bool = True,
         dry_run: bool = False,
-    ) -> CreateReport:
+    ) -> Team:
         """Make the set of worktrees and start one agent in each, in a tmux pane of its own: all or nothing.
+
+        The team that comes back is the report, and ``team["developer"]`` a handle of that agent.
 
         Args:
             session, roles, base: as for ``create``.
@@ -97,7 +101,7 @@ class Agents(Sets):
         *,
         setup: bool,
         dry_run: bool,
-    ) -> CreateReport:
+    ) -> Team:
         from swarm.sessions import create
 
         specs = names.expand_roles(roles)
@@ -107,9 +111,24 @@ class Agents(Sets):
         with self._making(f"cannot start session {name}"):
             plan = self._preflight(request, problems, dry_run=dry_run)
             if plan is not None and dry_run:
-                return _as_dry_run(plan.report)
+                return self._team(replace(plan.report, dry_run=True))
             with self._changing(f"start {name}"):
-                return create.create(self._world, request, plan and plan.facts)
+                return self._team(create.create(self._world, request, plan and plan.facts))
+
+    def team(self, session: str) -> Team:
+        """Return the agents of a session that is there, as ``start`` returned them. Never writes, never waits.
+
+        Raises:
+            SessionNotFound
+        """
+        from swarm.sessions import create
+
+        return self._team(create.report_of(self._world, self.session(session)))
+
+    def _team(self, report: CreateReport) -> Team:
+        from swarm.api.team import Team
+
+        return Team.of(cast("Swarm", self), report)
 
     def _address_of_pane(self, agent: str) -> str:
         """Return an agent's full address; it must have a pane."""
@@ -123,18 +142,35 @@ class Agents(Sets):
         return f"{one.name}@{found.name}"
 
     def start_workflow(
-        self, kind: str, goal: str, *, session: str | None = None, base: str | None = None, **how: Any
-    ) -> CreateReport:
+        self,
+        kind: str,
+        goal: str,
+        *,
+        session: str | None = None,
+        base: str | None = None,
+        program: str | None = None,
+        command: str | Sequence[str] = (),
+        print_mode: bool = False,
+        beside: str = "",
+        setup: bool = True,
+        dry_run: bool = False,
+    ) -> Team:
         """Start the agents that a kind of work takes, under one session, with the goal handed over.
 
         Args:
             kind: name of a workflow, such as ``research``, ``implement``, ``review``, ``full``.
             session: default: a fresh one.
-            how: ``program``, ``command``, ``print_mode``, ``beside``, ``setup``, ``dry_run`` as for ``start``.
+            base, program, command, print_mode, beside, setup, dry_run: as for ``start``.
         """
         workflow = self.workflow(kind)
-        setup, dry_run = how.pop("setup", True), how.pop("dry_run", False)
-        wish = self._wish(workflow.tell(goal), workflow=workflow.name, **how)
+        wish = self._wish(
+            workflow.tell(goal),
+            program=program,
+            command=command,
+            beside=beside,
+            print_mode=print_mode,
+            workflow=workflow.name,
+        )
         roles = list(workflow.roles)
         if session is not None:
             return self._start(names.check_new_session(session), roles, base, wish, setup=setup, dry_run=dry_run)
@@ -356,7 +392,3 @@ def _left_out(name: str, problem: SwarmError) -> Skipped:
     from swarm.project.model import Skipped
 
     return Skipped(name, f"{problem.message.removeprefix(f'{name} is ')}; {problem.hint}", problem.code)
-
-
-def _as_dry_run(report: CreateReport) -> CreateReport:
-    return replace(report, dry_run=True)

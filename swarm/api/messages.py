@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swarm.api.worktrees import Sets
 from swarm.kit import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Unpack
 
     from swarm.bus.protocol import Stored, Trace
     from swarm.messages.post import Post, Sent, Taken
+    from swarm.messages.send_options import SendOptions
     from swarm.sessions.waiting import Reached
 
 
@@ -35,13 +37,13 @@ class Messages(Sets):
 
     _post: Post | None = None
 
-    def send(self, to: str | Iterable[str], body: str, **how: Any) -> tuple[Sent, ...]:
+    def send(self, to: str | Iterable[str], body: str, **options: Unpack[SendOptions]) -> tuple[Sent, ...]:
         """Send a message; when this returns it is on the disk in every recipient's inbox.
 
         Args:
             to: ``agent``, ``agent@session``, ``all``, ``role:NAME``, ``parent``, ``user``, or several.
-            how: ``subject``, ``type``, ``priority``, ``id``, ``reply_to``, ``expects_reply``, ``deadline_ms``,
-                ``ttl_ms``, ``attach``, ``metadata``; see ``Post.send``.
+            options: ``subject``, ``type``, ``priority``, ``id``, ``reply_to``, ``expects_reply``, ``deadline_ms``,
+                ``ttl_ms``, ``attach``, ``metadata``; see ``SendOptions``.
 
         Raises:
             AgentNotFound, Ambiguous, Refused: somebody is not known; nothing was sent.
@@ -52,15 +54,16 @@ class Messages(Sets):
             >>> swarm.send("reviewer@feature-x", "please look at parser.py")  # doctest: +SKIP
         """
         with files.os_errors("cannot send"):
-            return self.post.send(to, body, **how)
+            return self.post.send(to, body, **options)
 
-    def broadcast(self, body: str, session: str | None = None, **how: Any) -> tuple[Sent, ...]:
+    def broadcast(self, body: str, session: str | None = None, **options: Unpack[SendOptions]) -> tuple[Sent, ...]:
         """Send to every agent of a session but the sender."""
-        return self.send(f"all@{session}" if session else "all", body, **how)
+        return self.send(f"all@{session}" if session else "all", body, **options)
 
-    def reply(self, message_id: str, body: str, **how: Any) -> tuple[Sent, ...]:
+    def reply(self, message_id: str, body: str, **options: Unpack[SendOptions]) -> tuple[Sent, ...]:
         """Answer a message: to its sender, in its thread."""
-        return self.send((), body, reply_to=message_id, **how)
+        options["reply_to"] = message_id
+        return self.send((), body, **options)
 
     def take(
         self, inbox: str | None = None, *, wait: float = 0.0, limit: int = 100, lease: float | None = None

@@ -25,3 +25,6 @@ class Swarm(Agents, Approvals, Delivery, Events, Merging, Messages, Queues, Usag
         >>> swarm = Swarm.open("/path/to/project")          # doctest: +SKIP
         >>> swarm.create("feature-x", ["researcher", "developer"]).paths()  # doctest: +SKIP
     """
+
+    def __repr__(self) -> str:
+        return f"<Swarm {self.root}>"

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 class Who(StrEnum):
@@ -60,3 +60,9 @@ class TranscriptEntry:
     subagent: str = ""
     conversation: str = ""
     id: str = ""
+
+
+def last_said(entries: Iterable[TranscriptEntry]) -> str:
+    """Return the last text of the agent itself; empty when it said nothing."""
+    said = [one.text for one in entries if one.who is Who.AGENT and one.kind is Kind.TEXT and not one.subagent]
+    return next((text for text in reversed(said) if text.strip()), "")

@@ -47,7 +47,17 @@ _LOOKING = (
     ),
     *("is_git_repository", "list_all_worktrees", "list_worktrees", "peek", "role", "role_config_exists"),
     *("role_names", "roles", "root", "salvage_entry", "salvaged", "session", "sessions", "settings", "setup_of"),
-    *("show", "status", "transcript", "unfinished", "unfinished_acts", "unreadable", "usage", "validate_repository"),
+    *(
+        "show",
+        "status",
+        "team",
+        "transcript",
+        "unfinished",
+        "unfinished_acts",
+        "unreadable",
+        "usage",
+        "validate_repository",
+    ),
     *("wait_for", "watch_transcript", "why", "workflow", "workflows", "worktree_exists", "worktrees", "open"),
 )
 #: Messages, tasks and events: the bus knows the caller, and lets it change what is its own.

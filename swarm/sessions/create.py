@@ -620,6 +620,12 @@ def _finish_steps(
     yield steps.WriteRecord(operation, codec.session_to_bytes(session).decode("ascii"))
 
 
+def report_of(world: World, session: Session) -> CreateReport:
+    """Return the report of a session that is there, with all its agents."""
+    agents = tuple(_created(world, agent) for agent in session.agents)
+    return CreateReport(session.name, session.base_ref, session.base, agents)
+
+
 def _created(world: World, agent: Agent) -> CreatedAgent:
     return CreatedAgent(
         name=agent.name,

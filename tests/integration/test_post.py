@@ -36,7 +36,7 @@ from swarm.testing.terminal import wait_for
 from tests.support.posts import post_of
 
 if TYPE_CHECKING:
-    from swarm import Swarm
+    from swarm import SendOptions, Swarm
 
 
 @pytest.fixture
@@ -77,7 +77,8 @@ def test_nothing_is_sent_when_one_of_them_is_unknown(lab: Lab) -> None:
 
 
 def test_a_bad_message_leaves_nothing_behind(lab: Lab) -> None:
-    for bad in ({"priority": "urgent"}, {"type": "Bad Type"}, {"id": "no id"}):
+    wrong: tuple[SendOptions, ...] = ({"priority": "urgent"}, {"type": "Bad Type"}, {"id": "no id"})
+    for bad in wrong:
         with pytest.raises(MessageProblem):
             lab.swarm.send("researcher", "x", **bad)
     with pytest.raises(MessageProblem):

@@ -14,7 +14,7 @@ from typing import Any, assert_type
 import pytest
 
 import swarm
-from swarm import Swarm, worktrees
+from swarm import AgentHandle, Swarm, worktrees
 from swarm.api import functions
 from swarm.kit.errors import SwarmError, all_error_classes
 from swarm.project.model import (
@@ -113,6 +113,8 @@ MESSAGES = {
 RESULTS = {
     "Agent",
     "AgentForecast",
+    "AgentHandle",
+    "AgentResult",
     "AgentSpec",
     "AgentStatus",
     "Answer",
@@ -146,6 +148,7 @@ RESULTS = {
     "Role",
     "RoleOptions",
     "SalvageEntry",
+    "SendOptions",
     "Session",
     "SessionStatus",
     "Settings",
@@ -153,6 +156,7 @@ RESULTS = {
     "State",
     "Status",
     "StopReport",
+    "Team",
     "Workflow",
     "WorktreeDetails",
     "WorktreeEntry",
@@ -170,6 +174,7 @@ VERBS = {
         "(root: str | os.PathLike[str] | None = None, *, environ: Mapping[str, str] | None = None, "
         "flags: Mapping[str, object] | None = None, progress: Callable[[str], None] | None = None) -> Self"
     ),
+    "team": "(self, session: str) -> Team",
     "create": (
         "(self, session: str, roles: str | Sequence[str | names.AgentSpec], *, base: str | None = None, "
         "instructions: bool = True, setup: bool = True, dry_run: bool = False) -> CreateReport"
@@ -256,6 +261,7 @@ def test_every_type_of_a_public_signature_can_be_imported_from_the_package() -> 
     members = [inspect.getattr_static(Swarm, name) for name in dir(Swarm) if name[0] != "_"]
     public = [getattr(one, "__func__", None) or getattr(one, "fget", None) or one for one in members]
     public += [getattr(functions, name) for name in FUNCTIONS]
+    public += [one for name, one in inspect.getmembers(AgentHandle, inspect.isfunction) if name[0] != "_"]
     of_python = {
         "Any",
         "Callable",
@@ -268,6 +274,7 @@ def test_every_type_of_a_public_signature_can_be_imported_from_the_package() -> 
         "Repo",
         "Self",
         "Sequence",
+        "Unpack",
     }
     seen: set[str] = set()
     todo = {name for one in public for name in _written_types(one)} - of_python
@@ -355,6 +362,13 @@ def test_every_public_method_tells_what_it_does() -> None:
             assert (inspect.getdoc(member) or "").strip(), name
 
 
+def test_a_handle_has_the_verbs_of_an_agent_under_their_names() -> None:
+    verbs = {name for name, _ in inspect.getmembers(AgentHandle, inspect.isfunction) if name[0] != "_"}
+    assert verbs - {"result"} <= set(dir(Swarm))
+    for name in verbs:
+        assert (getattr(AgentHandle, name).__doc__ or "").strip(), name
+
+
 def test_the_package_says_that_it_is_typed() -> None:
     assert (Path(swarm.__file__).parent / "py.typed").is_file()
 
@@ -364,6 +378,10 @@ def types_of_the_public_names(one: Swarm) -> None:
     assert_type(one.root, Path)
     assert_type(one.create("s", ["developer"]), CreateReport)
     assert_type(one.create("s", "developer:2").paths(), dict[str, Path])
+    assert_type(one.start("s", "developer"), swarm.Team)
+    assert_type(one.team("s")["developer"].send("hello", priority="high"), swarm.Sent)
+    assert_type(one.team("s")["developer"].result().text, str)
+    one.send("developer", "hello", nonsense=1)  # type: ignore[call-arg]
     assert_type(one.cleanup(everything=True), CleanupReport)
     assert_type(one.remove("developer"), CleanupReport)
     assert_type(one.restore("s"), RestoreReport)
