@@ -36,7 +36,7 @@ def run(*, quick: bool) -> list[dict[str, object]]:
         event = json.dumps({**_EVENT, "cwd": name}).encode()
         commands = {
             _BARE: [*python, "-c", "pass"],
-            "event, noted": [*python, str(guard.parent / "pane" / "hook.py"), name],
+            "event, noted": [*python, str(guard.parents[1] / "machine" / "hook.py"), name],
             "event, rules for other tools": [*python, str(guard), _folder(top, "WebFetch(domain:example.com)")],
             "event, judged by rules": [*python, str(guard), _folder(top, *_DENY)],
         }

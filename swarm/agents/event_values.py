@@ -6,10 +6,9 @@ the user, ``events.<agent>-<session>`` of an agent.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.message import POSTMASTER, Message, box_of
-from swarm.kit.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,10 +10,10 @@ user             the person
 
 from __future__ import annotations
 
-from swarm.kit.errors import AgentNotFound, Ambiguous, SessionNotFound, SwarmError, UsageProblem, raise_all
-from swarm.kit.tuples import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-TYPE_CHECKING = False
+from swarm.kit.errors import AgentNotFound, Ambiguous, SessionNotFound, SwarmError, UsageProblem, raise_all
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

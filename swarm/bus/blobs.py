@@ -10,13 +10,13 @@ import os
 import re
 import stat
 from fcntl import LOCK_EX, flock
+from typing import TYPE_CHECKING
 
 from swarm.bus.files import locked_folder
 from swarm.kit import files
 from swarm.kit.errors import AttachmentProblem
 from swarm.machine import own
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path

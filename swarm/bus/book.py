@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from typing import TYPE_CHECKING
 
 from swarm.bus import lines
 from swarm.bus.files import lock_in_turn, write_all
@@ -17,7 +18,6 @@ from swarm.bus.state import State, dump, load
 from swarm.kit.errors import InboxNotFound
 from swarm.machine import own
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType

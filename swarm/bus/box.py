@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import os
 from _thread import RLock
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.files import beginning_of, locked_folder, sync_folder, write_all
 from swarm.bus.log import Full, Log
 from swarm.bus.message import PRIORITIES
-from swarm.kit.tuples import NamedTuple
 from swarm.machine import own
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -9,13 +9,12 @@ put the urgent message *behind* them instead would let it wait for other senders
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.message import Message, from_record
 from swarm.bus.protocol import MAX_ATTEMPTS, Place
 from swarm.kit.errors import MessageProblem
-from swarm.kit.tuples import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

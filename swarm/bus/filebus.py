@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from _thread import RLock
+from typing import TYPE_CHECKING
 
 from swarm.bus.box import Box, Limits
 from swarm.bus.files import os_errors
@@ -17,7 +18,6 @@ from swarm.bus.message import box_of
 from swarm.bus.sending import send
 from swarm.machine import own
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager

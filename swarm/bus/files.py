@@ -7,10 +7,10 @@ import os
 import stat
 import time
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, fcntl, flock
+from typing import TYPE_CHECKING
 
 from swarm.machine import own
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType

@@ -11,6 +11,7 @@ import fcntl
 import os
 import signal
 import stat
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from swarm.bus.files import sync_folder
@@ -20,7 +21,6 @@ from swarm.kit.errors import Environment, Locked, MessageProblem, QuotaReached, 
 from swarm.machine import own
 from swarm.machine.inbox_watch import dropped
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -7,9 +7,9 @@ A line that is torn, merged with another, or changed by a single bit does not ve
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from zlib import crc32
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

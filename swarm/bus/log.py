@@ -10,16 +10,15 @@ from __future__ import annotations
 import os
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from time import monotonic, sleep
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus import lines
 from swarm.bus.files import lock, locked_folder, sync_data, sync_folder, write_all
 from swarm.bus.part import Line, blocks, matching, parted, whole_lines
 from swarm.bus.parts import Parts
 from swarm.bus.syncing import Handle, Opening
-from swarm.kit.tuples import NamedTuple
 from swarm.machine import own
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

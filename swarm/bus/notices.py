@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from swarm.bus.addressing import USER
 from swarm.bus.files import beginning_of
 from swarm.bus.message import DEAD_LETTER, POSTMASTER, Message, box_of
@@ -13,7 +15,6 @@ _USER = box_of(USER)
 #: How a line begins that a log adds for itself.
 _NO_MESSAGE = b'{"log":'
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from swarm.bus.box import Box
     from swarm.bus.protocol import Bus, Receipt

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus import lines
 from swarm.bus.files import locked_folder, sync_folder, write_all
 from swarm.bus.parts import HEAD, REMOVED, Parts
-from swarm.kit.tuples import NamedTuple
 from swarm.machine import own
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -15,13 +15,13 @@ import errno
 import os
 import stat
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from swarm.bus import lines
 from swarm.bus.files import locked_folder, write_all
 from swarm.bus.part import whole_lines
 from swarm.machine import own
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from swarm.bus.files import Patience
 

@@ -16,9 +16,8 @@ that leave a result.
 
 from __future__ import annotations
 
-from swarm.kit.tuples import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Protocol  # see below

@@ -11,15 +11,14 @@ The readers' log gets a sum of all that is in it first, and then begins there.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.choose import needs_of, unsettled
 from swarm.bus.message import PRIORITIES
 from swarm.bus.oldparts import OldParts, Part
 from swarm.bus.protocol import Pruned
 from swarm.bus.state import dump
-from swarm.kit.tuples import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any

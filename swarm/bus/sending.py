@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from swarm.bus import files
 from swarm.bus.message import OWN_IDS, POSTMASTER, PRIORITIES, Message, encode, new_id
 from swarm.bus.protocol import Receipt
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from swarm.bus.box import Box
     from swarm.bus.part import Line

@@ -8,12 +8,11 @@ so an entry that was lost to a power cut takes no other with it.
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.message import PRIORITIES
 from swarm.bus.protocol import Holder, Place
-from swarm.kit.tuples import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.choose import Chooser
 from swarm.bus.message import new_id
 from swarm.bus.protocol import Claim, Holder
 from swarm.bus.state import Held
 from swarm.kit.errors import ClaimLost, MessageNotFound, MessageProblem
-from swarm.kit.tuples import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

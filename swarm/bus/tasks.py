@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from swarm.bus import view
 from swarm.bus.choose import is_done, needs_of, place_of, unsettled
 from swarm.bus.protocol import Task
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

@@ -17,6 +17,7 @@ import os
 import re
 import time
 from fcntl import LOCK_EX, LOCK_NB, flock
+from typing import TYPE_CHECKING
 
 from swarm.bus.box import identity_of
 from swarm.bus.files import locked_folder
@@ -25,7 +26,6 @@ from swarm.bus.message import PRIORITIES
 from swarm.bus.protocol import PrunedAttachments
 from swarm.machine import own
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from heapq import merge
+from typing import TYPE_CHECKING
 
 from swarm.bus.choose import place_of, unsettled
 from swarm.bus.message import KINDS, PRIORITIES, Message, from_record
 from swarm.bus.protocol import Claim, Event, Stored, Trace
 from swarm.kit.errors import MessageProblem
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.approvals.grants import VARIABLE, Grants
-from swarm.kit.tuples import NamedTuple
 from swarm.machine import person
 from swarm.machine.identity import whoami
 

@@ -36,7 +36,8 @@ meaning and one exit status; ``docs/errors.md`` lists them and a test keeps the 
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, ClassVar

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus import addressing
 from swarm.bus.addressing import USER, Member
 from swarm.bus.message import box_of
 from swarm.kit.errors import NotForAgents, SessionNotFound, SwarmError
-from swarm.kit.tuples import NamedTuple
 from swarm.machine.identity import whoami
 from swarm.messages import directory
 from swarm.messages.settings import open_bus
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path

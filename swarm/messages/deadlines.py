@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.message import POSTMASTER, Message, box_of
 from swarm.bus.notices import send_notice
 from swarm.kit.errors import InboxNotFound, SwarmError
-from swarm.kit.tuples import NamedTuple
 from swarm.machine import runfiles
 from swarm.supervisor import awaited
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from swarm.bus.addressing import Member
 from swarm.machine import records
 from swarm.machine.identity import absence, generation_in, read_session
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

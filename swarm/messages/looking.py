@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from swarm.bus.message import box_of
 from swarm.kit.errors import InboxNotFound, Interrupted, SwarmError
 from swarm.messages.base import PostBase
 from swarm.messages.proof import checked_stored
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus import addressing
 from swarm.bus.addressing import USER, Member
@@ -18,11 +19,9 @@ from swarm.kit.errors import (
     SentInPart,
     SwarmError,
 )
-from swarm.kit.tuples import NamedTuple
 from swarm.messages import directory
 from swarm.messages.base import PostBase
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path

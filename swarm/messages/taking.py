@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.addressing import USER
 from swarm.bus.protocol import Holder
 from swarm.kit.errors import AgentNotFound, ClaimLost, InboxNotFound, MessageNotFound
-from swarm.kit.tuples import NamedTuple
 from swarm.messages.base import PostBase
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -121,4 +121,4 @@ def _allows_part(rules: Rules, rule: Rule, part: Part, place: Place) -> bool:
 
 def _may_write(rules: Rules, path: str, place: Place) -> bool:
     given: Mapping[str, object] = {"file_path": path}
-    return _allowed(rules, "Write", given, place).behavior == Behavior.ALLOW
+    return bool(_allowed(rules, "Write", given, place).behavior == Behavior.ALLOW)

@@ -65,7 +65,7 @@ def _end_after(seconds: float) -> None:
 
     An error in the handler would not do: what looks at files takes those of its kind for a file that is not there.
     """
-    import _signal as signal  # type: ignore[import-not-found]  # the signal module is this with words for its numbers, which take long to make
+    import signal
 
     def late(*_: object) -> None:
         try:
@@ -125,7 +125,7 @@ def _is_allowed(rules: dict[str, Any], tool: str, given: object, event: dict[str
     from swarm.permissions.rules import Rule, Rules
 
     known = Rules(*(tuple(Rule(*rule) for rule in rules[key]) for key in ("allow", "deny")))
-    return decide(known, tool, given, _place(rules, event)).behavior == "allow"
+    return bool(decide(known, tool, given, _place(rules, event)).behavior == "allow")
 
 
 def _decide(rules: dict[str, Any], tool: str, given: object, event: dict[str, Any]) -> Decision | None:

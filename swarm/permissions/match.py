@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def is_for(rule: Rule, tool: str) -> bool:
     """Whether a rule names a tool."""
     if not rule.tool.startswith("mcp__"):
-        return rule.tool == tool
+        return bool(rule.tool == tool)
     if "*" in rule.tool:
         return wild(rule.tool, tool)
     return rule.tool == tool or (rule.tool.count("__") == 1 and tool.startswith(rule.tool + "__"))

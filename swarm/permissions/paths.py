@@ -7,9 +7,8 @@ src/*.py      below the worktree           *.env       of that name, wherever
 
 from __future__ import annotations
 
+from collections import namedtuple
 from posixpath import normpath
-
-from swarm.kit.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ _LONGEST_PATH = 4096
 _MOST_STARS = 20
 
 
-class Place(NamedTuple):
+class Place(namedtuple("Place", ("cwd", "root", "home", "real", "names"), defaults=("/", "", "", None, None))):
     """Where a tool call is made.
 
     Attributes:
@@ -33,11 +32,7 @@ class Place(NamedTuple):
         names: the files that a pattern of a shell stands for at this moment; None where that cannot be told.
     """
 
-    cwd: str = "/"
-    root: str = ""
-    home: str = ""
-    real: Callable[[str], str] | None = None
-    names: Callable[[str], list[str] | None] | None = None
+    __slots__ = ()
 
 
 def check(pattern: str) -> None:

@@ -12,7 +12,7 @@ A hook asks about rules at every tool call: what only reading needs is imported 
 
 from __future__ import annotations
 
-from swarm.kit.tuples import NamedTuple
+from collections import namedtuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Behavior:
     ASK: Final = "ask"
 
 
-class Rule(NamedTuple):
+class Rule(namedtuple("Rule", ("text", "tool", "pattern"), defaults=(None,))):
     """One rule, understood.
 
     Attributes:
@@ -70,16 +70,13 @@ class Rule(NamedTuple):
         pattern: what stands in the parentheses; None without, and for a lone ``*``: every use.
     """
 
-    text: str
-    tool: str
-    pattern: str | None = None
+    __slots__ = ()
 
 
-class Rules(NamedTuple):
+class Rules(namedtuple("Rules", ("allow", "deny"), defaults=((), ()))):
     """The rules of a role."""
 
-    allow: tuple[Rule, ...] = ()
-    deny: tuple[Rule, ...] = ()
+    __slots__ = ()
 
     @classmethod
     def parse(cls, allow: Iterable[str] = (), deny: Iterable[str] = ()) -> Rules:
@@ -91,7 +88,7 @@ class Rules(NamedTuple):
         return cls(tuple(map(parse_rule, allow)), tuple(map(parse_rule, deny)))
 
 
-class Decision(NamedTuple):
+class Decision(namedtuple("Decision", ("behavior", "reason", "rule"), defaults=("",))):
     """What the rules say of one tool call.
 
     Attributes:
@@ -99,9 +96,7 @@ class Decision(NamedTuple):
         reason: in words, for the agent and the user.
     """
 
-    behavior: str
-    reason: str
-    rule: str = ""
+    __slots__ = ()
 
 
 def parse_rule(text: str) -> Rule:

@@ -6,7 +6,8 @@ What takes a value nobody knows of every program, so what could be one counts.
 
 from __future__ import annotations
 
-from swarm.kit.tuples import NamedTuple
+from collections import namedtuple
+
 from swarm.permissions.shell.programs import program, talks
 
 TYPE_CHECKING = False
@@ -111,7 +112,7 @@ _MOST_LETTERS = 6
 _SHORTEST_LONG = 3
 
 
-class Named(NamedTuple):
+class Named(namedtuple("Named", ("path", "known", "writes", "whole", "sure"), defaults=(True, False, False, False))):
     """A word that may be a file.
 
     Attributes:
@@ -122,18 +123,13 @@ class Named(NamedTuple):
         sure: it is a file, whatever the word looks like.
     """
 
-    path: str
-    known: bool = True
-    writes: bool = False
-    whole: bool = False
-    sure: bool = False
+    __slots__ = ()
 
 
-class Argument(NamedTuple):
+class Argument(namedtuple("Argument", ("text", "known"), defaults=(True,))):
     """A word of a command as it will be: as far as it is known, and whether that is all of it."""
 
-    text: str
-    known: bool = True
+    __slots__ = ()
 
 
 def named(part: Part, place: Place) -> Iterator[Named]:

@@ -484,4 +484,4 @@ def test_it_loads_little(desk: Desk) -> None:
     loaded = done.stdout.decode().split()
     assert not {"git", "yaml", "typer", "libtmux", "filelock", "asyncio"} & set(loaded)
     ours = {name for name in loaded if name.startswith("swarm.")}
-    assert {name.split(".")[1] for name in ours} == {"version", "demo", "pane"}
+    assert {name.split(".")[1] for name in ours} == {"version", "demo", "machine"}

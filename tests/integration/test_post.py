@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import errno
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -477,33 +474,6 @@ def test_the_user_can_be_written_to_before_there_is_any_session(tmp_path: Path) 
     assert swarm.inbox() == ()
     swarm.send("user", "note to myself")
     assert [one.message.body for one in fresh.swarm.inbox()] == ["note to myself"]
-
-
-# --- the figures behind the lean entry ---------------------------------------------------------------------
-
-
-def test_sending_loads_little(lab: Lab) -> None:
-    """What a hook does for each message must not load what only big commands need."""
-    code = (
-        "import sys; sys.path.append(sys.argv[1]); p = type(sys)('swarm'); p.__path__ = [sys.argv[1] + '/swarm'];"
-        "sys.modules['swarm'] = p; from swarm.cli import main; code = main.main(['send', 'researcher', 'hello']);"
-        "print([code, sorted(sys.modules)])"
-    )
-    lab.swarm.send("researcher", "makes the inbox")
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code, str(root)],
-        cwd=lab.root,
-        env=lab.env,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    status, loaded = ast.literal_eval(done.stdout.splitlines()[-1])
-    heavy = {"typer", "git", "yaml", "libtmux", "filelock", "dataclasses", "pathlib", "subprocess", "typing", "enum"}
-    assert status == 0
-    assert heavy & set(loaded) == set()
-    assert everything(lab, "researcher") == ["makes the inbox", "hello"]
 
 
 @pytest.mark.parametrize("what", ["write", "forget"])

@@ -7,7 +7,8 @@ be forbidden: without quotes, by the program's plain name, behind ``sudo`` and t
 
 from __future__ import annotations
 
-from swarm.kit.tuples import NamedTuple
+from collections import namedtuple
+
 from swarm.permissions.shell import programs, scan
 from swarm.permissions.shell.programs import MOST_WORDS, SHELLS, has_space, program, wrapped
 
@@ -49,7 +50,13 @@ _DEEPEST = 5
 _CUTS = str.maketrans(dict.fromkeys(";&|\r(){}`\"'<>$\\", "\n"))
 
 
-class Part(NamedTuple):
+class Part(
+    namedtuple(
+        "Part",
+        ("text", "words", "raws", "known", "dynamic", "globs", "assigns", "writes", "reads", "knowns", "sets"),
+        defaults=(False, False, False, (), (), (), ()),
+    )
+):
     """One simple command.
 
     Attributes:
@@ -65,17 +72,7 @@ class Part(NamedTuple):
         sets: the variables set before it, with their values.
     """
 
-    text: str
-    words: tuple[str, ...]
-    raws: tuple[str, ...]
-    known: str
-    dynamic: bool = False
-    globs: bool = False
-    assigns: bool = False
-    writes: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()
-    knowns: tuple[str | None, ...] = ()
-    sets: tuple[str, ...] = ()
+    __slots__ = ()
 
     @property
     def fed(self) -> bool:
@@ -115,7 +112,7 @@ class Part(NamedTuple):
             yield " ".join(self.words)
 
 
-class Script(NamedTuple):
+class Script(namedtuple("Script", ("parts", "understood", "hidden", "rough"), defaults=(True, (), ()))):
     """A script, taken apart.
 
     Attributes:
@@ -125,10 +122,7 @@ class Script(NamedTuple):
         rough: when it was not understood, whatever could be a command in it.
     """
 
-    parts: tuple[Part, ...]
-    understood: bool = True
-    hidden: tuple[Part, ...] = ()
-    rough: tuple[tuple[str, ...], ...] = ()
+    __slots__ = ()
 
     def suspects(self) -> Iterator[str]:
         """Give every text under which it may be forbidden."""

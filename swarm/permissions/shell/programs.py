@@ -6,7 +6,7 @@ of ``sudo``, everything that may be the text behind ``-c``.
 
 from __future__ import annotations
 
-from swarm.kit.tuples import NamedTuple
+from collections import namedtuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ _MOST_LETTERS = 6
 _EXE = ".exe"
 
 
-class Handed(NamedTuple):
+class Handed(namedtuple("Handed", ("texts", "reads", "unclear", "fixed"), defaults=((), False, False, False))):
     """What a program is handed to run.
 
     Attributes:
@@ -112,10 +112,7 @@ class Handed(NamedTuple):
         fixed: variables in its words do not matter beyond that.
     """
 
-    texts: tuple[str, ...] = ()
-    reads: bool = False
-    unclear: bool = False
-    fixed: bool = False
+    __slots__ = ()
 
 
 def program(words: Sequence[str]) -> str:

@@ -58,7 +58,7 @@ def _written(rule: Rule) -> str:
     pattern = rule.pattern or ""
     if rule.tool == "Bash" and pattern.endswith(":*") and "*" in pattern[:-2]:
         return f"Bash({spaced(pattern)})"
-    return rule.text
+    return str(rule.text)
 
 
 def _takes(text: str) -> bool:
