@@ -35,7 +35,7 @@ from swarm.roles.options import RoleOptions, plain
 from swarm.terminal.marks import panes_of, repository_mark, stamp_of
 from swarm.usage.spending.meter import source_of
 from swarm.worktrees.lock_reason import is_running_reason, running_reason
-from swarm.worktrees.steps import Registry, Step
+from swarm.worktrees.steps.step import Registry, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -375,7 +375,7 @@ def release(world: World, tree: Path) -> None:
         world.git.unlock(admin)
 
 
-Registry.known.update({cls.__name__: cls for cls in (PrepareRun, Introduce, OpenPanes, LockRunning)})
+Registry.add(PrepareRun, Introduce, OpenPanes, LockRunning)
 
 
 # --- what a start adds to a create ----------------------------------------------------------------

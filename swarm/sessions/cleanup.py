@@ -24,9 +24,10 @@ from swarm.project import layout as places
 from swarm.project.model import AgentRisks, CleanupReport, Removed, Skipped
 from swarm.project.world import new_operation_id, no_session
 from swarm.sessions import refusal
-from swarm.worktrees import hiding, inbox_steps, salvage, setup_notes, steps, transaction, trash
+from swarm.worktrees import hiding, inbox_steps, salvage, setup_notes, transaction, trash
 from swarm.worktrees.examine import Target, examine_all
 from swarm.worktrees.landing import landing_place
+from swarm.worktrees.steps import file_steps
 from swarm.worktrees.teardown import Teardowns
 
 if TYPE_CHECKING:
@@ -510,8 +511,8 @@ def _forget_agent(world: World, record: dict[str, Any], item: dict[str, Any]) ->
 def _finish(world: World, record: dict[str, Any]) -> None:
     trash.empty_beside(world, record["operation"])
     if not world.sessions.names():
-        steps.remove_base(world, world.layout.base)
-        steps.show_again(world.git.common / "info" / "exclude")
+        file_steps.remove_base(world, world.layout.base)
+        file_steps.show_again(world.git.common / "info" / "exclude")
         hiding.turn_off(world)
         if world.layout.sessions.is_dir():
             files.remove_empty(world.layout.sessions)

@@ -34,7 +34,8 @@ from swarm.project import codec, names
 from swarm.project import layout as places
 from swarm.project.model import Agent, CreatedAgent, CreateReport, Placed, Session
 from swarm.project.world import in_session, new_operation_id
-from swarm.worktrees import hiding, inbox_steps, setup, steps, strays, transaction
+from swarm.worktrees import hiding, inbox_steps, setup, strays, transaction
+from swarm.worktrees.steps import branch_steps, file_steps, tree_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from swarm.project.world import World
     from swarm.roles.options import RoleOptions
     from swarm.roles.role import Role
-    from swarm.worktrees.steps import Step
+    from swarm.worktrees.steps.step import Step
 
 #: Older ones cannot do what every command that changes something asks of them.
 LEAST_GIT = (2, 20)
@@ -521,8 +522,8 @@ def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: 
         tree = world.layout.worktree(spec.name, request.session)
         placed: tuple[Placed, ...] = ()
         if role is not None and not tracked:
-            placed = (Placed(file, steps.digest(role.instructions)),)
-            place.append(steps.PlaceInstructions(operation, str(tree), file, role.instructions))
+            placed = (Placed(file, file_steps.digest(role.instructions)),)
+            place.append(file_steps.PlaceInstructions(operation, str(tree), file, role.instructions))
         branch = names.branch_name(spec.name, request.session, prefix)
         relative = os.path.relpath(tree, world.layout.root)
         wish = request.launch
@@ -559,8 +560,8 @@ def _make_steps(
     world: World, operation: str, request: Request, agents: tuple[Agent, ...], content: str
 ) -> Iterator[Step]:
     base = world.layout.base
-    yield steps.MakeBase(operation, str(base), base.is_dir(), fsio.exists(base / ".gitignore"))
-    yield steps.ReserveBranches(
+    yield file_steps.MakeBase(operation, str(base), base.is_dir(), fsio.exists(base / ".gitignore"))
+    yield branch_steps.ReserveBranches(
         operation,
         tuple((agent.branch, agent.base) for agent in agents),
         tuple((request.session, agent.name) for agent in agents),
@@ -573,9 +574,9 @@ def _make_steps(
     taken = tuple(admin.name for admin in world.git.admin_dirs())
     for agent in agents:
         tree = world.layout.root / agent.worktree
-        yield steps.AddWorktree(operation, str(tree), agent.branch, agent.base, taken)
+        yield tree_steps.AddWorktree(operation, str(tree), agent.branch, agent.base, taken)
     trees = tuple(str(world.layout.root / agent.worktree) for agent in agents)
-    yield steps.FillWorktrees(operation, trees, agents[0].base, content)
+    yield tree_steps.FillWorktrees(operation, trees, agents[0].base, content)
     if placed:
         yield from hiding.steps_within(world, operation, file, trees)
 
@@ -591,7 +592,7 @@ def _finish_steps(
     *,
     look: bool,
 ) -> Iterator[Step]:
-    yield steps.Verify(
+    yield tree_steps.Verify(
         operation, tuple((str(world.layout.root / agent.worktree), agent.branch, agent.base) for agent in agents)
     )
     if request.setup is not None:
@@ -602,7 +603,7 @@ def _finish_steps(
         yield from launch.start_steps(
             world, operation, request.session, told, wish.task, resume=False, beside=wish.beside
         )
-    yield steps.Settle(operation, str(world.layout.base.parent))
+    yield file_steps.Settle(operation, str(world.layout.base.parent))
     old = world.sessions.get(request.session)
     session = Session(
         name=request.session,
@@ -617,7 +618,7 @@ def _finish_steps(
         parent=old.parent if old else parents.starter(world),
         swarm_dir=old.swarm_dir if old else str(world.swarm_dir),
     )
-    yield steps.WriteRecord(operation, codec.session_to_bytes(session).decode("ascii"))
+    yield file_steps.WriteRecord(operation, codec.session_to_bytes(session).decode("ascii"))
 
 
 def report_of(world: World, session: Session) -> CreateReport:

@@ -14,8 +14,9 @@ from swarm.kit.errors import SymlinkInTheWay, UsageProblem, WorkAtRisk, Worktree
 from swarm.project.model import Placed
 from swarm.project.world import new_operation_id
 from swarm.sessions import listing
-from swarm.worktrees import hiding, steps, transaction
+from swarm.worktrees import hiding, transaction
 from swarm.worktrees.lock_reason import is_running_reason, running_reason
+from swarm.worktrees.steps import file_steps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +116,7 @@ def _put(world: World, record: dict[str, Any]) -> str:
     session = world.sessions.get(record["session"])
     agent = session.agent(record["agent"]) if session is not None else None
     if session is not None and agent is not None:
-        new = steps.digest(record["text"])
+        new = file_steps.digest(record["text"])
         path = world.layout.root / agent.worktree / record["file"]
         if path.parent.is_dir() and _digest(path) == record["was"]:  # else edited since: that stays
             files.write_atomic(path, record["text"].encode("utf-8", "surrogateescape"), 0o644)

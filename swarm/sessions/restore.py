@@ -19,14 +19,15 @@ from swarm.project import layout as places
 from swarm.project.model import CreatedAgent, RestoreReport, Session
 from swarm.project.world import new_operation_id
 from swarm.sessions import create
-from swarm.worktrees import hiding, inbox_steps, ports, salvage, setup, steps, transaction
+from swarm.worktrees import hiding, inbox_steps, ports, salvage, setup, transaction
+from swarm.worktrees.steps import branch_steps, file_steps, tree_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from swarm.project.model import SalvageEntry
     from swarm.project.world import World
-    from swarm.worktrees.steps import Step
+    from swarm.worktrees.steps.step import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ def _told(one: Wanted) -> CreatedAgent:
 
 def _branch_steps(operation: str, wanted: list[Wanted]) -> Iterator[Step]:
     reserve = [one for one in wanted if one.reserve]
-    yield steps.ReserveBranches(
+    yield branch_steps.ReserveBranches(
         operation,
         tuple((one.entry.record.branch, one.entry.branch_tip) for one in reserve),
         tuple((one.entry.session, one.entry.agent) for one in reserve),
@@ -223,14 +224,14 @@ def _branch_steps(operation: str, wanted: list[Wanted]) -> Iterator[Step]:
     )
     for one in reserve:
         config = tuple((str(k), str(v)) for k, v in one.entry.manifest["branch_config"])
-        yield steps.BranchNotes(operation, one.entry.record.branch, one.refs["manifest"], config)
+        yield branch_steps.BranchNotes(operation, one.entry.record.branch, one.refs["manifest"], config)
 
 
 def _tree_steps(world: World, operation: str, wanted: list[Wanted]) -> Iterator[Step]:
     if not wanted:
         return
     base = world.layout.base
-    yield steps.MakeBase(operation, str(base), base.is_dir(), files.exists(base / ".gitignore"))
+    yield file_steps.MakeBase(operation, str(base), base.is_dir(), files.exists(base / ".gitignore"))
     placed: dict[str, list[str]] = {}
     for one in wanted:
         for item in one.entry.record.placed:
@@ -242,29 +243,29 @@ def _tree_steps(world: World, operation: str, wanted: list[Wanted]) -> Iterator[
     used = {entry.branch for entry in world.git.worktrees()}  # if by somebody who is there, it was refused
     for one in wanted:
         place = (str(one.tree), one.head_branch, one.commit, taken)
-        yield steps.AddWorktree(operation, *place, salvaged=True, anyway=one.head_branch in used - {""})
+        yield tree_steps.AddWorktree(operation, *place, salvaged=True, anyway=one.head_branch in used - {""})
         folder = world.layout.salvage_folder(one.entry.session, one.entry.agent, one.entry.id)
-        yield steps.BringBack(operation, str(one.tree), tuple(sorted(one.refs.items())), str(folder))
+        yield tree_steps.BringBack(operation, str(one.tree), tuple(sorted(one.refs.items())), str(folder))
     yield from setup.steps_back(operation, ((one.entry, one.tree) for one in wanted))
     for file, trees in placed.items():
         yield from hiding.steps_within(world, operation, file, tuple(trees))
-    yield steps.Verify(operation, tuple((str(one.tree), one.head_branch, one.commit) for one in wanted))
+    yield tree_steps.Verify(operation, tuple((str(one.tree), one.head_branch, one.commit) for one in wanted))
     yield from _steps_after_the_check(operation, wanted)
     for one in wanted:
         folder = world.layout.salvage_folder(one.entry.session, one.entry.agent, one.entry.id)
         yield from inbox_steps.steps_back(world, operation, one.entry.session, one.entry.record.name, folder)
-    yield steps.Settle(operation, str(base.parent))
-    yield steps.WriteRecord(operation, codec.session_to_bytes(_session(world, operation, wanted)).decode("ascii"))
+    yield file_steps.Settle(operation, str(base.parent))
+    yield file_steps.WriteRecord(operation, codec.session_to_bytes(_session(world, operation, wanted)).decode("ascii"))
 
 
 def _steps_after_the_check(operation: str, wanted: list[Wanted]) -> Iterator[Step]:
     """Give the steps for what a checked worktree would not have: a HEAD at no commit, a lock."""
     for one in wanted:
         if one.unborn:
-            yield steps.PointHead(operation, str(one.tree), one.unborn)
+            yield branch_steps.PointHead(operation, str(one.tree), one.unborn)
     for one in wanted:
         if one.entry.manifest["lock"] is not None:
-            yield steps.LockAgain(operation, str(one.tree), str(one.entry.manifest["lock"]))
+            yield tree_steps.LockAgain(operation, str(one.tree), str(one.entry.manifest["lock"]))
 
 
 def _session(world: World, operation: str, wanted: list[Wanted]) -> Session:

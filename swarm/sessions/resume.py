@@ -13,7 +13,8 @@ from swarm.programs.status import State
 from swarm.project import codec
 from swarm.project import layout as places
 from swarm.project.world import in_session, new_operation_id
-from swarm.worktrees import inbox_steps, steps, transaction
+from swarm.worktrees import inbox_steps, transaction
+from swarm.worktrees.steps import file_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,7 +57,7 @@ def resume(
     how: dict[str, Any] = {"resume": True, "anew": anew, "beside": session.beside}
     todo = (
         *launch.start_steps(world, operation, session.name, told, session.task, **how),
-        steps.WriteRecord(operation, codec.session_to_bytes(record).decode("ascii")),
+        file_steps.WriteRecord(operation, codec.session_to_bytes(record).decode("ascii")),
     )
     started, boot = world.host.now_ns(), world.host.boot_id()
     refs = (places.op_ref(operation),)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import files as fsio
 from swarm.kit.errors import GitFailed
-from swarm.worktrees.steps import HideInstructions, Registry, Step
+from swarm.worktrees.steps.file_steps import HideInstructions
+from swarm.worktrees.steps.step import Registry, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,4 +111,4 @@ def turn_off(world: World) -> None:
     fsio.unlink_if_there(note)
 
 
-Registry.known[HideInWorktrees.__name__] = HideInWorktrees
+Registry.add(HideInWorktrees)

@@ -13,7 +13,7 @@ from swarm.kit.errors import IdTaken, SwarmError
 from swarm.machine.inbox_watch import Inbox, dropped
 from swarm.messages import undelivered
 from swarm.messages.inboxes import bus_of, events_folder, inbox_folder
-from swarm.worktrees.steps import Registry, Step
+from swarm.worktrees.steps.step import Registry, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -122,7 +122,7 @@ class BringInboxBack(Step):
         return f"bring back the messages of {Path(self.folder).name}"
 
 
-Registry.known[BringInboxBack.__name__] = BringInboxBack
+Registry.add(BringInboxBack)
 
 
 def _later(world: World, saved: Path) -> Path:

@@ -22,7 +22,7 @@ from swarm.roles.environment import environ_of
 from swarm.roles.options import Env, Policy, RoleOptions, Setup, plain
 from swarm.worktrees import hiding, setup_notes, setup_run, transaction, trash
 from swarm.worktrees import ports as agent_ports
-from swarm.worktrees.steps import Registry, Step
+from swarm.worktrees.steps.step import Registry, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -207,7 +207,7 @@ class SetUp(Step):
         )
 
 
-Registry.known[SetUp.__name__] = SetUp
+Registry.add(SetUp)
 
 
 def steps_before(world: World, operation: str, restored: Iterable[tuple[SalvageEntry, Path]]) -> Iterator[Step]:
@@ -261,7 +261,7 @@ class RememberSetup(Step):
         return f"write down what the setup of {self.agent} had left"
 
 
-Registry.known[RememberSetup.__name__] = RememberSetup
+Registry.add(RememberSetup)
 
 
 def warnings(world: World, operation: transaction.Operation) -> tuple[str, ...]:

@@ -22,13 +22,14 @@ from swarm.kit.errors import Interrupted, RecordProblem, SwarmError, told_of
 from swarm.project import layout as places
 from swarm.project.model import RecoverReport
 from swarm.worktrees import adopt, trash
-from swarm.worktrees import steps as step_kinds
+from swarm.worktrees.steps import branch_steps, file_steps, tree_steps  # noqa: F401  # recovery must know them
+from swarm.worktrees.steps.step import from_dict, to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from swarm.project.world import World
-    from swarm.worktrees.steps import Step
+    from swarm.worktrees.steps.step import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Operation:
             "boot": self.boot,
             "pid": os.getpid(),
             "locks": [str(lock) for lock in world.git.ref_locks(self.refs) if not files.exists(lock)],
-            "steps": [step_kinds.to_dict(step) for step in self.steps],
+            "steps": [to_dict(step) for step in self.steps],
         }
 
 
@@ -133,7 +134,7 @@ def finish(world: World, record: dict[str, Any], *, mark: str | None = None) -> 
 
 def roll_back(world: World, record: dict[str, Any], outcome: str = "crash") -> None:
     """Take back a set that was not committed. May be interrupted and repeated."""
-    steps = [step_kinds.from_dict(item) for item in record["steps"]]
+    steps = [from_dict(item) for item in record["steps"]]
     files.make_folders(world.layout.trash_folder(record["operation"]), 0o700)
     for step in reversed(steps):
         step.undo_files(world)
@@ -239,7 +240,7 @@ def _first_aid(world: World, record: dict[str, Any]) -> None:
     if record["kind"] != "set" or _committed(world, record["operation"], record["session"]):
         return
     for item in record["steps"]:
-        step_kinds.from_dict(item).undo_files(world)
+        from_dict(item).undo_files(world)
 
 
 def _sweep_temporaries(world: World) -> None:

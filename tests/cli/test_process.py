@@ -258,12 +258,12 @@ def test_a_signal_that_comes_out_wrapped_is_no_bug(team: Cli, monkeypatch: pytes
 
 def test_what_is_taken_back_then_is_told_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     from swarm.kit.errors import Interrupted
-    from swarm.worktrees import steps
+    from swarm.worktrees.steps import tree_steps
 
     def wrapped(*_: object) -> None:
         raise RuntimeError("a class cannot be made") from Interrupted("interrupted by SIGTERM", signum=15)
 
-    monkeypatch.setattr(steps.Verify, "do", wrapped)
+    monkeypatch.setattr(tree_steps.Verify, "do", wrapped)
     said = cli("worktree", "create", "fx", "--roles", "developer")
 
     assert said.code == 143

@@ -10,7 +10,7 @@ import pytest
 from swarm import SwarmError
 from swarm.git import gitdir
 from swarm.kit import files
-from swarm.worktrees import steps
+from swarm.worktrees.steps import file_steps
 from tests.crash.scenarios import ROLES, SCENARIOS, SESSION
 from tests.support.crash import AgainTrials, Trials
 
@@ -171,4 +171,4 @@ def test_branch_without_worktree_can_be_saved_and_comes_back(lab: Lab) -> None:
 
 
 def test_block_markers_can_be_told_apart() -> None:
-    assert steps.EXCLUDE_BEGIN not in steps.EXCLUDE_BEGIN_GLUED
+    assert file_steps.EXCLUDE_BEGIN not in file_steps.EXCLUDE_BEGIN_GLUED

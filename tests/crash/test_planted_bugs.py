@@ -12,8 +12,10 @@ from swarm.kit import files as fsio
 from swarm.project.journal import Journal
 from swarm.project.sessions import Sessions
 from swarm.sessions import cleanup
-from swarm.worktrees import salvage, steps, transaction
+from swarm.worktrees import salvage, transaction
 from swarm.worktrees import setup as worktree_setup
+from swarm.worktrees.steps import branch_steps, file_steps, tree_steps
+from swarm.worktrees.steps.step import Step
 from tests.crash.scenarios import SCENARIOS
 from tests.support.crash import NestedTrials, Trials
 
@@ -28,31 +30,31 @@ Patch = pytest.MonkeyPatch
 
 
 def rollback_forgets_the_failing_role(patch: Patch) -> None:
-    undo = steps.AddWorktree.undo_files
+    undo = tree_steps.AddWorktree.undo_files
 
-    def forgetful(self: steps.AddWorktree, world: Any) -> None:
+    def forgetful(self: tree_steps.AddWorktree, world: Any) -> None:
         if "reviewer" not in self.tree:
             undo(self, world)
 
-    patch.setattr(steps.AddWorktree, "undo_files", forgetful)
+    patch.setattr(tree_steps.AddWorktree, "undo_files", forgetful)
 
 
 def rollback_forgets_a_branch(patch: Patch) -> None:
-    undo = steps.ReserveBranches.undo
+    undo = branch_steps.ReserveBranches.undo
 
-    def forgetful(self: steps.ReserveBranches, world: Any) -> None:
+    def forgetful(self: branch_steps.ReserveBranches, world: Any) -> None:
         undo(replace(self, branches=self.branches[:-1], agents=self.agents[:-1]), world)
 
-    patch.setattr(steps.ReserveBranches, "undo", forgetful)
+    patch.setattr(branch_steps.ReserveBranches, "undo", forgetful)
 
 
 def record_written_before_the_files(patch: Patch) -> None:
     run = transaction.run
 
     def hasty(world: Any, operation: transaction.Operation, *rest: Any, **more: Any) -> Any:
-        record = [step for step in operation.steps if isinstance(step, steps.WriteRecord)]
+        record = [step for step in operation.steps if isinstance(step, file_steps.WriteRecord)]
         others = [step for step in operation.steps if step not in record]
-        at = next(n for n, step in enumerate(others) if isinstance(step, steps.FillWorktrees))
+        at = next(n for n, step in enumerate(others) if isinstance(step, tree_steps.FillWorktrees))
         return run(world, replace(operation, steps=(*others[:at], *record, *others[at:])), *rest, **more)
 
     patch.setattr(transaction, "run", hasty)
@@ -132,22 +134,22 @@ def failure_of_git_taken_for_success(patch: Patch) -> None:
     from swarm.git.runner import GitRunner
 
     patch.setattr(GitRunner, "run", lambda self, *args, ok=(0,), what="", **more: self.attempt(*args, **more)[1])
-    patch.setattr(steps.Verify, "do", lambda self, world: None)
+    patch.setattr(tree_steps.Verify, "do", lambda self, world: None)
 
 
 def the_users_exclude_file_is_rewritten(patch: Patch) -> None:
     def careless(exclude: Path, **_: Any) -> None:
         fsio.write_atomic(exclude, fsio.read_small(exclude).replace(b"/no line end", b"/no line end\n"), 0o644)
 
-    patch.setattr(steps, "show_again", careless)
+    patch.setattr(file_steps, "show_again", careless)
 
 
 def files_of_a_setup_taken_for_somebodys_work(patch: Patch) -> None:
-    patch.setattr(worktree_setup.SetUp, "undo", steps.Step.undo)
+    patch.setattr(worktree_setup.SetUp, "undo", Step.undo)
 
 
 def notes_of_a_setup_stay(patch: Patch) -> None:
-    patch.setattr(worktree_setup.SetUp, "undo_files", steps.Step.undo_files)
+    patch.setattr(worktree_setup.SetUp, "undo_files", Step.undo_files)
 
 
 #: (bug, scenario, action, stride, where in the command it is looked for first)

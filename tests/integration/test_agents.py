@@ -472,7 +472,7 @@ def test_a_resume_that_fails_changes_nothing(panes: PaneLab, monkeypatch: pytest
     before = {name: panes.one(name).status for name in ("developer", "reviewer")}
     record = (panes.root / ".swarm/sessions/fx/session.json").read_bytes()
     swarm = panes.swarm
-    monkeypatch.setattr("swarm.worktrees.steps.WriteRecord.do", _full_disk)
+    monkeypatch.setattr("swarm.worktrees.steps.file_steps.WriteRecord.do", _full_disk)
 
     with pytest.raises(SwarmError):
         swarm.resume(["fx"])

@@ -1,0 +1,73 @@
+"""The machinery of steps: what one step is, and how the journal holds it.
+
+A step can be written down before it is done and taken back by another process after a crash.
+``undo`` may follow a ``do`` that never ran, ran in part, or was taken back already.  It touches
+only what carries the operation's stamp:
+
+* branches: the ref ``refs/swarm/op/<operation>``, made first in the same ref transaction
+* worktrees: the lock reason in git's admin folder, or that folder pointing at our path
+* files: their content, or the folder they are in
+
+Taking back has two parts.  ``undo_files`` uses plain file operations alone, because a killed git can
+leave a repository in which git does not run; ``undo`` may use git and comes after all of those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from swarm.project.world import World
+
+
+def stamp(operation: str) -> str:
+    """The lock reason of a worktree that an operation is making."""
+    return f"swarm: being made by operation {operation}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change. Fields are JSON values, so that the journal can hold them."""
+
+    operation: str
+
+    def do(self, world: World) -> None:
+        """Make the change."""
+        raise NotImplementedError
+
+    def undo_files(self, world: World) -> None:
+        """Take back what plain file operations can."""
+
+    def undo(self, world: World) -> None:
+        """Take back the rest; git runs again by now."""
+
+    def say(self) -> str:
+        """Tell the user, in a dry run, what would be done."""
+        raise NotImplementedError
+
+
+class Registry:
+    """Steps by name, for reading the journal: each module of steps adds its own."""
+
+    known: ClassVar[dict[str, type[Step]]] = {}
+
+    @classmethod
+    def add(cls, *steps: type[Step]) -> None:
+        """Let the journal hold these steps."""
+        cls.known.update({step.__name__: step for step in steps})
+
+
+def to_dict(step: Step) -> dict[str, Any]:
+    """Return the JSON shape of a step."""
+    return {"step": type(step).__name__, **{f.name: getattr(step, f.name) for f in fields(step)}}
+
+
+def from_dict(data: dict[str, Any]) -> Step:
+    """Read a step back from the journal."""
+    facts = {key: _frozen(value) for key, value in data.items() if key != "step"}
+    return Registry.known[data["step"]](**facts)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
