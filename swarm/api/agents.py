@@ -102,12 +102,14 @@ class Agents(Sets):
         setup: bool,
         dry_run: bool,
     ) -> Team:
-        from swarm.sessions import create
+        from swarm.sessions import create, create_request
 
         specs = names.expand_roles(roles)
         texts, problems = self._role_texts(specs, name, wanted=True)
         start, checkout = self._start_of(base)
-        request = create.Request(name, specs, texts, start, wish, options_of(texts) if setup else None, checkout)
+        request = create_request.Request(
+            name, specs, texts, start, wish, options_of(texts) if setup else None, checkout
+        )
         with self._making(f"cannot start session {name}"):
             plan = self._preflight(request, problems, dry_run=dry_run)
             if plan is not None and dry_run:

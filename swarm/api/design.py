@@ -58,7 +58,7 @@ class Design(Sets):
         Raises:
             NotARepo: there is no commit yet.
         """
-        from swarm.sessions.create import pin_base
+        from swarm.sessions.create_checks import pin_base
 
         pin_base(self._world, None)
 

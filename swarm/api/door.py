@@ -199,14 +199,14 @@ class Door:
     def _preflight(self, request: Any, problems: Sequence[SwarmError], *, dry_run: bool) -> Any:
         """Refuse before the first byte is written; None where half of an earlier try would be in the way."""
         from swarm.kit.errors import raise_all
-        from swarm.sessions import create
+        from swarm.sessions import create, create_checks
 
         if dry_run:
             return create.make_plan(self._world, request, problems=problems)
         before = self._world.journal.mark()
         if not self.unfinished():
             try:
-                return create.check(self._world, request, problems=problems)
+                return create_checks.check(self._world, request, problems=problems)
             except SwarmError:
                 if not self.unfinished() and self._world.journal.mark() == before:
                     raise  # else it may be half of what another one is making; that is looked at again, with the lock

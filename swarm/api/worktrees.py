@@ -95,7 +95,7 @@ class Sets(Door):
         Example:
             >>> swarm.create("feature-x", ["researcher", "developer"])  # doctest: +SKIP
         """
-        from swarm.sessions import create
+        from swarm.sessions import create, create_request
 
         name = names.check_new_session(session)
         specs = names.expand_roles(roles)
@@ -103,7 +103,7 @@ class Sets(Door):
         texts = found if instructions else (None,) * len(specs)
         setups = options_of(found) if setup else None
         start, checkout = self._start_of(base)
-        request = create.Request(name, specs, texts, start, setup=setups, checkout=checkout)
+        request = create_request.Request(name, specs, texts, start, setup=setups, checkout=checkout)
         with self._making(f"cannot create session {name}"):
             # Refuse before the first byte is written.
             plan = self._preflight(request, problems, dry_run=dry_run)

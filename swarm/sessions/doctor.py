@@ -17,7 +17,7 @@ from swarm.project.model import Check
 from swarm.roles.environment import places_of
 from swarm.sessions import status
 from swarm.sessions.cleanup import leftover_branches
-from swarm.sessions.create import LEAST_GIT, pin_base
+from swarm.sessions.create_checks import LEAST_GIT, pin_base
 from swarm.terminal.marks import repository_mark
 from swarm.worktrees import trash
 from swarm.worktrees.lock_reason import is_running_reason

@@ -18,7 +18,7 @@ from swarm.project import codec
 from swarm.project import layout as places
 from swarm.project.model import CreatedAgent, RestoreReport, Session
 from swarm.project.world import new_operation_id
-from swarm.sessions import create
+from swarm.sessions import create_checks
 from swarm.worktrees import hiding, inbox_steps, ports, salvage, setup, transaction
 from swarm.worktrees.steps import branch_steps, file_steps, tree_steps
 
@@ -81,7 +81,7 @@ def make_plan(world: World, target: str) -> Plan:
     wanted = [_want(world, entry) for entry in entries]
     wanted, left = _without_what_is_there(world, wanted) if not set(target) & {"/", "@"} else (wanted, ())
     problems = [
-        *create.check_folders(world, session=entries[0].session),
+        *create_checks.check_folders(world, session=entries[0].session),
         *(p for one in wanted for p in _conflicts(world, one)),
     ]
     raise_all(f"cannot restore {target}", problems)
@@ -174,7 +174,7 @@ def _conflicts(world: World, one: Wanted) -> Iterator[SwarmError]:
     there = world.git.refs(ref).get(ref)
     if there is not None and there != entry.branch_tip:
         what = f"branch {record.branch} already exists, at another commit than the one saved"
-        yield BranchExists(what, details=create.in_git(record.branch))
+        yield BranchExists(what, details=create_checks.in_git(record.branch))
     if entry.manifest["kind"] == "branch":
         if there == entry.branch_tip:
             yield RestoreConflict(f"branch {record.branch} is there already")

@@ -13,7 +13,7 @@ import pytest
 
 from swarm import SwarmError
 from swarm.kit.errors import BranchExists, Refused, SessionExists
-from swarm.sessions import create
+from swarm.sessions import create_checks, create_request
 from swarm.terminal.tmux import Tmux
 from swarm.testing.panes import QUICK, PaneLab, states, topology
 from swarm.testing.terminal import wait_for
@@ -408,14 +408,14 @@ def test_the_same_session_twice_at_the_same_moment(panes: PaneLab) -> None:
 
 
 def test_what_another_had_half_made_is_looked_at_again(panes: PaneLab, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = create.check
+    real = create_checks.check
 
-    def early(*_args: object, **_how: object) -> create.Start:
-        monkeypatch.setattr(create, "check", real)
+    def early(*_args: object, **_how: object) -> create_request.Start:
+        monkeypatch.setattr(create_checks, "check", real)
         panes.start("developer")
         raise BranchExists("branch swarm/developer-fx already exists")  # as seen before the record was there
 
-    monkeypatch.setattr(create, "check", early)
+    monkeypatch.setattr(create_checks, "check", early)
 
     with pytest.raises(SessionExists):
         panes.start("developer")

@@ -1,0 +1,72 @@
+"""What is asked for when a set of worktrees is to be made, and what is known of the history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swarm.agents import launch
+    from swarm.project import names
+    from swarm.roles.options import RoleOptions
+    from swarm.roles.role import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked for.
+
+    Attributes:
+        roles: for each agent its role's text; None puts no instructions in.
+        base: branch, tag or commit; None means where the main checkout is.
+        checkout: the agent's worktree of which *base* is what is checked out; None: it is not.
+        launch: what is started in panes; None makes worktrees only.
+        setup: for each agent what its role says, of which the setup counts; None: no setup.
+    """
+
+    session: str
+    agents: tuple[names.AgentSpec, ...]
+    roles: tuple[Role | None, ...]
+    base: str | None = None
+    launch: launch.Wish | None = None
+    setup: tuple[RoleOptions, ...] | None = None
+    checkout: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the plan wants to know of the history; None is not known yet.
+
+    Attributes:
+        commit: where the worktrees start.
+        content: its tree.
+        folders: which of swarm's folders the project has in its history.
+        file: whether the project has the instructions file in its history.
+        refs: those around the branches that are wanted, and what the journal's mark was before they were read.
+    """
+
+    commit: str | None = None
+    content: str = ""
+    folders: tuple[str, ...] | None = None
+    file: bool | None = None
+    refs: tuple[tuple[int, int], frozenset[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a set may start: nothing stands against it.
+
+    Attributes:
+        base_ref: what the user calls it.
+    """
+
+    base_ref: str
+    commit: str
+    facts: Facts
+
+
+def verb(request: Request) -> str:
+    """Return what the log calls it."""
+    return "create" if request.launch is None else "start"
