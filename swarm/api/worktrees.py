@@ -138,9 +138,9 @@ class Sets(Door):
         Raises:
             WorkAtRisk: nothing was removed; ``facts['agents']`` lists the risks of each agent.
         """
-        from swarm.sessions import cleanup
+        from swarm.sessions import cleanup_request
 
-        request = cleanup.Request(
+        request = cleanup_request.Request(
             sessions=tuple(names.check_session(s) for s in sessions),
             everything=everything,
             force=force,
@@ -154,10 +154,10 @@ class Sets(Door):
     def prune_sessions(self, *, older_than_ms: int, dry_run: bool = False) -> CleanupReport:
         """Remove the sessions made longer ago than this that nobody needs: none of their agents runs or has work."""
         from swarm.callers import rights
-        from swarm.sessions import cleanup
+        from swarm.sessions import cleanup_request
 
         rights.check(self._world, "prune_sessions", attempt="cannot prune the sessions")
-        request = cleanup.Request(
+        request = cleanup_request.Request(
             everything=True, older_than_ms=_age(older_than_ms), role=self._role_in, verb="session prune"
         )
         return self._clean(request, dry_run=dry_run)
@@ -177,7 +177,7 @@ class Sets(Door):
 
         A folder at its place that is in no session is removed, too; with *force* what is in it goes into the salvage.
         """
-        from swarm.sessions import cleanup
+        from swarm.sessions import cleanup_request
 
         try:
             found, one = self._find_worktree(agent, session)
@@ -189,7 +189,7 @@ class Sets(Door):
             if report is None:
                 raise
             return report
-        request = cleanup.Request(
+        request = cleanup_request.Request(
             agents=((found.name, one.name),),
             force=force,
             discard=discard,
@@ -235,10 +235,10 @@ class Sets(Door):
     def prune(self, *, dry_run: bool = False) -> CleanupReport:
         """Forget worktrees whose folder is gone; branches stay, and what git still knows of them is salvaged."""
         from swarm.callers import rights
-        from swarm.sessions import cleanup
+        from swarm.sessions import cleanup_request
 
         rights.check(self._world, "prune", attempt="cannot prune the worktrees")
-        request = cleanup.Request(only_missing=True, keep_branches=True, force=True, verb="worktree prune")
+        request = cleanup_request.Request(only_missing=True, keep_branches=True, force=True, verb="worktree prune")
         return self._clean(request, dry_run=dry_run)
 
     def recover(self) -> RecoverReport:

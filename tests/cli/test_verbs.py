@@ -305,11 +305,11 @@ def test_discard_saves_nothing(team: Cli) -> None:
 
 def test_a_cleanup_that_worked_in_part_says_so(team: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     from swarm.kit.errors import CleanupFailed
-    from swarm.sessions import cleanup
+    from swarm.sessions import cleanup, cleanup_request
 
     whole = cleanup.cleanup
 
-    def partly(world: object, request: cleanup.Request) -> object:
+    def partly(world: object, request: cleanup_request.Request) -> object:
         from dataclasses import replace
 
         from swarm.project.model import Skipped

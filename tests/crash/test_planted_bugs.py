@@ -11,7 +11,7 @@ from swarm.git import gitdir
 from swarm.kit import files as fsio
 from swarm.project.journal import Journal
 from swarm.project.sessions import Sessions
-from swarm.sessions import cleanup
+from swarm.sessions import cleanup_remove
 from swarm.worktrees import salvage, transaction
 from swarm.worktrees import setup as worktree_setup
 from swarm.worktrees.steps import branch_steps, file_steps, tree_steps
@@ -121,13 +121,13 @@ def salvage_forgets_the_detached_commit(patch: Patch) -> None:
 
 
 def branch_settings_forgotten_after_a_crash(patch: Patch) -> None:
-    delete = cleanup._delete_branch
+    delete = cleanup_remove._delete_branch
 
     def forgetful(world: Any, item: dict[str, Any]) -> None:
         if world.git.refs(f"refs/heads/{item['branch']}"):
             delete(world, item)
 
-    patch.setattr(cleanup, "_delete_branch", forgetful)
+    patch.setattr(cleanup_remove, "_delete_branch", forgetful)
 
 
 def failure_of_git_taken_for_success(patch: Patch) -> None:
