@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from swarm.agents import endings, launch
+from swarm.agents import endings, launch, launch_files
 from swarm.agents.view import View
 from swarm.kit import files
 from swarm.kit.errors import AgentNotRunning, SwarmError
@@ -67,7 +67,7 @@ def _end(world: World, session: Session, agent: Agent, view: View) -> tuple[str,
         _shut_gate(world, folder, view.pane(session, agent))
     stamp = stamp_of(session, agent.name, world.layout.root)
     left = world.processes.end_agent(folder, stamp, world.settings.agents.stop_grace)
-    launch.drop_environment(folder)
+    launch_files.drop_environment(folder)
     elsewhere = view.facts(session, agent).elsewhere
     return (*left, *([f"the conversation of {agent.name} in {elsewhere}"] if elsewhere else ()))
 

@@ -13,7 +13,7 @@ from swarm.project import names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swarm.agents.launch import Wish
+    from swarm.agents.launch_request import Wish
     from swarm.api.swarm import Swarm
     from swarm.api.team import Team
     from swarm.project.model import (
@@ -84,7 +84,7 @@ class Agents(Sets):
         workflow: str = "",
     ) -> Wish:
         """Return what is started, and what it is told."""
-        from swarm.agents.launch import Wish
+        from swarm.agents.launch_request import Wish
         from swarm.programs.registry import COMMAND, read_command
 
         argv = read_command(command) if isinstance(command, str) and command else tuple(command)

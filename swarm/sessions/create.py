@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from swarm.agents import launch
+from swarm.agents import launch, launch_checks, launch_request
 from swarm.callers import parents, rights
 from swarm.kit import files as fsio
 from swarm.kit.errors import (
@@ -107,7 +107,7 @@ def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: 
         wish = request.launch
         may = rights.given(world, role) if wish else ()
         agent = Agent(spec.name, spec.role, branch, relative, "", commit, now_ms, placed, operation=operation, may=may)
-        agents.append(launch.equipped(agent, wish.of(role), str(uuid4())) if wish else agent)
+        agents.append(launch_request.equipped(agent, wish.of(role), str(uuid4())) if wish else agent)
     if request.setup is not None:
         agents = list(setup.equipped(world, agents, request.session, request.setup))
     todo = (
@@ -124,7 +124,7 @@ def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: 
         agents=made,
         warnings=(
             *((_tracked_warning(file),) if tracked else ()),
-            *launch.warnings(list(zip(agents, request.roles, strict=True))),
+            *launch_checks.warnings(list(zip(agents, request.roles, strict=True))),
             *(rights.warnings(world, request.roles) if request.launch else ()),
         ),
         steps=tuple(step.say() for step in todo),

@@ -8,7 +8,7 @@ import stat
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from swarm.agents import budgets, launch
+from swarm.agents import budgets, launch_checks, launch_request
 from swarm.callers import rights
 from swarm.kit import files as fsio
 from swarm.kit.errors import (
@@ -139,7 +139,7 @@ def _asked_facts(world: World, request: Request, text: str) -> Facts:
     return Facts(known[base], known[trees[0]], found, file in known)
 
 
-def _check_start(world: World, request: Request, wish: launch.Wish, commit: str) -> Iterator[SwarmError]:
+def _check_start(world: World, request: Request, wish: launch_request.Wish, commit: str) -> Iterator[SwarmError]:
     existing = world.sessions.get(request.session)
     if existing is not None:
         yield SessionExists(
@@ -148,9 +148,9 @@ def _check_start(world: World, request: Request, wish: launch.Wish, commit: str)
         )
     told: set[str] = set()
     wishes = {(wish.of(role), role.name if role else ""): role for role in request.roles}
-    looks = [launch.problems(world, one) for one in dict.fromkeys(one for one, _ in wishes)]
-    looks += [launch.refusals(world, one, role) for (one, _), role in wishes.items()]
-    looks += [launch.project_refusals(world, one, role, commit) for (one, _), role in wishes.items() if commit]
+    looks = [launch_checks.problems(world, one) for one in dict.fromkeys(one for one, _ in wishes)]
+    looks += [launch_checks.refusals(world, one, role) for (one, _), role in wishes.items()]
+    looks += [launch_checks.project_refusals(world, one, role, commit) for (one, _), role in wishes.items() if commit]
     for look in looks:
         for problem in look:
             if str(problem) not in told:

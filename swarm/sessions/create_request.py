@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.agents import launch
+    from swarm.agents import launch_request
     from swarm.project import names
     from swarm.roles.options import RoleOptions
     from swarm.roles.role import Role
@@ -30,7 +30,7 @@ class Request:
     agents: tuple[names.AgentSpec, ...]
     roles: tuple[Role | None, ...]
     base: str | None = None
-    launch: launch.Wish | None = None
+    launch: launch_request.Wish | None = None
     setup: tuple[RoleOptions, ...] | None = None
     checkout: Path | None = None
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from swarm.agents import launch
+from swarm.agents import launch, launch_checks, launch_request
 from swarm.agents.view import View
 from swarm.kit.errors import SwarmError, WorktreeNotFound, raise_all
 from swarm.programs.status import State
@@ -28,7 +28,7 @@ def finished(world: World, session: Session, agents: Sequence[Agent], role: Call
     """Return those that did their task in print mode and ended well: there is nothing to take up."""
     view = View(world)
     done = [a for a in agents if view.status(session, a).state is State.DONE and view.facts(session, a).prints]
-    return tuple(a for a in done if launch.options_for(world, a, role(a.role)).print)
+    return tuple(a for a in done if launch_request.options_for(world, a, role(a.role)).print)
 
 
 def resume(
@@ -80,20 +80,20 @@ def refuse_start(
         if not (world.layout.root / agent.worktree).is_dir()
     ]
     for agent in {(a.program, a.command): a for a in wanted}.values():
-        wish = launch.Wish(agent.program, agent.command)
-        problems += [p for p in launch.problems(world, wish) if str(p) not in map(str, problems)]
+        wish = launch_request.Wish(agent.program, agent.command)
+        problems += [p for p in launch_checks.problems(world, wish) if str(p) not in map(str, problems)]
     raise_all(f"cannot resume session {session.name}", problems)
     told = [(agent, role(agent.role)) for agent in wanted]
-    refused = [p for a, r in told for p in launch.refusals(world, _wish_of(a, session), r)]
+    refused = [p for a, r in told for p in launch_checks.refusals(world, _wish_of(a, session), r)]
     raise_all(f"cannot resume session {session.name}", refused)
     return told
 
 
-def _wish_of(agent: Agent, session: Session) -> launch.Wish:
-    return launch.Wish(agent.program, agent.command, session.task, print_mode=agent.print_mode)
+def _wish_of(agent: Agent, session: Session) -> launch_request.Wish:
+    return launch_request.Wish(agent.program, agent.command, session.task, print_mode=agent.print_mode)
 
 
 def _with_new_conversation(world: World, agent: Agent, role: Role) -> Agent:
     """Return the agent with another conversation, if it is to do its task anew: programs take no id twice."""
-    fresh = launch.options_for(world, agent, role).print and agent.conversation
+    fresh = launch_request.options_for(world, agent, role).print and agent.conversation
     return replace(agent, conversation=str(uuid4())) if fresh else agent

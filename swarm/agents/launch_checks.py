@@ -1,0 +1,118 @@
+"""What stands against starting an agent, and what of its role has no effect."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from swarm.agents import telemetry
+from swarm.kit.errors import ConfigProblem, SwarmError, UsageProblem
+from swarm.messages import directory
+from swarm.project.layout import root_dir
+from swarm.roles.environment import environ_of
+from swarm.roles.options import RoleOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from swarm.agents.launch_request import Wish
+    from swarm.project.model import Agent
+    from swarm.project.ports import AgentProgram
+    from swarm.project.world import World
+    from swarm.roles.role import Role
+
+
+def problems(world: World, wish: Wish) -> Iterator[SwarmError]:
+    """Say what stands against starting, before anything is made."""
+    for look in (world.terminal.check, lambda: world.programs.find(wish.program, wish.command, world.environ)):
+        try:
+            look()
+        except SwarmError as problem:
+            yield problem
+
+
+def refusals(world: World, wish: Wish, role: Role | None) -> Iterator[SwarmError]:
+    """Say what of a role its program would refuse, and why it is not for this repository."""
+    options = role.options if role else RoleOptions()
+    if role is not None:
+        yield from _elsewhere(world, role)
+    try:
+        program = world.programs.get(wish.program, wish.command)
+    except SwarmError:
+        return  # ``problems`` tells it, with all the others
+    yield from program.check(options, environ_of(world, options.env))
+    yield from telemetry.problems(world, options)
+    yield from _print_refusals(program, wish, role)
+
+
+def _elsewhere(world: World, role: Role) -> Iterator[SwarmError]:
+    """Say why a role whose ``root_dir`` is not in this repository cannot be started here."""
+    wanted, home = role.options.root_dir, world.environ.get("HOME", "")
+    folder = root_dir(wanted, cwd=world.layout.root, swarm_dir=world.swarm_dir, home=home)
+    root = directory.find_root(str(folder)) if folder.is_dir() else None
+    if root is None:
+        yield ConfigProblem(
+            f"cannot start {role.name}: its root_dir {folder} is no folder of a git repository",
+            hint=f"a relative one counts from {world.swarm_dir}; a folder of its worktree is `worktree: {{subdir: …}}`",
+        )
+    elif not world.layout.root.samefile(root):
+        yield UsageProblem(
+            f"cannot start {role.name} here: its root_dir is in another repository, {root}",
+            hint=f"swarm -C {shlex.quote(root)} start …",
+        )
+
+
+def project_refusals(world: World, wish: Wish, role: Role | None, commit: str) -> Iterator[SwarmError]:
+    """Say what of the project its program would ask about at the start.
+
+    Args:
+        commit: where the worktrees start.
+    """
+    options = role.options if role else RoleOptions()
+    try:
+        program = world.programs.get(wish.program, wish.command)
+    except SwarmError:
+        return  # ``problems`` tells it
+    asked = replace(options, print=program.prints and (options.print or wish.print_mode))
+    read = partial(world.trees.saved_file, commit)
+    yield from program.check_project(asked, environ_of(world, options.env), world.layout.root, read)
+
+
+def _print_refusals(program: AgentProgram, wish: Wish, role: Role | None) -> Iterator[SwarmError]:
+    """Say why an agent could not be started in print mode, if it is to be."""
+    by_role = role is not None and role.options.print
+    if wish.print_mode and not program.prints:
+        yield UsageProblem(
+            f"cannot start {_called(program, wish)} in print mode: it has none, and would not end by itself",
+            hint="leave out --print, or take a program that can: --agent claude, codex, gemini, opencode or demo",
+        )
+    elif (wish.print_mode or by_role) and program.prints and not wish.task.strip():
+        whose = f" {role.name}" if role is not None else ""
+        yield UsageProblem(
+            f"cannot start{whose} in print mode without a task: it does one task and ends",
+            hint="say what to do: swarm start … --task TEXT" + (", or take `print` out of the role" if by_role else ""),
+        )
+
+
+def _called(program: AgentProgram, wish: Wish) -> str:
+    """Return what people call the program of a wish."""
+    return f"the command {wish.command[0]}" if wish.command else program.name
+
+
+def warnings(agents: Sequence[tuple[Agent, Role | None]]) -> tuple[str, ...]:
+    """Say which parts of the agents' roles have no effect with the programs that play them."""
+    from swarm.programs import role_effects
+
+    found = (
+        f"{note.key} of role {role.name} {note.text}"
+        for agent, role in agents
+        if role is not None and agent.program
+        for note in role_effects.notes(_asked_of(agent, role), (agent.program,))
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _asked_of(agent: Agent, role: Role) -> RoleOptions:
+    return replace(role.options, print=role.options.print or agent.print_mode)

@@ -1,0 +1,255 @@
+"""The step that writes down, privately, what a launcher needs: its program, its environment, its folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm.agents import budgets, telemetry
+from swarm.kit import files as fsio
+from swarm.kit.errors import ConfigProblem
+from swarm.machine import runfiles, serving
+from swarm.messages.inboxes import inbox_folder
+from swarm.programs.values import Launch
+from swarm.project.config.settings import describe
+from swarm.roles.environment import inherits, places_of
+from swarm.roles.options import RoleOptions, plain
+from swarm.terminal.marks import stamp_of
+from swarm.usage.spending.meter import source_of
+from swarm.worktrees.steps.step import Registry, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from swarm.programs.values import LaunchSpec
+    from swarm.project.ports import AgentProgram
+    from swarm.project.world import World
+
+
+#: How long a launcher waits for its set to be committed.
+GATE_SECONDS = 600
+
+
+#: The terminal of a program is its pane, not the one in which somebody typed `swarm start`.
+_FROM_PANE = ("TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION")
+
+
+#: What showing the states in tmux needs of the caller's environment, beside swarm's settings.
+_LABEL_ENV = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LANG", "TMPDIR", "TMUX_TMPDIR"),
+        # a command that calls the user needs the way to their screen
+        *("DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"),
+    }
+)
+
+
+_SETTINGS = frozenset(setting.variable for setting in describe())
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareRun(Step):
+    """Write down, privately, what an agent's launcher needs.
+
+    Attributes:
+        role_text, task: what the agent is told.
+        resume: take up the conversation of an earlier start.
+        anew: its folder is there from an earlier start, but its conversation is not taken up.
+        options: what else the role's file says, as `role_fields.plain` gives it.
+    """
+
+    session: str
+    agent: dict[str, Any]
+    tree: str
+    role_text: str
+    task: str
+    resume: bool
+    options: dict[str, Any] = field(default_factory=dict)
+    anew: bool = False
+
+    def do(self, world: World) -> None:
+        folder = world.layout.run_folder(self.session, str(self.agent["name"]))
+        _private_folders(world, folder)
+        fsio.write_atomic(folder / "role.md", _bytes(self.role_text), durable=False)
+        fsio.write_atomic(folder / "task.md", _bytes(self.task), durable=False)
+        spec = self._spec(world, folder)
+        fsio.write_atomic(folder / "launch.json", json.dumps(spec, ensure_ascii=True).encode("ascii"), durable=False)
+
+    def _launch(self, world: World, folder: Path, program: AgentProgram) -> Launch:
+        """Return what the program is to be started with."""
+        launch = Launch(
+            agent=str(self.agent["name"]),
+            role=str(self.agent["role"]),
+            session=self.session,
+            worktree=Path(self.tree),
+            run_dir=folder,
+            role_file=folder / "role.md",
+            task_file=folder / "task.md",
+            task=self.task,
+            conversation=str(self.agent["conversation"]),
+            resume=self.resume and not self.anew,
+            executable=world.programs.find(str(self.agent["program"]), tuple(self.agent["command"]), world.environ),
+            options=RoleOptions.from_plain(self.options),
+            main=world.layout.root,
+        )
+        ports = {name: str(port) for name, port in self.agent.get("ports", ())}
+        return replace(launch, environ={**pane_environment(world, launch, program), **ports})
+
+    def _spec(self, world: World, folder: Path) -> dict[str, Any]:
+        name, command = str(self.agent["name"]), tuple(self.agent["command"])
+        program = world.programs.get(str(self.agent["program"]), command)
+        launch = self._launch(world, folder, program)
+        made, options = program.launch(launch), launch.options
+        env = {**launch.environ, **made.env}
+        _write_files(folder, made.files)
+        cwd = _working_dir(name, Path(self.tree), options.worktree.subdir)
+        source = source_of(str(self.agent["program"]), command, env, cwd, int(self.agent["created_ms"]))
+        runfiles.write(str(folder), runfiles.RECORD, source)
+        runfiles.write(str(folder), runfiles.SERVES, {"records": serving.records(env)})
+        return {
+            "schema": 1,
+            "operation": self.operation,
+            "agent": name,
+            "session": self.session,
+            "root": str(world.layout.root),
+            "record": str(world.layout.session_file(self.session)),
+            "journal": str(world.layout.journal / f"{self.operation}.json"),
+            "owner": {"pid": os.getpid(), "start": _own_start()},
+            "run_dir": str(folder),
+            "gate_timeout": GATE_SECONDS,
+            "grace": world.settings.agents.stop_grace,
+            "cwd": cwd,
+            "argv": list(made.argv),
+            "env": {name: value for name, value in env.items() if name not in made.without},
+            "from_pane": [one for one in _FROM_PANE if not options.env.drops(one) and one not in options.env.set],
+            "label": [sys.executable, "-P", "-m", "swarm", "-C", str(world.layout.root), "_label"],
+            "label_env": {key: value for key, value in world.environ.items() if key in _LABEL_ENV | _SETTINGS},
+            "screen": program.screens() is not None and not made.prints,
+            "prints": made.prints,
+            "deaf": made.deaf,
+            "stamp": stamp_of(self.session, name, world.layout.root),
+            "heartbeat": None if made.prints else plain(options.heartbeat, whole=True),
+            "mail": self._mail(world, made),
+            "budget": budgets.spec(world, name, self.session, options, source),
+        }
+
+    def _mail(self, world: World, made: LaunchSpec) -> dict[str, Any]:
+        """Return how the supervisor tells the agent of its messages; a program that looks for itself is left alone.
+
+        In print mode nothing is typed: hooks deliver at the end of the turn, and without any the sender is told.
+        """
+        name = str(self.agent["name"])
+        command = [sys.executable, "-P", "-m", "swarm", "-C", str(world.layout.root), "_nudge", name, self.session]
+        alone = made.pulls or (made.prints and made.awaits) or world.settings.agents.nudge == "never"
+        return {
+            "inbox": str(inbox_folder(world, self.session, name)),
+            "address": f"{name}@{self.session}",
+            "nudge": [] if alone else command,
+            "send": [*command, "--heartbeat"],
+            "pause": world.settings.agents.nudge_pause,
+            "shell": self.agent["program"] == "shell",
+            "awaited": made.awaits,
+            "says": made.says,
+        }
+
+    def undo_files(self, world: World) -> None:
+        folder = world.layout.run_folder(self.session, str(self.agent["name"]))
+        drop_environment(folder)
+        if not self.resume:
+            fsio.remove_tree(folder)
+            for parent in (folder.parent, folder.parent.parent):
+                if parent.is_dir():
+                    fsio.remove_empty(parent)
+
+    def say(self) -> str:
+        how = ", to do its task and end (print mode)" if self.options.get("print") else ""
+        return f"write down what {self.agent['name']} is told{how}"
+
+
+def drop_environment(folder: Path) -> None:
+    """Remove what was written down for a launcher that will not come: it holds the caller's whole environment.
+
+    What a kill in the middle of a write left goes with it, also of the program's own files.
+    """
+    fsio.unlink_if_there(folder / "launch.json")
+    for where, _, names in os.walk(folder):
+        for name in names:
+            if fsio.is_temporary(name):
+                fsio.unlink_if_there(Path(where, name))
+
+
+def _write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write the files that a program wants in its run folder."""
+    for file, text in files.items():
+        if (folder / file).parent != folder:
+            fsio.make_private_dir((folder / file).parent)
+        fsio.write_atomic(folder / file, _bytes(text), durable=False)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _working_dir(agent: str, tree: Path, inside: str) -> str:
+    """Return where in its worktree an agent works.
+
+    Raises:
+        ConfigProblem: there is no such folder in it.
+    """
+    folder = tree / inside
+    if not folder.is_dir() or not folder.resolve().is_relative_to(tree.resolve()):
+        raise ConfigProblem(
+            f"cannot start {agent}: the worktree.subdir {inside} of its role is no folder of its worktree",
+            hint="name a folder that is in the commit the worktree starts from",
+        )
+    return str(folder)
+
+
+def _private_folders(world: World, folder: Path) -> None:
+    fsio.make_private_dir(world.layout.sessions)
+    for part in (folder.parent.parent, folder.parent, folder):
+        fsio.make_private_dir(part)
+
+
+def _own_start() -> int:
+    try:
+        return int(Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def pane_environment(world: World, launch: Launch, program: AgentProgram) -> dict[str, str]:
+    """Return the whole environment of an agent: the caller's, less what redirects, plus swarm's words.
+
+    swarm's settings go along, so that a `swarm` in the pane finds the same server and worktrees.  A role may
+    narrow and change the rest of it; what the program itself must have wins.
+    """
+    role = launch.options.env
+    off = telemetry.switches(world, program, launch.options)
+    kept = {
+        key: value
+        for key, value in world.environ.items()
+        if key in _SETTINGS or (inherits(key, role) and key not in off)
+    }
+    if "TMUX_TMPDIR" in world.environ:
+        kept["SWARM_TMUX_SOCKET"] = world.terminal.socket_path()
+    return {
+        **kept,
+        **telemetry.variables(world, program, launch),
+        **role.set,
+        **places_of(world),
+        "SWARM_SESSION": launch.session,
+        "SWARM_SESSION_DIR": str(launch.run_dir),
+        "SWARM_ACTOR": launch.agent,
+        "SWARM_ROLE": launch.role,
+        "SWARM_RUN_DIR": str(launch.run_dir),
+        "SWARM_ROLE_FILE": str(launch.role_file),
+        "SWARM_TASK_FILE": str(launch.task_file),
+    }
+
+
+Registry.add(PrepareRun)

@@ -1,0 +1,61 @@
+"""Which program plays the agents, and what it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from swarm.roles.options import RoleOptions
+
+if TYPE_CHECKING:
+    from swarm.project.model import Agent
+    from swarm.project.world import World
+    from swarm.roles.role import Role
+
+
+#: The name of the agent program that is any command of the user's.
+_COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which program plays the agents, and what it is told.
+
+    Attributes:
+        command: the argv when the program is ``command``.
+        task: the goal.
+        workflow: which kind of work it is.
+        beside: the agent in whose window the panes are opened; empty: windows of their own.
+        named: the user named the program, so what a role names does not count.
+        print_mode: all of them do the task and end, whatever their roles say.
+    """
+
+    program: str
+    command: tuple[str, ...] = ()
+    task: str = ""
+    workflow: str = ""
+    beside: str = ""
+    named: bool = True
+    print_mode: bool = False
+
+    def of(self, role: Role | None) -> Wish:
+        """Return the wish for an agent of this role, which may name a program of its own."""
+        if self.named or role is None:
+            return self
+        if role.options.command:
+            return replace(self, program=_COMMAND, command=role.options.command)
+        return replace(self, program=role.options.agent_type or self.program)
+
+
+def equipped(agent: Agent, wish: Wish, conversation: str) -> Agent:
+    """Return the agent's record with its program."""
+    return replace(
+        agent, program=wish.program, command=wish.command, conversation=conversation, print_mode=wish.print_mode
+    )
+
+
+def options_for(world: World, agent: Agent, role: Role | None) -> RoleOptions:
+    """Return what holds for an agent: what its role says, and the print mode that was asked for at its start."""
+    options = role.options if role else RoleOptions()
+    can = world.programs.get(agent.program, agent.command).prints
+    return replace(options, print=can and (options.print or agent.print_mode))
