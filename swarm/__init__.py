@@ -127,31 +127,27 @@ if TYPE_CHECKING:
     from swarm.programs.status import Evidence, State, Status
     from swarm.programs.transcript import TranscriptEntry
     from swarm.project.config.settings import Settings
-    from swarm.project.model import (
-        Agent,
+    from swarm.project.model import Agent, Parent, Placed, Session, WorktreeEntry
+    from swarm.project.names import AgentSpec
+    from swarm.project.reports import (
         AgentStatus,
         Check,
         CleanupReport,
         Commit,
         CreatedAgent,
         CreateReport,
-        Parent,
-        Placed,
         RecoverReport,
         Removed,
         RestoreReport,
         ResumeReport,
         Risk,
         SalvageEntry,
-        Session,
         SessionStatus,
         Skipped,
         StopReport,
         WorktreeDetails,
-        WorktreeEntry,
         WorktreeInfo,
     )
-    from swarm.project.names import AgentSpec
     from swarm.roles.options import RoleOptions
     from swarm.roles.role import Role
     from swarm.roles.workflow import Workflow
@@ -347,32 +343,28 @@ _HOMES = {
         ),
         "swarm.merging.values",
     ),
+    **dict.fromkeys(("Agent", "Parent", "Placed", "Session", "WorktreeEntry"), "swarm.project.model"),
     **dict.fromkeys(
         (
-            "Agent",
             "AgentStatus",
             "Check",
             "CleanupReport",
             "Commit",
             "CreatedAgent",
             "CreateReport",
-            "Parent",
-            "Placed",
             "RecoverReport",
             "Removed",
             "RestoreReport",
             "ResumeReport",
             "Risk",
             "SalvageEntry",
-            "Session",
             "SessionStatus",
             "Skipped",
             "StopReport",
             "WorktreeDetails",
-            "WorktreeEntry",
             "WorktreeInfo",
         ),
-        "swarm.project.model",
+        "swarm.project.reports",
     ),
     "AgentSpec": "swarm.project.names",
     **dict.fromkeys(("Ended", "Notes"), "swarm.worktrees.setup_values"),

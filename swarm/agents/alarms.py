@@ -21,7 +21,8 @@ from swarm.programs.status import State
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from swarm.project.model import AgentStatus, Session, SessionStatus
+    from swarm.project.model import Session
+    from swarm.project.reports import AgentStatus, SessionStatus
     from swarm.project.world import World
 
 

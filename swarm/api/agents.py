@@ -16,17 +16,8 @@ if TYPE_CHECKING:
     from swarm.agents.launch_request import Wish
     from swarm.api.swarm import Swarm
     from swarm.api.team import Team
-    from swarm.project.model import (
-        Agent,
-        AgentStatus,
-        Check,
-        CreateReport,
-        ResumeReport,
-        Session,
-        SessionStatus,
-        Skipped,
-        StopReport,
-    )
+    from swarm.project.model import Agent, Session
+    from swarm.project.reports import AgentStatus, Check, CreateReport, ResumeReport, SessionStatus, Skipped, StopReport
     from swarm.roles.workflow import Workflow
     from swarm.worktrees.setup_values import Notes
 
@@ -254,7 +245,7 @@ class Agents(Sets):
             agent: only this one, of the one session named or of the only session that has it.
         """
         from swarm.agents import running, view
-        from swarm.project.model import StopReport
+        from swarm.project.reports import StopReport
 
         # Refused, not there, or nothing at all: told without waiting, and without making a folder for it.
         if not self._choose("stop", sessions, everything=everything, agent=agent) and self._is_bare():
@@ -274,7 +265,7 @@ class Agents(Sets):
 
         Agents that did their task in print mode are left alone.
         """
-        from swarm.project.model import ResumeReport
+        from swarm.project.reports import ResumeReport
 
         if not self._choose("resume", sessions, everything=everything, agent=agent) and self._is_bare():
             return ResumeReport((), ())
@@ -284,7 +275,7 @@ class Agents(Sets):
 
     def _resume(self, chosen: Sequence[tuple[Session, tuple[Agent, ...]]], *, anew: bool = False) -> ResumeReport:
         from swarm.agents import budgets
-        from swarm.project.model import ResumeReport, Skipped
+        from swarm.project.reports import ResumeReport, Skipped
         from swarm.sessions import resume
 
         started: list[tuple[str, str]] = []
@@ -391,6 +382,6 @@ class Agents(Sets):
 
 
 def _left_out(name: str, problem: SwarmError) -> Skipped:
-    from swarm.project.model import Skipped
+    from swarm.project.reports import Skipped
 
     return Skipped(name, f"{problem.message.removeprefix(f'{name} is ')}; {problem.hint}", problem.code)

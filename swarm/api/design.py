@@ -18,7 +18,8 @@ from swarm.project import names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swarm.project.model import WorktreeEntry, WorktreeInfo
+    from swarm.project.model import WorktreeEntry
+    from swarm.project.reports import WorktreeInfo
 
 #: 24 hours, in milliseconds.
 DEFAULT_MAX_AGE_MS = 86_400_000

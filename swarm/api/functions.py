@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swarm.api.swarm import Swarm
-    from swarm.project.model import WorktreeEntry, WorktreeInfo
+    from swarm.project.model import WorktreeEntry
+    from swarm.project.reports import WorktreeInfo
 
     Repo = str | os.PathLike[str] | None
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from swarm.project.model import (
+    from swarm.project.reports import (
         CleanupReport,
         CreateReport,
         RecoverReport,
@@ -201,7 +201,7 @@ class Sets(Door):
 
     def _remove_stray(self, tree: Path, *, force: bool, dry_run: bool = False) -> CleanupReport | None:
         """Remove a folder that is in no session; None when there is none."""
-        from swarm.project.model import CleanupReport
+        from swarm.project.reports import CleanupReport
         from swarm.worktrees import strays
 
         with files.os_errors(f"cannot remove {tree}"):
@@ -243,7 +243,7 @@ class Sets(Door):
 
     def recover(self) -> RecoverReport:
         """Bring operations that a crash interrupted to an end. Every change does this first by itself."""
-        from swarm.project.model import RecoverReport
+        from swarm.project.reports import RecoverReport
         from swarm.worktrees import transaction
 
         if self._is_bare():

@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from swarm.git.runner import is_redirected
-from swarm.project.model import Commit
+from swarm.project.reports import Commit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -36,7 +36,7 @@ from swarm.merging.conflicts import base_of, branch_tip
 from swarm.merging.values import AgentConflicts, FileConflict, How, Merged, MergedAgent, MergeReport, suggest_order
 from swarm.project import layout as places
 from swarm.project import names
-from swarm.project.model import AgentRisks, Risk, RiskKind
+from swarm.project.reports import AgentRisks, Risk, RiskKind
 from swarm.project.world import new_operation_id, no_session
 from swarm.worktrees import transaction
 from swarm.worktrees.examine import examine_all

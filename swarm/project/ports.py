@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from swarm.programs.status import ProgramFacts
     from swarm.programs.values import Launch, LaunchSpec, Login, Pane, PanePlan, Screen
     from swarm.project.config.sections import Telemetry
-    from swarm.project.model import AdminDir, Commit, WorktreeEntry
+    from swarm.project.model import AdminDir, WorktreeEntry
+    from swarm.project.reports import Commit
     from swarm.roles.options import RoleOptions
     from swarm.worktrees.setup_values import Ended, Selected
     from swarm.worktrees.values import Capture, Saved, TreeState

@@ -18,7 +18,7 @@ from swarm.callers import rights
 from swarm.kit import files
 from swarm.kit.errors import CleanupFailed, Interrupted, raise_all
 from swarm.project import layout as places
-from swarm.project.model import AgentRisks, CleanupReport, Removed, Skipped
+from swarm.project.reports import AgentRisks, CleanupReport, Removed, Skipped
 from swarm.project.world import no_session
 from swarm.sessions import refusal
 from swarm.sessions.cleanup_remove import (

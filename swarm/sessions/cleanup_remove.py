@@ -13,7 +13,7 @@ from swarm.approvals.store import Approvals
 from swarm.kit import files
 from swarm.kit.errors import CleanupFailed, GitBusy, Interrupted, SwarmError, WorktreeExists
 from swarm.project import layout as places
-from swarm.project.model import Removed, Skipped
+from swarm.project.reports import Removed, Skipped
 from swarm.sessions.cleanup_save import abandon
 from swarm.worktrees import hiding, inbox_steps, salvage, setup_notes, transaction, trash
 from swarm.worktrees.steps import file_steps

@@ -16,7 +16,8 @@ from swarm.kit.errors import (
 )
 from swarm.project import codec, names
 from swarm.project import layout as places
-from swarm.project.model import Agent, CreatedAgent, CreateReport, Placed, Session
+from swarm.project.model import Agent, Placed, Session
+from swarm.project.reports import CreatedAgent, CreateReport
 from swarm.project.world import in_session, new_operation_id
 from swarm.sessions.create_checks import check
 from swarm.sessions.create_request import Facts, Request, verb

@@ -13,7 +13,7 @@ from swarm.kit.errors import IdentityMissing, SwarmError
 from swarm.kit.words import count
 from swarm.messages.inboxes import bus_of
 from swarm.programs.status import State
-from swarm.project.model import Check
+from swarm.project.reports import Check
 from swarm.roles.environment import places_of
 from swarm.sessions import status
 from swarm.sessions.cleanup import leftover_branches

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from swarm.git import owner
 from swarm.kit.errors import AgentNotFound, Ambiguous, GitBroken, GitFailed
 from swarm.project import names
-from swarm.project.model import WorktreeDetails, WorktreeInfo
+from swarm.project.reports import WorktreeDetails, WorktreeInfo
 from swarm.project.world import no_session
 from swarm.worktrees import examine
 from swarm.worktrees.landing import landing_place

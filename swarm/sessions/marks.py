@@ -21,7 +21,8 @@ from swarm.worktrees.steps import file_steps
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.project.model import AdminDir, Agent, Session, WorktreeInfo
+    from swarm.project.model import AdminDir, Agent, Session
+    from swarm.project.reports import WorktreeInfo
     from swarm.project.world import World
     from swarm.roles.role import Role
 

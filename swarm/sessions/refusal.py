@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swarm.kit.errors import WorkAtRisk
-from swarm.project.model import RiskKind
+from swarm.project.reports import RiskKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from swarm.project.model import AgentRisks
+    from swarm.project.reports import AgentRisks
 
 
 def at_risk(

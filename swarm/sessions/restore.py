@@ -16,7 +16,8 @@ from swarm.kit import files
 from swarm.kit.errors import BranchExists, RestoreConflict, SwarmError, WorktreeExists, raise_all
 from swarm.project import codec
 from swarm.project import layout as places
-from swarm.project.model import CreatedAgent, RestoreReport, Session
+from swarm.project.model import Session
+from swarm.project.reports import CreatedAgent, RestoreReport
 from swarm.project.world import new_operation_id
 from swarm.sessions import create_checks
 from swarm.worktrees import hiding, inbox_steps, ports, salvage, setup, transaction
@@ -25,7 +26,7 @@ from swarm.worktrees.steps import branch_steps, file_steps, tree_steps
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from swarm.project.model import SalvageEntry
+    from swarm.project.reports import SalvageEntry
     from swarm.project.world import World
     from swarm.worktrees.steps.step import Step
 

@@ -8,7 +8,7 @@ from swarm.agents.view import View
 from swarm.kit.errors import Interrupted, SwarmError
 from swarm.messages.post import Post
 from swarm.programs.status import State
-from swarm.project.model import AgentStatus, SessionStatus
+from swarm.project.reports import AgentStatus, SessionStatus
 from swarm.sessions import listing
 
 if TYPE_CHECKING:

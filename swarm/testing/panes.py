@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from swarm import Swarm
     from swarm.programs.status import State
-    from swarm.project.model import AgentStatus
+    from swarm.project.reports import AgentStatus
 
 BARE = ("starting", "working", "idle", "waiting")
 #: No work, no thinking: straight to the prompt.

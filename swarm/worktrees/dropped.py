@@ -13,7 +13,7 @@ from swarm.kit import files
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from swarm.project.model import SalvageEntry
+    from swarm.project.reports import SalvageEntry
     from swarm.project.world import World
 
 _LIMIT = 16 << 20

@@ -15,7 +15,7 @@ from swarm.kit import files as fsio
 from swarm.kit.errors import GitBroken, GitFailed, SwarmError, SymlinkInTheWay
 from swarm.kit.words import count
 from swarm.messages.inboxes import events_folder, inbox_folder
-from swarm.project.model import Risk, RiskKind
+from swarm.project.reports import Risk, RiskKind
 from swarm.worktrees import setup_notes
 from swarm.worktrees.lock_reason import is_running_reason
 

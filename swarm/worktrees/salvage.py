@@ -14,7 +14,8 @@ from swarm.kit import files as fsio
 from swarm.kit.errors import Ambiguous, SalvageFailed, SalvageNotFound, UsageProblem
 from swarm.project import codec, names
 from swarm.project import layout as places
-from swarm.project.model import Agent, SalvageEntry
+from swarm.project.model import Agent
+from swarm.project.reports import SalvageEntry
 from swarm.project.world import new_operation_id
 from swarm.worktrees import dropped, setup_notes, transaction
 from swarm.worktrees.keeping import keep

@@ -27,7 +27,8 @@ from swarm.worktrees.steps.step import Registry, Step
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from swarm.project.model import Agent, SalvageEntry
+    from swarm.project.model import Agent
+    from swarm.project.reports import SalvageEntry
     from swarm.project.world import World
 
 #: In the trash of an operation: from here on what is in its worktrees was put there by its setup.

@@ -20,7 +20,7 @@ from swarm.callers.caller import actor
 from swarm.kit import files
 from swarm.kit.errors import Interrupted, RecordProblem, SwarmError, told_of
 from swarm.project import layout as places
-from swarm.project.model import RecoverReport
+from swarm.project.reports import RecoverReport
 from swarm.worktrees import adopt, trash
 from swarm.worktrees.steps import branch_steps, file_steps, tree_steps  # noqa: F401  # recovery must know them
 from swarm.worktrees.steps.step import from_dict, to_dict

@@ -20,7 +20,7 @@ from swarm.worktrees.back import TreeBack
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from swarm.project.model import Commit
+    from swarm.project.reports import Commit
 
 
 class Trees(TreeBack):

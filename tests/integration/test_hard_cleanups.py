@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.kit.errors import BaseNotFound, CleanupFailed, SwarmError, SymlinkInTheWay, WorkAtRisk
-from swarm.project.model import RiskKind
+from swarm.project.reports import RiskKind
 from swarm.testing.lab import file_digests
 from swarm.testing.terminal import wait_for
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.kit.errors import CleanupFailed, WorkAtRisk
-from swarm.project.model import RiskKind
+from swarm.project.reports import RiskKind
 from swarm.roles import find
 from swarm.testing.lab import Lab, file_digests
 from tests.support.work import BRANCH, KINDS, Kind, commits_of, kept_commits, process, state_of

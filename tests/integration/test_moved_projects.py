@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.kit.errors import WorkAtRisk
-from swarm.project.model import RiskKind
+from swarm.project.reports import RiskKind
 from swarm.testing.lab import file_digests
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from swarm.project.model import RiskKind as R
+from swarm.project.reports import RiskKind as R
 from swarm.testing.lab import file_digests
 
 if TYPE_CHECKING:

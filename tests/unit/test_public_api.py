@@ -17,15 +17,14 @@ import swarm
 from swarm import AgentHandle, Swarm, worktrees
 from swarm.api import functions
 from swarm.kit.errors import SwarmError, all_error_classes
-from swarm.project.model import (
+from swarm.project.model import Session, WorktreeEntry
+from swarm.project.reports import (
     CleanupReport,
     CreateReport,
     RecoverReport,
     RestoreReport,
     SalvageEntry,
-    Session,
     WorktreeDetails,
-    WorktreeEntry,
     WorktreeInfo,
 )
 

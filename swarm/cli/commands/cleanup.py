@@ -17,7 +17,7 @@ from swarm.kit.errors import EXIT_FAILED, CleanupFailed, SwarmError, UsageProble
 
 if TYPE_CHECKING:
     from swarm.api.swarm import Swarm
-    from swarm.project.model import CleanupReport, Removed, Skipped
+    from swarm.project.reports import CleanupReport, Removed, Skipped
 
 #: Why something was left alone on purpose; every other code is a failure.
 _ON_PURPOSE = frozenset({"", "WORK_AT_RISK"})

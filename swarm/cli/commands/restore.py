@@ -16,7 +16,7 @@ from swarm.cli.verb import Run, verb
 
 if TYPE_CHECKING:
     from swarm.api.swarm import Swarm
-    from swarm.project.model import RestoreReport
+    from swarm.project.reports import RestoreReport
 
 
 def add_to(root: typer.Typer) -> None:

@@ -17,7 +17,7 @@ from swarm.kit.errors import UsageProblem
 from swarm.kit.scalars import show_seconds
 
 if TYPE_CHECKING:
-    from swarm.project.model import SalvageEntry
+    from swarm.project.reports import SalvageEntry
 
 app = group("salvage", "Look at what cleanups saved, and delete it for good.", "swarm salvage list")
 

@@ -21,7 +21,7 @@ from swarm.kit.errors import AgentNotRunning, UsageProblem
 
 if TYPE_CHECKING:
     from swarm.api.swarm import Swarm
-    from swarm.project.model import CreateReport, ResumeReport, StopReport
+    from swarm.project.reports import CreateReport, ResumeReport, StopReport
 
 _TASK_LIMIT = 1 << 20
 

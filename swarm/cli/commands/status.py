@@ -21,7 +21,8 @@ from swarm.programs.status import OVER_BUDGET, State
 
 if TYPE_CHECKING:
     from swarm.api.swarm import Swarm
-    from swarm.project.model import AgentStatus, Parent, SessionStatus
+    from swarm.project.model import Parent
+    from swarm.project.reports import AgentStatus, SessionStatus
     from swarm.worktrees.setup_values import Notes
 
 _STYLES = {
