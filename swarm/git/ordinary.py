@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from swarm.git.runner import GitRunner, Started
+    from swarm.git.runner import GitRunner
+    from swarm.git.started import Started
 
 #: Settings that decide how a worktree is registered or written, and what they may say for it to be plain.
 _PLAIN: dict[str, frozenset[str]] = {

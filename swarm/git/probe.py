@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.git.copying import Source
-    from swarm.git.runner import GitRunner, Started
+    from swarm.git.runner import GitRunner
+    from swarm.git.started import Started
 
 
 class Look:

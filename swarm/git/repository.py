@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.git import copying, gitdir, register, untouched
+from swarm.git.explain import cause_of, explain
 from swarm.git.ground import Ground, refuse_links
 from swarm.git.index import backdate
 from swarm.git.probe import Look
-from swarm.git.runner import STATUS, GitRunner, Started, cause_of, explain
+from swarm.git.runner import STATUS, GitRunner
 from swarm.kit.errors import (
     BareRepository,
     ConfigProblem,
@@ -31,6 +32,8 @@ from swarm.project.model import AdminDir, WorktreeEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from swarm.git.started import Started
 
 #: What each git program said its version is.
 _VERSIONS: dict[tuple[object, ...], tuple[int, ...]] = {}

@@ -13,38 +13,26 @@ What is settled here once:
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
-import re
-import select
 import shutil
-import signal
 import subprocess
-import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.git import ground
+from swarm.git.explain import LOCK_TAKEN, explain, or_full_disk
+from swarm.git.started import Started, as_file, end_process, kill_process
 from swarm.kit.errors import (
-    BranchExists,
-    GitBroken,
-    GitBusy,
     GitFailed,
     GitMissing,
-    GitTimeout,
-    NoPermission,
-    NoSpace,
-    NotARepo,
-    RepositoryOwner,
-    SwarmError,
 )
 from swarm.kit.postponed import postponed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 #: Variables with which a user chooses git's configuration; everything else named GIT_* redirects it.
 _KEPT = frozenset(
@@ -77,25 +65,6 @@ _QUIET = (
 STATUS = ("--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=none")
 #: The same without a look into submodules: git would run what their own configuration names.
 OUTSIDE = (*STATUS[:-1], "--ignore-submodules=dirty")
-_GRACE = 5.0
-#: git's words for a repository that it cannot read.
-_DAMAGE = re.compile(
-    r"bad (config|object|tree)|unable to read (tree|sha1 file)|not a tree object|commondir"
-    r"|unexpected line in .*packed-refs|missing object|could not parse (HEAD|object)|unable to parse object"
-    r"|object file .* is empty|(loose|packed) object .* is corrupt|appears to be broken|index file (corrupt|smaller)"
-    r"|Could not read [0-9a-f]{40}|bad (index file|signature)|unknown repository extension|Expected git repo version"
-)
-#: Last words that say nothing about the cause.
-_VERDICT = re.compile(r"^fatal: (Could not reset index file to revision|the remote end hung up)")
-_NOT_WRITTEN = re.compile(r"unable to (write|create)|(could not|cannot) (write|create|mkdir)|copy-fd|write error")
-#: A file that did not fit is taken away again, so that much may be free on a full disk.
-_NEARLY_FULL = 32 << 20
-_FEW_INODES = 16
-_LOCK_TAKEN = re.compile(
-    r"Unable to create '(?P<file>[^\n]*\.lock)': File exists|could not lock config file [^\n]*: File exists"
-    # Its `gc` has just taken away the empty folder in which an object was to be made.
-    r"|unable to create temporary file: No such file or directory"
-)
 
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -201,8 +170,8 @@ class GitRunner:
             if code in ok:
                 return out
             text = err.decode("utf-8", "replace").strip()
-            if not _LOCK_TAKEN.search(text) or tries >= self._retries:
-                raise _or_full_disk(explain(what or f"git {_verb(args)} failed", code, text), cwd or self.cwd)
+            if not LOCK_TAKEN.search(text) or tries >= self._retries:
+                raise or_full_disk(explain(what or f"git {_verb(args)} failed", code, text), cwd or self.cwd)
             # The user's git is at work. Its lock is never touched; wait a little and ask again.
             tries += 1
             time.sleep(random.uniform(0.5, 1.0) * min(2.0, 0.05 * 2**tries))  # noqa: S311  # no secret
@@ -259,7 +228,7 @@ class GitRunner:
         except BaseException:
             # A signal or Ctrl-C: git must not go on changing things while we roll back.
             for process in started:
-                _end(process)
+                end_process(process)
                 self._forget(process)
             raise
         limit = self._timeout if timeout is None else min(timeout, self._timeout)
@@ -279,7 +248,7 @@ class GitRunner:
         stdin: bytes,
     ) -> None:
         """Start git, and put it down in *started* before any signal can come in between."""
-        with self._guard, _as_file(stdin) as given, postponed():
+        with self._guard, as_file(stdin) as given, postponed():
             if self.work() in self._stopped:
                 raise GitFailed("git was not started: the operation is being stopped")
             try:
@@ -309,7 +278,7 @@ class GitRunner:
             self._stopped.add(mine)
             running = tuple(process for process, work in self._running.items() if work == mine)
         for process in running:
-            _kill(process)  # its own thread still listens to it, and closes the pipes
+            kill_process(process)  # its own thread still listens to it, and closes the pipes
 
     def resume(self) -> None:
         """Allow git again after ``stop_all``, for the rollback."""
@@ -317,224 +286,6 @@ class GitRunner:
             self._stopped.discard(self.work())
 
 
-class Started:
-    """A git that runs.
-
-    Args:
-        what: the attempt in the user's words.
-        ended: told when it does not run any more.
-        place: where it runs.
-    """
-
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        timeout: float,
-        what: str,
-        ended: Callable[[subprocess.Popen[bytes]], None],
-        place: ground.Ground,
-    ) -> None:
-        self._process = process
-        self._timeout = timeout
-        self._what = what
-        self._ended = ended
-        self._place = place
-
-    def outcome(self) -> tuple[int, bytes, bytes]:
-        """Wait for the end, and return (exit code, output, error text) whatever they are.
-
-        Raises:
-            GitTimeout: it did not end in time and was ended.
-        """
-        try:
-            out, err = _listen(self._process, self._timeout)
-        except subprocess.TimeoutExpired:
-            _end(self._process)
-            raise GitTimeout(f"{self._what}: git did not end within {self._timeout:g} s") from None
-        except BaseException:
-            # A signal or Ctrl-C: git must not go on changing things while we roll back.
-            _end(self._process)
-            raise
-        finally:
-            self._ended(self._process)
-        self._place.check()
-        return self._process.returncode, out, err
-
-    def use_the_time(self, act: Callable[[], object]) -> None:
-        """Do something before the end is waited for; git does not live on if that fails."""
-        try:
-            act()
-        except BaseException:
-            self.end()
-            raise
-
-    def result(self) -> bytes:
-        """Wait for the end, and return what it printed.
-
-        Raises:
-            GitFailed or one of its kind.
-        """
-        code, out, err = self.outcome()
-        if code != 0:
-            raise explain(self._what, code, err.decode("utf-8", "replace").strip())
-        return out
-
-    def end(self) -> None:
-        """End it, if nobody waited for its end; whoever else has ended it does not hold its pipes."""
-        _end(self._process)
-        self._ended(self._process)
-
-
-@contextlib.contextmanager
-def _as_file(data: bytes) -> Iterator[int]:
-    """Give a descriptor to read *data* from; one that takes all of it at once, so that writing never has to wait."""
-    if not data:
-        yield subprocess.DEVNULL
-        return
-    if len(data) <= select.PIPE_BUF:
-        reader, writer = os.pipe()
-        try:
-            os.write(writer, data)
-            os.close(writer)
-            yield reader
-        finally:
-            os.close(reader)
-        return
-    with tempfile.TemporaryFile() as file:
-        file.write(data)
-        file.seek(0)
-        yield file.fileno()
-
-
-def _listen(process: subprocess.Popen[bytes], timeout: float) -> tuple[bytes, bytes]:
-    """Return what a program prints until it ends, as ``communicate`` does.
-
-    ``communicate`` with a timeout sleeps for a millisecond before it looks whether the program has
-    ended; that is as long as most git commands take.
-
-    Raises:
-        subprocess.TimeoutExpired
-    """
-    deadline = time.monotonic() + timeout
-    assert process.stdout is not None  # noqa: S101  # they are pipes
-    assert process.stderr is not None  # noqa: S101
-    with process.stdout as out, process.stderr as err:
-        heard: dict[int, list[bytes]] = {out.fileno(): [], err.fileno(): []}
-        said = tuple(heard.values())
-        poll = select.poll()
-        for fd in heard:
-            poll.register(fd, select.POLLIN)
-        while heard:
-            ready = poll.poll(_left(process, deadline, timeout) * 1000)
-            for fd, _ in ready:
-                chunk = os.read(fd, 1 << 16)
-                if chunk:
-                    heard[fd].append(chunk)
-                else:
-                    poll.unregister(fd)
-                    del heard[fd]
-    _await_end(process, deadline)
-    process.wait(max(0.0, deadline - time.monotonic()))
-    return b"".join(said[0]), b"".join(said[1])
-
-
-def _left(process: subprocess.Popen[bytes], deadline: float, timeout: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise subprocess.TimeoutExpired(process.args, timeout)
-    return left
-
-
-def _await_end(process: subprocess.Popen[bytes], deadline: float) -> None:
-    """Wait for the end without a sleep, where the system offers a descriptor for it."""
-    with contextlib.suppress(OSError, AttributeError):
-        fd = os.pidfd_open(process.pid)
-        try:
-            poll = select.poll()
-            poll.register(fd, select.POLLIN)
-            poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
-        finally:
-            os.close(fd)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End git and what it started, and stop listening to it."""
-    _kill(process)
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End git and what it started: first politely, so that it removes its own lock files."""
-    if process.returncode is not None:
-        return  # its number may be somebody else's by now
-    for signum, patience in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GRACE)):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signum)
-        try:
-            process.wait(patience)
-        except subprocess.TimeoutExpired:
-            continue
-        break
-    # git has ended, but a filter that ignores the first signal has not; nothing may write on.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
 def _verb(args: Sequence[str]) -> str:
     words = [a for a in args if not a.startswith("-")]
     return " ".join(words[:2]) if words[:1] == ["worktree"] else (words[0] if words else "")
-
-
-def explain(what: str, code: int, text: str) -> SwarmError:
-    """Turn git's exit code and words into one of our errors."""
-    message = f"{what}: {cause_of(code, text)}"
-    kind: type[SwarmError] = GitFailed
-    if "No space left on device" in text or "Disk quota exceeded" in text:
-        kind = NoSpace
-    elif "dubious ownership" in text:
-        kind = RepositoryOwner
-    elif _LOCK_TAKEN.search(text):
-        kind = GitBusy
-    elif "Permission denied" in text or "Read-only file system" in text:
-        kind = NoPermission
-    elif "not a git repository" in text and "worktrees" not in text:
-        kind = NotARepo
-    elif "reference already exists" in text or ("already exists" in text and "branch named" in text):
-        kind = BranchExists
-    elif _DAMAGE.search(text):
-        kind = GitBroken
-    return kind(message, details=text or None)
-
-
-def _or_full_disk(error: SwarmError, folder: Path) -> SwarmError:
-    """Say that the disk is full where git only says that it could not write: a checkout hides the reason."""
-    if type(error) is not GitFailed or not _NOT_WRITTEN.search(error.details or ""):
-        return error
-    try:
-        info = os.statvfs(folder)
-    except OSError:
-        return error
-    left = info.f_bavail * info.f_frsize
-    if left < _NEARLY_FULL:
-        return NoSpace(f"{error.message} (the disk is full: {left >> 10} KiB are free)", details=error.details)
-    if info.f_files and info.f_favail < _FEW_INODES:
-        return NoSpace(f"{error.message} (the disk is full: {info.f_favail} inodes are free)", details=error.details)
-    return error
-
-
-def cause_of(code: int, text: str) -> str:
-    """Pick the line of git's words that says most: it prints what it noticed first and its verdict last."""
-    if code < 0:
-        return f"git was ended by signal {-code}"
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not _VERDICT.search(line)]
-    missing = next((line for line in lines if line.endswith(": not found")), "")
-    if missing:  # the shell's word about a filter program; all that git says is that it hung up
-        return missing
-    for prefix in ("fatal: ", "error: ", ""):
-        found = next((line for line in lines if line.startswith(prefix)), "")
-        if found:
-            return found.removeprefix(prefix)
-    return f"exit code {code}"

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm.git import runner as gitrun
+from swarm.git import started
+from swarm.git.explain import explain
 from swarm.git.repository import parse_worktrees
-from swarm.git.runner import GitRunner, clean_environment, explain
+from swarm.git.runner import GitRunner, clean_environment
 from swarm.kit.errors import (
     BranchExists,
     GitBroken,
@@ -133,7 +134,7 @@ def _ended(pids: Path) -> bool:
 
 @pytest.fixture
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gitrun, "_GRACE", 0.3)
+    monkeypatch.setattr(started, "_GRACE", 0.3)
 
 
 @pytest.mark.parametrize("script", [HANG, STUBBORN], ids=["polite", "stubborn"])

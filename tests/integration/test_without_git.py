@@ -14,7 +14,7 @@ import pytest
 from swarm import Swarm
 from swarm.git import copying, gitdir, objects, ordinary, register
 from swarm.git.repository import Git, discover
-from swarm.git.runner import GitRunner, Started
+from swarm.git.runner import GitRunner
 from swarm.kit import files as fsio
 from swarm.kit.errors import BranchExists, GitBroken, NameCollision, SwarmError
 from swarm.project import lock
@@ -26,6 +26,8 @@ from tests.support.descriptors import open_descriptors
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from swarm.git.started import Started
 
 
 @pytest.fixture
