@@ -32,12 +32,8 @@ if TYPE_CHECKING:
 
 #: How long a launcher waits for its set to be committed.
 GATE_SECONDS = 600
-
-
 #: The terminal of a program is its pane, not the one in which somebody typed `swarm start`.
 _FROM_PANE = ("TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION")
-
-
 #: What showing the states in tmux needs of the caller's environment, beside swarm's settings.
 _LABEL_ENV = frozenset(
     {
@@ -46,8 +42,6 @@ _LABEL_ENV = frozenset(
         *("DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"),
     }
 )
-
-
 _SETTINGS = frozenset(setting.variable for setting in describe())
 
 

@@ -29,22 +29,12 @@ _DAMAGE = re.compile(
     r"|object file .* is empty|(loose|packed) object .* is corrupt|appears to be broken|index file (corrupt|smaller)"
     r"|Could not read [0-9a-f]{40}|bad (index file|signature)|unknown repository extension|Expected git repo version"
 )
-
-
 #: Last words that say nothing about the cause.
 _VERDICT = re.compile(r"^fatal: (Could not reset index file to revision|the remote end hung up)")
-
-
 _NOT_WRITTEN = re.compile(r"unable to (write|create)|(could not|cannot) (write|create|mkdir)|copy-fd|write error")
-
-
 #: A file that did not fit is taken away again, so that much may be free on a full disk.
 _NEARLY_FULL = 32 << 20
-
-
 _FEW_INODES = 16
-
-
 LOCK_TAKEN = re.compile(
     r"Unable to create '(?P<file>[^\n]*\.lock)': File exists|could not lock config file [^\n]*: File exists"
     # Its `gc` has just taken away the empty folder in which an object was to be made.

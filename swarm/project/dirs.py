@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
 import sys
 import threading
@@ -29,7 +28,6 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from swarm.kit import files
 from swarm.kit.errors import (
-    StateDirProblem,
     SwarmDirExists,
     SwarmDirNotFound,
     SwarmDirProblem,
@@ -37,32 +35,24 @@ from swarm.kit.errors import (
     SymlinkInTheWay,
     UsageProblem,
 )
-from swarm.project.config.file import CONFIG_FILE, default_config_text
-from swarm.version import __version__
+from swarm.project.config.file import CONFIG_FILE
+from swarm.project.marker import (
+    MARKER,
+    OPEN_DIRS,
+    PRIVATE_DIRS,
+    is_swarm_dir,
+    looks_like_swarm_dir,
+    make_swarm_dir,
+    read_marker_version,
+    write_marker,
+)
+from swarm.project.socket_dir import fits, point, short_link
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MARKER = ".swarm-dir.txt"
 PROJECT_DIR = ".swarm"
-#: What `init_dir` makes; the private ones are for nobody else to look into.
-OPEN_DIRS = (
-    "roles",
-    "claude-config/default",
-    "projects",
-    "worktrees",
-    "pods/roles",
-    "pods/templates",
-)
-PRIVATE_DIRS = ("sessions", "sockets")
-_OLD_DIRS = ("roles", "sessions", "sockets")
-_MARKER_LINE = re.compile(r"v?(\d{1,6}(?:\.\d{1,6}){0,3}(?:[-+.]?[0-9A-Za-z]{1,20}){0,4})")
-_MARKER_LIMIT = 4096
 
-# A socket's path has room for 108 bytes on Linux and 104 on macOS, its end included.
-_LONGEST_SOCKET_PATH = 100
-_LONGEST_SOCKET_NAME = 48
-_SHARED_TEMPORARY = Path("/tmp")  # noqa: S108  # TMPDIR is too long on macOS; owner is checked
 
 _lock = threading.RLock()
 _remembered: Path | None = None
@@ -107,68 +97,6 @@ def _home_of_account() -> str:
     import pwd
 
     return pwd.getpwuid(os.getuid()).pw_dir
-
-
-# --- the marker -------------------------------------------------------------------------------
-
-
-def is_swarm_dir(directory: str | Path) -> bool:
-    """Whether *directory* holds a valid marker; never raises."""
-    try:
-        read_marker_version(directory)
-    except (SwarmError, OSError, ValueError):
-        return False
-    return True
-
-
-def read_marker_version(directory: str | Path) -> str:
-    """Return the version in the marker, without its ``v``.
-
-    Raises:
-        SwarmDirNotFound: there is no marker.
-        SwarmDirProblem: the marker is broken.
-        NoPermission, Environment: it cannot be read.
-    """
-    marker = Path(directory) / MARKER
-    try:
-        content = files.read_small(marker, _MARKER_LIMIT)
-    except (FileNotFoundError, NotADirectoryError):
-        what = f"{directory} is not a swarm directory (missing {MARKER})"
-        raise SwarmDirNotFound(what, hint=f"run `swarm init {directory}`") from None
-    except IsADirectoryError:
-        raise _broken(marker, "it is a folder") from None
-    except OSError as error:
-        raise files.translate(error, "cannot read") from error
-    except SwarmError as error:
-        raise _broken(marker, error.message.rpartition(": ")[2]) from None
-    line = content.decode("utf-8", "replace").partition("\n")[0].strip()
-    match = _MARKER_LINE.fullmatch(line)
-    if match is None:
-        what = f"its first line is {line[:40]!a}" if line else "it is empty"
-        raise _broken(marker, f"{what}, expected v{__version__}")
-    return match[1]
-
-
-def _broken(marker: Path, what: str) -> SwarmDirProblem:
-    return SwarmDirProblem(
-        f"the marker {marker} is broken: {what}",
-        hint="if the directory is swarm's, remove the marker and run `swarm init` there again",
-    )
-
-
-def write_marker(directory: str | Path) -> None:
-    """Write the current version into the marker, in one step.
-
-    Raises:
-        NoPermission, NoSpace, Environment: it cannot be written; an old marker is unchanged.
-    """
-    with files.os_errors("cannot write the marker"):
-        files.write_atomic(Path(directory) / MARKER, f"v{__version__}\n".encode(), 0o644)
-
-
-def looks_like_swarm_dir(directory: str | Path) -> bool:
-    """Whether a folder without a marker was made by a swarm from before there were markers."""
-    return all(Path(directory, name).is_dir() for name in _OLD_DIRS)
 
 
 # --- which one is in use ----------------------------------------------------------------------
@@ -302,7 +230,7 @@ def _service_root(named: str, around: _Around, *, make: bool) -> Path:
         raise SwarmDirNotFound(f"SWARM_ROOT={named}: {path} is empty so far", hint=f"run `swarm init {path}`")
     # Another service may be doing the same at this moment; either way it is ready then.
     with contextlib.suppress(SwarmDirExists):
-        _initialise(path, 0o755)
+        make_swarm_dir(path, 0o755)
     return path
 
 
@@ -391,40 +319,9 @@ def init_dir(
     path = around.home_dir() / PROJECT_DIR if global_ else around.absolute(target or ".")
     if path.name == PROJECT_DIR and path.is_symlink() and not global_:
         raise SymlinkInTheWay(f"cannot make {path}: it is a symbolic link, which no swarm command would follow")
-    _initialise(path, mode)
+    make_swarm_dir(path, mode)
     reset_cache()
     return path
-
-
-def _initialise(path: Path, mode: int) -> None:
-    if is_swarm_dir(path):
-        raise SwarmDirExists(f"{path} is already a swarm directory")
-    if (path / MARKER).is_dir():
-        raise _broken(path / MARKER, "it is a folder")
-    with files.os_errors("cannot make the swarm directory"):
-        _make(path, mode, parents=True)
-        for name in OPEN_DIRS:
-            for part in reversed([Path(name), *Path(name).parents][:-1]):
-                _make(path / part, 0o755)
-        for name in PRIVATE_DIRS:
-            _make(path / name, 0o700)
-            (path / name).chmod(0o700)
-        if not files.exists(path / CONFIG_FILE):
-            files.write_atomic(path / CONFIG_FILE, default_config_text().encode(), 0o644)
-    write_marker(path)
-
-
-def _make(path: Path, mode: int, *, parents: bool = False) -> None:
-    if parents:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        path.mkdir(mode)
-    except FileExistsError:
-        if path.is_symlink() and not parents:
-            raise SymlinkInTheWay(f"cannot use {path}: it is a symbolic link") from None
-        if not path.is_dir():
-            hint = "move it away, or choose another directory"
-            raise StateDirProblem(f"cannot use {path}: it is not a folder", hint=hint) from None
 
 
 # --- what is in it ----------------------------------------------------------------------------
@@ -487,50 +384,11 @@ def sockets_dir(base: str | Path | None = None, *, environ: Mapping[str, str] | 
         SymlinkInTheWay, StateDirProblem: someone else's file stands where the link should be.
     """
     real = _below(base, "sockets")
-    if _fits(real):
+    if fits(real):
         return real
     real = Path(os.path.realpath(real))
     with files.os_errors("cannot make a short path for sockets"):
         real.mkdir(0o700, parents=True, exist_ok=True)
-        link = _short_link(real, _Around(environ))
-        _point(link, real)
+        link = short_link(real, Path(_Around(environ).variable("XDG_RUNTIME_DIR")))
+        point(link, real)
     return link
-
-
-def _fits(folder: Path) -> bool:
-    return len(os.fsencode(folder)) + 1 + _LONGEST_SOCKET_NAME <= _LONGEST_SOCKET_PATH
-
-
-def _short_link(real: Path, around: _Around) -> Path:
-    """Return the place for the short link: its folder is ours, and no one else can write there."""
-    import hashlib  # with its library a noticeable load, and seldom needed
-
-    mark = hashlib.sha256(os.fsencode(real)).hexdigest()[:12]
-    runtime = Path(around.variable("XDG_RUNTIME_DIR"))
-    link = runtime / f"swarm-{mark}"
-    if runtime.is_absolute() and _is_private(runtime) and _fits(link):
-        return link
-    ours = _SHARED_TEMPORARY / f"swarm-{os.geteuid()}"
-    files.make_private_dir(ours)
-    return ours / mark
-
-
-def _is_private(folder: Path) -> bool:
-    try:
-        info = folder.stat()
-    except OSError:
-        return False
-    ours = info.st_uid == os.geteuid() and stat.S_ISDIR(info.st_mode)
-    return ours and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def _point(link: Path, real: Path) -> None:
-    """Make *link* lead to *real*; one that is already there must be ours and do just that."""
-    with contextlib.suppress(FileExistsError):
-        link.symlink_to(real)
-        return
-    info = link.lstat()
-    if not stat.S_ISLNK(info.st_mode):
-        raise StateDirProblem(f"cannot use {link}: it is not our link", hint="remove it")
-    if info.st_uid != os.geteuid() or os.readlink(link) != str(real):
-        raise SymlinkInTheWay(f"cannot use {link}: it is not our link to {real}", hint="remove it")

@@ -42,20 +42,12 @@ if TYPE_CHECKING:
 
 #: Older ones cannot do what every command that changes something asks of them.
 LEAST_GIT = (2, 20)
-
-
 #: What one file costs at least: a block and an inode.
 _BLOCK = 4096
-
-
 #: Refs of exactly these names leave no room for those below.
 _OWN_FOLDERS = ("refs/swarm", "refs/swarm/op", "refs/swarm/salvage")
-
-
 #: What follows in the longest path of our own: a worktree's and its admin folder's name in the trash, and a file.
 _LONGEST_REST = 160
-
-
 _RESERVE = 16 << 20
 
 

@@ -21,7 +21,7 @@ from swarm.kit.errors import (
     SymlinkInTheWay,
     UsageProblem,
 )
-from swarm.project import dirs
+from swarm.project import dirs, marker, socket_dir
 from swarm.project.config.file import load_settings
 from swarm.version import __version__
 
@@ -45,7 +45,7 @@ class Lab:
     @staticmethod
     def mark(folder: Path, line: str = "v0.1.0\n") -> Path:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / dirs.MARKER).write_text(line)
+        (folder / marker.MARKER).write_text(line)
         return folder
 
 
@@ -64,11 +64,11 @@ def mode(path: Path) -> int:
 
 
 def test_marker_is_one_line_with_the_version(tmp_path: Path) -> None:
-    dirs.write_marker(tmp_path)
+    marker.write_marker(tmp_path)
 
     assert (tmp_path / ".swarm-dir.txt").read_text() == f"v{__version__}\n"
-    assert dirs.read_marker_version(tmp_path) == __version__
-    assert dirs.is_swarm_dir(tmp_path)
+    assert marker.read_marker_version(tmp_path) == __version__
+    assert marker.is_swarm_dir(tmp_path)
     assert os.listdir(tmp_path) == [".swarm-dir.txt"]
 
 
@@ -77,39 +77,39 @@ def test_marker_is_one_line_with_the_version(tmp_path: Path) -> None:
     [("v0.1.0", "0.1.0"), ("0.1.0\n", "0.1.0"), ("v2.0.0-rc.1\r\nmore", "2.0.0-rc.1"), ("v3", "3")],
 )
 def test_markers_of_other_versions(tmp_path: Path, line: str, version: str) -> None:
-    assert dirs.read_marker_version(Lab.mark(tmp_path, line)) == version
+    assert marker.read_marker_version(Lab.mark(tmp_path, line)) == version
 
 
 @pytest.mark.parametrize("line", ["", "\nv0.1.0", "hello", "v", "vv1", "v1 2", "\0", "x" * 5000])
 def test_a_broken_marker_is_told_clearly(tmp_path: Path, line: str) -> None:
     Lab.mark(tmp_path, line)
 
-    assert not dirs.is_swarm_dir(tmp_path)
+    assert not marker.is_swarm_dir(tmp_path)
     with pytest.raises(SwarmDirProblem, match="is broken") as caught:
-        dirs.read_marker_version(tmp_path)
+        marker.read_marker_version(tmp_path)
     assert caught.value.message.isprintable()
 
 
 @pytest.mark.parametrize("kind", ["folder", "fifo", "dangling"])
 def test_a_marker_is_a_regular_file(tmp_path: Path, kind: str) -> None:
-    marker = tmp_path / dirs.MARKER
+    path = tmp_path / marker.MARKER
     if kind == "folder":
-        marker.mkdir()
+        path.mkdir()
     elif kind == "fifo":
-        os.mkfifo(marker)
+        os.mkfifo(path)
     else:
-        marker.symlink_to("nothing")
+        path.symlink_to("nothing")
 
-    assert not dirs.is_swarm_dir(tmp_path)
+    assert not marker.is_swarm_dir(tmp_path)
     with pytest.raises(SwarmDirProblem):
-        dirs.read_marker_version(tmp_path)
+        marker.read_marker_version(tmp_path)
 
 
 def test_no_marker_no_directory(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none", "a\0b"):
-        assert not dirs.is_swarm_dir(path)
+        assert not marker.is_swarm_dir(path)
     with pytest.raises(SwarmDirNotFound, match=r"missing \.swarm-dir\.txt"):
-        dirs.read_marker_version(tmp_path)
+        marker.read_marker_version(tmp_path)
 
 
 def test_a_marker_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def test_a_marker_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(NoPermission):
-        dirs.write_marker(tmp_path)
+        marker.write_marker(tmp_path)
 
 
 # --- which one (DIR-05..11, C-02, C-03) -------------------------------------------------------
@@ -167,7 +167,7 @@ def test_swarm_root_is_made_ready(lab: Lab, tmp_path: Path, left: tuple[str, ...
             (root / name).mkdir()
 
     assert lab.resolve(SWARM_ROOT=str(root)) == root
-    assert dirs.is_swarm_dir(root)
+    assert marker.is_swarm_dir(root)
     assert lab.resolve(SWARM_ROOT=str(root)) == root
 
 
@@ -242,7 +242,7 @@ def test_a_marker_of_another_user_decides_nothing(lab: Lab, monkeypatch: pytest.
     lab.mark(lab.project)
     if os.geteuid() == 0:  # what belongs to root is trusted
         os.chown(lab.project, 4711, -1)
-        os.chown(lab.project / dirs.MARKER, 4711, -1)
+        os.chown(lab.project / marker.MARKER, 4711, -1)
     monkeypatch.setattr(os, "geteuid", lambda: 4712)
 
     with pytest.raises(SwarmDirNotFound, match="belongs to another user"):
@@ -255,7 +255,7 @@ def test_root_trusts_a_folder_of_another_user_unless_anyone_can_write_to_it(
 ) -> None:
     lab.mark(lab.project)
     if os.geteuid() == 0:
-        os.chown(lab.project / dirs.MARKER, 4711, -1)
+        os.chown(lab.project / marker.MARKER, 4711, -1)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
 
     assert lab.resolve() == lab.project
@@ -268,14 +268,14 @@ def test_old_directory_in_the_home_is_taken_over(lab: Lab) -> None:
     old = lab.home / ".swarm"
     for name in ("roles", "sessions"):
         (old / name).mkdir(parents=True)
-    assert not dirs.looks_like_swarm_dir(old)
+    assert not marker.looks_like_swarm_dir(old)
     with pytest.raises(SwarmDirNotFound):
         lab.resolve()
 
     (old / "sockets").mkdir()
-    assert dirs.looks_like_swarm_dir(old)
+    assert marker.looks_like_swarm_dir(old)
     assert lab.resolve() == old
-    assert dirs.read_marker_version(old) == __version__
+    assert marker.read_marker_version(old) == __version__
 
 
 def test_old_directory_elsewhere_is_not(lab: Lab) -> None:
@@ -375,7 +375,7 @@ def test_init_makes_everything(lab: Lab) -> None:
     assert all((made / name).exists() for name in TREE)
     assert mode(made) == mode(made / "pods/roles") == 0o755
     assert mode(made / "sessions") == mode(made / "sockets") == 0o700
-    assert dirs.is_swarm_dir(made)
+    assert marker.is_swarm_dir(made)
     assert load_settings(None, user_dir=made, environ={}) == load_settings(None, user_dir=None, environ={})
 
 
@@ -393,8 +393,8 @@ def test_init_twice_changes_nothing(lab: Lab) -> None:
         dirs.init_dir(lab.project)
 
     assert caught.value.exit_code == 3
-    assert (lab.project / dirs.MARKER).read_text() == "v0.0.1\n"
-    assert sorted(os.listdir(lab.project)) == [dirs.MARKER, "src"]
+    assert (lab.project / marker.MARKER).read_text() == "v0.0.1\n"
+    assert sorted(os.listdir(lab.project)) == [marker.MARKER, "src"]
 
 
 def test_init_keeps_what_is_there(lab: Lab) -> None:
@@ -410,7 +410,7 @@ def test_init_keeps_what_is_there(lab: Lab) -> None:
 @pytest.mark.parametrize("at", range(12))
 def test_a_half_made_init_is_none_and_can_be_run_again(lab: Lab, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     calls = iter(range(100))
-    real = dirs._make
+    real = marker._make
 
     def fail(*args: object, **kwargs: object) -> None:
         if next(calls) == at:
@@ -419,15 +419,15 @@ def test_a_half_made_init_is_none_and_can_be_run_again(lab: Lab, monkeypatch: py
 
     target = lab.project / "made"
     with monkeypatch.context() as patch:
-        patch.setattr(dirs, "_make", fail)
+        patch.setattr(marker, "_make", fail)
         if at < 11:
             with pytest.raises(Exception, match="No space left") as caught:
                 dirs.init_dir(target)
             assert getattr(caught.value, "code", "") == "NO_SPACE"
-            assert not dirs.is_swarm_dir(target)
+            assert not marker.is_swarm_dir(target)
 
     assert dirs.init_dir(target) == target
-    assert dirs.is_swarm_dir(target)
+    assert marker.is_swarm_dir(target)
 
 
 @pytest.mark.parametrize("name", ["roles", "pods", "sockets"])
@@ -440,7 +440,7 @@ def test_init_refuses_what_stands_in_the_way(lab: Lab, name: str) -> None:
     (lab.project / name).symlink_to(lab.home)
     with pytest.raises(SymlinkInTheWay):
         dirs.init_dir(lab.project)
-    assert not dirs.is_swarm_dir(lab.project)
+    assert not marker.is_swarm_dir(lab.project)
 
 
 def test_init_onto_a_file(lab: Lab) -> None:
@@ -492,7 +492,7 @@ def deep(folder: Path, name: str = "x") -> Path:
 
 
 def test_a_long_one_gets_a_short_link(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dirs, "_SHARED_TEMPORARY", short)
+    monkeypatch.setattr(socket_dir, "_SHARED_TEMPORARY", short)
     one, other = deep(short), deep(short, "y")
 
     link = dirs.sockets_dir(one, environ={})
@@ -507,7 +507,7 @@ def test_a_long_one_gets_a_short_link(short: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_users_runtime_directory_comes_first(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dirs, "_SHARED_TEMPORARY", short)
+    monkeypatch.setattr(socket_dir, "_SHARED_TEMPORARY", short)
     runtime = short / "run"
     runtime.mkdir(mode=0o700)
     base = deep(short)
@@ -523,7 +523,7 @@ def test_the_users_runtime_directory_comes_first(short: Path, monkeypatch: pytes
 
 
 def test_a_foreign_link_is_refused(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dirs, "_SHARED_TEMPORARY", short)
+    monkeypatch.setattr(socket_dir, "_SHARED_TEMPORARY", short)
     base = deep(short)
     link = dirs.sockets_dir(base, environ={})
 
@@ -539,7 +539,7 @@ def test_a_foreign_link_is_refused(short: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_foreign_folder_for_links_is_refused(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dirs, "_SHARED_TEMPORARY", short)
+    monkeypatch.setattr(socket_dir, "_SHARED_TEMPORARY", short)
     ours = short / f"swarm-{os.geteuid()}"
     base = deep(short)
 

@@ -84,16 +84,10 @@ def _unlink_same(path: Path, content: bytes) -> None:
 
 
 EXCLUDE_BEGIN = b"# >>> swarm: files that swarm puts into its worktrees >>>\n"
-
-
 #: The same, where the user's last line had no line end and got one.
 EXCLUDE_BEGIN_GLUED = b"# >>> swarm: files that swarm puts into its worktrees (the line above had no end) >>>\n"
-
-
 #: The same where there was no such file.
 EXCLUDE_BEGIN_NEW = b"# >>> swarm: files that swarm puts into its worktrees (there was no file) >>>\n"
-
-
 EXCLUDE_END = b"# <<< swarm <<<\n"
 
 
