@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit.errors import AgentNotFound, NoRecord, NotReached
 from swarm.programs.transcript import last_said
-from swarm.project.model import CreateReport
+from swarm.project.reports import CreateReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from swarm.messages.post import Sent
     from swarm.messages.send_options import SendOptions
     from swarm.programs.transcript import TranscriptEntry
-    from swarm.project.model import AgentStatus, ResumeReport, StopReport
+    from swarm.project.reports import AgentStatus, ResumeReport, StopReport
 
 
 class AgentResult(NamedTuple):
