@@ -58,9 +58,9 @@ class Merging(Sets):
         Raises:
             NotCommitted, MergeConflict, MergeBlocked, TargetNotFound: nothing was changed.
         """
-        from swarm.merging import merge
+        from swarm.merging import merge, merge_request
 
-        request = merge.request(target, into=into, how=how, committed_only=committed_only)
+        request = merge_request.request(target, into=into, how=how, committed_only=committed_only)
         with files.os_errors(f"cannot merge {target}"):
             if dry_run or not self._world.layout.state.is_dir():
                 return merge.preview(self._world, request)

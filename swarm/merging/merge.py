@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,18 +23,17 @@ from swarm.kit.errors import (
     AgentNotFound,
     GitFailed,
     MergeBlocked,
-    MergeConflict,
     NotCommitted,
     SwarmError,
     TargetNotFound,
-    UsageProblem,
     WorktreeNotFound,
     told_of,
 )
 from swarm.merging.conflicts import base_of, branch_tip
-from swarm.merging.values import AgentConflicts, FileConflict, How, Merged, MergedAgent, MergeReport, suggest_order
+from swarm.merging.merge_request import Request, Work
+from swarm.merging.trial import MOST_SHOWN, Landing
+from swarm.merging.values import MergeReport
 from swarm.project import layout as places
-from swarm.project import names
 from swarm.project.reports import AgentRisks, Risk, RiskKind
 from swarm.project.world import new_operation_id, no_session
 from swarm.worktrees import transaction
@@ -56,56 +54,6 @@ _WORK = frozenset(
         *(RiskKind.NESTED, RiskKind.SUBMODULE, RiskKind.IDENTITY),
     }
 )
-_MOST_SHOWN = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to merge.
-
-    Attributes:
-        agent: one agent of the session; None for all.
-        into: the target branch; None for the one that the session started from.
-        committed_only: leave out what is not committed, instead of refusing.
-    """
-
-    session: str
-    agent: str | None = None
-    into: str | None = None
-    how: How = How.MERGE
-    committed_only: bool = False
-
-
-def request(target: str, *, into: str | None, how: str, committed_only: bool) -> Request:
-    """Read ``SESSION``, ``SESSION/AGENT`` or ``AGENT@SESSION`` and the rest of a request.
-
-    Raises:
-        UsageProblem
-    """
-    session, slash, agent = target.partition("/")
-    if not slash and "@" in target:
-        agent, slash, session = target.partition("@")
-    try:
-        way = How(how)
-    except ValueError:
-        ways = ", ".join(How)
-        raise UsageProblem(f"cannot merge by {how!r}", hint=f"how is one of: {ways}") from None
-    return Request(
-        names.check_session(session), names.check_name("agent", agent) if slash else None, into, way, committed_only
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """One agent's branch to be merged."""
-
-    session: Session
-    agent: Agent
-    tip: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.agent.name}@{self.session.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +99,7 @@ def _plan(world: World, box: Quarantine, request: Request, *, sign: bool) -> _Pl
     checkout = _checkout(world, into)
     rights.check_branch(world, into, checkout.tree if checkout else None)
     world.progress("trying the merge")
-    done, new = _Landing(world, box, request.how, into, old, sign=sign).all(work)
+    done, new = Landing(world, box, request.how, into, old, sign=sign).all(work)
     changes = box.changes(old, new)
     if checkout is not None and new != old:
         _check_checkout(world, checkout, changes, into)
@@ -193,9 +141,7 @@ def _target(world: World, request: Request, session: Session) -> tuple[str, str]
     return into, tip
 
 
-def _branches(
-    world: World, session: Session, agents: Sequence[Agent], into: str
-) -> tuple[list[_Work], tuple[str, ...]]:
+def _branches(world: World, session: Session, agents: Sequence[Agent], into: str) -> tuple[list[Work], tuple[str, ...]]:
     found = []
     warnings = []
     for agent in agents:
@@ -205,11 +151,11 @@ def _branches(
         elif not tip:
             raise WorktreeNotFound(f"the branch {agent.branch} of {agent.name}@{session.name} is gone")
         else:
-            found.append(_Work(session, agent, tip))
+            found.append(Work(session, agent, tip))
     return found, tuple(warnings)
 
 
-def _check_committed(world: World, request: Request, work: Sequence[_Work]) -> tuple[str, ...]:
+def _check_committed(world: World, request: Request, work: Sequence[Work]) -> tuple[str, ...]:
     """Refuse where an agent has more than its branch; or warn of it, if that was asked for."""
     targets = examine_all(world, [(one.session, one.agent) for one in work])
     found = []
@@ -226,7 +172,7 @@ def _check_committed(world: World, request: Request, work: Sequence[_Work]) -> t
     )
 
 
-def _elsewhere(world: World, one: _Work, target: Target) -> Iterator[Risk]:
+def _elsewhere(world: World, one: Work, target: Target) -> Iterator[Risk]:
     """Commits in a worktree that has left its own branch."""
     state = target.state
     if state is None or not state.head or state.branch == one.agent.branch or state.operations:
@@ -270,141 +216,12 @@ def _check_checkout(world: World, checkout: Checkout, changes: Changes, into: st
     """Refuse where local work would have to be written over; git would too, but half way."""
     found = world.merging.obstacles(checkout, changes)
     if found:
-        shown = [*found[:_MOST_SHOWN], *([f"and {len(found) - _MOST_SHOWN} more"] if found[_MOST_SHOWN:] else [])]
+        shown = [*found[:MOST_SHOWN], *([f"and {len(found) - MOST_SHOWN} more"] if found[MOST_SHOWN:] else [])]
         raise MergeBlocked(
             f"cannot merge into {into}: {checkout.tree} has local work in {len(found)} of the files that would change",
             details="\n".join(shown),
             paths=found,
         )
-
-
-# --- try it --------------------------------------------------------------------------------------------
-
-
-class _Landing:
-    """Puts one agent after the other on top of the target, in the quarantine."""
-
-    def __init__(self, world: World, box: Quarantine, how: How, into: str, old: str, *, sign: bool) -> None:
-        self._world = world
-        self._box = box
-        self._how = how
-        self._into = into
-        self._old = old
-        self._sign = sign
-        self._clashes: dict[frozenset[str], int] = {}
-        self._stuck: set[str] = set()
-
-    def all(self, work: Sequence[_Work]) -> tuple[tuple[MergedAgent, ...], str]:
-        """Return what became of each, and the new tip.
-
-        Raises:
-            MergeConflict
-        """
-        done: list[MergedAgent] = []
-        todo = []
-        for one in work:
-            landed = self._box.landed(one.tip, one.agent.base, self._old)
-            if landed:
-                done.append(self._outcome(one, landed=landed))
-            else:
-                todo.append(one)
-        if todo:
-            self._world.merging.check_identity()
-        at = self._old
-        failed: list[AgentConflicts] = []
-        for one in self._in_order(todo):
-            step = self._one(at, one)
-            if isinstance(step, str):
-                at, result = step, step if step != at else ""
-                done.append(self._outcome(one, result=result, landed="" if result else "squashed"))
-            else:
-                failed.append(AgentConflicts(one.name, self._against(one, done), step))
-        if failed:
-            _raise_conflicts(failed, self._into)
-        return tuple(done), at
-
-    def _outcome(self, one: _Work, *, result: str = "", landed: str = "") -> MergedAgent:
-        commits = len(self._box.commits(one.tip, self._old)) if result else 0
-        return MergedAgent(one.session.name, one.agent.name, one.agent.branch, one.tip, commits, result, landed)
-
-    def _in_order(self, work: Sequence[_Work]) -> list[_Work]:
-        """Sort so that what goes together goes in first; remember who conflicts with whom."""
-        couples = list(combinations(work, 2))
-        tried = self._box.merges([(one.tip, other.tip) for one, other in couples])
-        for (one, other), result in zip(couples, tried, strict=True):
-            if not isinstance(result, Merged) or result.conflicts:
-                files = len(result.conflicts) if isinstance(result, Merged) else 1
-                self._clashes[frozenset((one.name, other.name))] = files
-        alone = self._box.merges([(self._old, one.tip) for one in work])
-        for one, result in zip(work, alone, strict=True):
-            if not isinstance(result, Merged) or result.conflicts:
-                self._stuck.add(one.name)
-        by_name = {one.name: one for one in work}
-        return [by_name[step.agent] for step in suggest_order(list(by_name), self._clashes, self._stuck)]
-
-    def _against(self, one: _Work, done: Sequence[MergedAgent]) -> tuple[str, ...]:
-        before = [f"{agent.agent}@{agent.session}" for agent in done if agent.result]
-        found = [name for name in before if frozenset((name, one.name)) in self._clashes]
-        if one.name in self._stuck or not (found or before):
-            found.insert(0, self._into)
-        return tuple(found or before)
-
-    def _one(self, at: str, one: _Work) -> str | tuple[FileConflict, ...]:
-        """Put one agent on top of *at*; return the new tip, or what conflicts."""
-        if self._how is How.REBASE:
-            return self._rebase(at, one)
-        merged = self._box.merge(at, one.tip)
-        if merged.conflicts:
-            return merged.conflicts
-        if self._how is How.SQUASH:
-            if merged.tree == self._box.tree_of(at):
-                return at
-            return self._box.commit(merged.tree, (at,), self._squash_message(at, one), sign=self._sign)
-        message = (
-            f"Merge agent {one.agent.name} of session {one.session.name}\n\n"
-            f"Branch: {one.agent.branch}\nRole: {one.agent.role}\n"
-        )
-        return self._box.commit(merged.tree, (at, one.tip), message, sign=self._sign)
-
-    def _squash_message(self, at: str, one: _Work) -> str:
-        commits = self._box.commits(one.tip, at)
-        subjects = [self._box.subject(commit) for commit in commits]
-        what = subjects[0] if len(subjects) == 1 else f"{len(subjects)} commits"
-        listed = "".join(f"* {subject} ({commit[:12]})\n" for commit, subject in zip(commits, subjects, strict=True))
-        return f"{one.agent.name} of {one.session.name}: {what}\n\n{listed}"
-
-    def _rebase(self, at: str, one: _Work) -> str | tuple[FileConflict, ...]:
-        tip = at
-        for commit, parents in self._box.to_repeat(one.tip, at):
-            if parents == (tip,):
-                tip = commit  # it stands where it is to go
-                continue
-            picked = self._box.pick(tip, commit)
-            if picked.conflicts:
-                return picked.conflicts
-            empty = parents and self._box.tree_of(commit) == self._box.tree_of(parents[0])
-            if picked.tree != self._box.tree_of(tip) or empty:
-                tip = self._box.commit_like(commit, picked.tree, tip, sign=self._sign)
-        if self._box.has_merges(one.tip, at):
-            # A rebase leaves merge commits out, and with them what was changed in resolving one.
-            whole = self._box.merge(at, one.tip)
-            if whole.conflicts or whole.tree != self._box.tree_of(tip):
-                return (FileConflict("", ("its merge commits hold changes that a rebase would lose",)),)
-        return tip
-
-
-def _raise_conflicts(failed: Sequence[AgentConflicts], into: str) -> None:
-    lines = []
-    for item in failed:
-        lines.append(f"{item.agent} conflicts with {', '.join(item.against)}:")
-        shown = item.files[:_MOST_SHOWN]
-        lines += [f"  {file.path} ({', '.join(file.kinds)})" if file.path else f"  {file.kinds[0]}" for file in shown]
-        if len(item.files) > len(shown):
-            lines.append(f"  and {len(item.files) - len(shown)} more")
-    who = ", ".join(item.agent for item in failed)
-    raise MergeConflict(
-        f"nothing was merged into {into}: {who} would conflict", details="\n".join(lines), conflicts=tuple(failed)
-    )
 
 
 # --- do it ---------------------------------------------------------------------------------------------

@@ -1,0 +1,65 @@
+"""What is to be merged, into what and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from swarm.kit.errors import (
+    UsageProblem,
+)
+from swarm.merging.values import How
+from swarm.project import names
+
+if TYPE_CHECKING:
+    from swarm.project.model import Agent, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to merge.
+
+    Attributes:
+        agent: one agent of the session; None for all.
+        into: the target branch; None for the one that the session started from.
+        committed_only: leave out what is not committed, instead of refusing.
+    """
+
+    session: str
+    agent: str | None = None
+    into: str | None = None
+    how: How = How.MERGE
+    committed_only: bool = False
+
+
+def request(target: str, *, into: str | None, how: str, committed_only: bool) -> Request:
+    """Read ``SESSION``, ``SESSION/AGENT`` or ``AGENT@SESSION`` and the rest of a request.
+
+    Raises:
+        UsageProblem
+    """
+    session, slash, agent = target.partition("/")
+    if not slash and "@" in target:
+        agent, slash, session = target.partition("@")
+    try:
+        way = How(how)
+    except ValueError:
+        ways = ", ".join(How)
+        raise UsageProblem(f"cannot merge by {how!r}", hint=f"how is one of: {ways}") from None
+    return Request(
+        names.check_session(session), names.check_name("agent", agent) if slash else None, into, way, committed_only
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One agent's branch to be merged."""
+
+    session: Session
+    agent: Agent
+    tip: str
+
+    @property
+    def name(self) -> str:
+        """Return what people call the agent."""
+        return f"{self.agent.name}@{self.session.name}"

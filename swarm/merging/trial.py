@@ -1,0 +1,147 @@
+"""Try a merge in a quarantine: one agent after the other on top of the target."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from swarm.kit.errors import (
+    MergeConflict,
+)
+from swarm.merging.values import AgentConflicts, FileConflict, How, Merged, MergedAgent, suggest_order
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swarm.merging.merge_request import Work
+    from swarm.project.ports import Quarantine
+    from swarm.project.world import World
+
+
+class Landing:
+    """Puts one agent after the other on top of the target, in the quarantine."""
+
+    def __init__(self, world: World, box: Quarantine, how: How, into: str, old: str, *, sign: bool) -> None:
+        self._world = world
+        self._box = box
+        self._how = how
+        self._into = into
+        self._old = old
+        self._sign = sign
+        self._clashes: dict[frozenset[str], int] = {}
+        self._stuck: set[str] = set()
+
+    def all(self, work: Sequence[Work]) -> tuple[tuple[MergedAgent, ...], str]:
+        """Return what became of each, and the new tip.
+
+        Raises:
+            MergeConflict
+        """
+        done: list[MergedAgent] = []
+        todo = []
+        for one in work:
+            landed = self._box.landed(one.tip, one.agent.base, self._old)
+            if landed:
+                done.append(self._outcome(one, landed=landed))
+            else:
+                todo.append(one)
+        if todo:
+            self._world.merging.check_identity()
+        at = self._old
+        failed: list[AgentConflicts] = []
+        for one in self._in_order(todo):
+            step = self._one(at, one)
+            if isinstance(step, str):
+                at, result = step, step if step != at else ""
+                done.append(self._outcome(one, result=result, landed="" if result else "squashed"))
+            else:
+                failed.append(AgentConflicts(one.name, self._against(one, done), step))
+        if failed:
+            _raise_conflicts(failed, self._into)
+        return tuple(done), at
+
+    def _outcome(self, one: Work, *, result: str = "", landed: str = "") -> MergedAgent:
+        commits = len(self._box.commits(one.tip, self._old)) if result else 0
+        return MergedAgent(one.session.name, one.agent.name, one.agent.branch, one.tip, commits, result, landed)
+
+    def _in_order(self, work: Sequence[Work]) -> list[Work]:
+        """Sort so that what goes together goes in first; remember who conflicts with whom."""
+        couples = list(combinations(work, 2))
+        tried = self._box.merges([(one.tip, other.tip) for one, other in couples])
+        for (one, other), result in zip(couples, tried, strict=True):
+            if not isinstance(result, Merged) or result.conflicts:
+                files = len(result.conflicts) if isinstance(result, Merged) else 1
+                self._clashes[frozenset((one.name, other.name))] = files
+        alone = self._box.merges([(self._old, one.tip) for one in work])
+        for one, result in zip(work, alone, strict=True):
+            if not isinstance(result, Merged) or result.conflicts:
+                self._stuck.add(one.name)
+        by_name = {one.name: one for one in work}
+        return [by_name[step.agent] for step in suggest_order(list(by_name), self._clashes, self._stuck)]
+
+    def _against(self, one: Work, done: Sequence[MergedAgent]) -> tuple[str, ...]:
+        before = [f"{agent.agent}@{agent.session}" for agent in done if agent.result]
+        found = [name for name in before if frozenset((name, one.name)) in self._clashes]
+        if one.name in self._stuck or not (found or before):
+            found.insert(0, self._into)
+        return tuple(found or before)
+
+    def _one(self, at: str, one: Work) -> str | tuple[FileConflict, ...]:
+        """Put one agent on top of *at*; return the new tip, or what conflicts."""
+        if self._how is How.REBASE:
+            return self._rebase(at, one)
+        merged = self._box.merge(at, one.tip)
+        if merged.conflicts:
+            return merged.conflicts
+        if self._how is How.SQUASH:
+            if merged.tree == self._box.tree_of(at):
+                return at
+            return self._box.commit(merged.tree, (at,), self._squash_message(at, one), sign=self._sign)
+        message = (
+            f"Merge agent {one.agent.name} of session {one.session.name}\n\n"
+            f"Branch: {one.agent.branch}\nRole: {one.agent.role}\n"
+        )
+        return self._box.commit(merged.tree, (at, one.tip), message, sign=self._sign)
+
+    def _squash_message(self, at: str, one: Work) -> str:
+        commits = self._box.commits(one.tip, at)
+        subjects = [self._box.subject(commit) for commit in commits]
+        what = subjects[0] if len(subjects) == 1 else f"{len(subjects)} commits"
+        listed = "".join(f"* {subject} ({commit[:12]})\n" for commit, subject in zip(commits, subjects, strict=True))
+        return f"{one.agent.name} of {one.session.name}: {what}\n\n{listed}"
+
+    def _rebase(self, at: str, one: Work) -> str | tuple[FileConflict, ...]:
+        tip = at
+        for commit, parents in self._box.to_repeat(one.tip, at):
+            if parents == (tip,):
+                tip = commit  # it stands where it is to go
+                continue
+            picked = self._box.pick(tip, commit)
+            if picked.conflicts:
+                return picked.conflicts
+            empty = parents and self._box.tree_of(commit) == self._box.tree_of(parents[0])
+            if picked.tree != self._box.tree_of(tip) or empty:
+                tip = self._box.commit_like(commit, picked.tree, tip, sign=self._sign)
+        if self._box.has_merges(one.tip, at):
+            # A rebase leaves merge commits out, and with them what was changed in resolving one.
+            whole = self._box.merge(at, one.tip)
+            if whole.conflicts or whole.tree != self._box.tree_of(tip):
+                return (FileConflict("", ("its merge commits hold changes that a rebase would lose",)),)
+        return tip
+
+
+def _raise_conflicts(failed: Sequence[AgentConflicts], into: str) -> None:
+    lines = []
+    for item in failed:
+        lines.append(f"{item.agent} conflicts with {', '.join(item.against)}:")
+        shown = item.files[:MOST_SHOWN]
+        lines += [f"  {file.path} ({', '.join(file.kinds)})" if file.path else f"  {file.kinds[0]}" for file in shown]
+        if len(item.files) > len(shown):
+            lines.append(f"  and {len(item.files) - len(shown)} more")
+    who = ", ".join(item.agent for item in failed)
+    raise MergeConflict(
+        f"nothing was merged into {into}: {who} would conflict", details="\n".join(lines), conflicts=tuple(failed)
+    )
+
+
+MOST_SHOWN = 20
