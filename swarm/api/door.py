@@ -248,6 +248,7 @@ class Door:
             cleanup,  # noqa: F401  # each registers how its operations are recovered
             marks,  # noqa: F401  # each registers how its operations are recovered
         )
+        from swarm.worktrees import salvage_drop  # noqa: F401  # likewise
 
         layout = self._world.layout
         prepare(self._world)

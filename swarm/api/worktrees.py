@@ -217,7 +217,7 @@ class Sets(Door):
 
     def _clean(self, request: Any, *, dry_run: bool) -> CleanupReport:
         from swarm.sessions import cleanup
-        from swarm.worktrees import salvage
+        from swarm.worktrees import salvage_drop
 
         with files.os_errors("cannot clean up"):
             if dry_run:
@@ -229,7 +229,7 @@ class Sets(Door):
             with self._changing(request.verb):
                 report = cleanup.cleanup(self._world, request)
                 with contextlib.suppress(SwarmError, OSError):  # the next one does it
-                    salvage.sweep(self._world)
+                    salvage_drop.sweep(self._world)
                 return report
 
     def prune(self, *, dry_run: bool = False) -> CleanupReport:
@@ -307,17 +307,17 @@ class Sets(Door):
             now: delete it at once, and what was dropped before.
         """
         from swarm.callers import rights
-        from swarm.worktrees import salvage
+        from swarm.worktrees import salvage_drop
 
         rights.check(self._world, "drop_salvage", attempt="cannot drop the salvage")
         wanted, age = tuple(targets), _age(older_than_ms)
         with files.os_errors("cannot drop the salvage"):
-            if self._is_bare() and not salvage.to_drop(
+            if self._is_bare() and not salvage_drop.to_drop(
                 self._world, wanted, everything=everything, older_than_ms=age, now=now
             ):
                 return ()  # that, or a refusal, before the first byte is written
             with self._changing("salvage drop"):
-                return salvage.drop(self._world, wanted, everything=everything, older_than_ms=age, now=now)
+                return salvage_drop.drop(self._world, wanted, everything=everything, older_than_ms=age, now=now)
 
     def lock(self, agent: str, session: str | None = None, *, reason: str = "") -> WorktreeInfo:
         """Lock a worktree against removal, in git's own way."""
