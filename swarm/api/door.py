@@ -82,7 +82,8 @@ class Door:
             ConfigProblem: a configuration file is wrong.
         """
         from swarm.api.parts import Parts
-        from swarm.git.repository import Git, discover
+        from swarm.git.discover import discover
+        from swarm.git.repository import Git
         from swarm.git.runner import GitRunner
         from swarm.project.config.file import load_settings
         from swarm.project.journal import Journal

@@ -80,7 +80,7 @@ def is_git_repository(*, repo: Repo = None) -> bool:
 
 def get_git_root(*, repo: Repo = None) -> Path | None:
     """Return the main checkout, or None outside a repository."""
-    from swarm.git.repository import discover
+    from swarm.git.discover import discover
 
     try:
         return discover(Path(os.path.abspath(repo if repo is not None else ".")), os.environ).root

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from swarm.git.repository import Place
+    from swarm.git.discover import Place
     from swarm.git.runner import GitRunner
     from swarm.project.config.settings import Settings
     from swarm.project.layout import Layout

@@ -14,16 +14,15 @@ import contextlib
 import os
 import re
 import secrets
-import shlex
 import shutil
 import signal
-import subprocess
 import time
 from typing import TYPE_CHECKING
 
 from swarm.kit.errors import TerminalProblem, TmuxMissing, TmuxSessionTaken, TmuxTooOld
 from swarm.machine import processes
 from swarm.terminal import socketwatch
+from swarm.terminal.program import UTF8, Program
 from swarm.terminal.words import (
     LIST,
     SEPARATOR,
@@ -41,8 +40,6 @@ from swarm.terminal.words import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from libtmux import Server
-
     from swarm.programs.values import Pane, PanePlan
 
 MINIMUM = (3, 2)
@@ -53,8 +50,6 @@ _HOOKS = ("after-new-window", "after-split-window", "after-select-layout", "afte
 _STAYS = ("show-options", "-s", "-v", "exit-unattached")
 #: Prints which server it was that opened the panes.
 _SERVER, _SAID = ("display-message", "-p", "server #{pid}"), re.compile(r"server (\d+)")
-#: Else tmux prints ``_`` for tabs and for what is not ASCII wherever the caller's locale is not UTF-8.
-_UTF8 = "-u"
 #: How often, and after how many seconds, panes are opened again when a server was just ending.
 _TRIES, _PAUSE = 10, 0.1
 _PASSING = (
@@ -75,7 +70,7 @@ _SERVER_ENV = re.compile(
 )
 
 
-class Tmux:
+class Tmux(Program):
     """One tmux server, and swarm's session in it.
 
     Args:
@@ -84,26 +79,7 @@ class Tmux:
         environ: the caller's environment.
     """
 
-    def __init__(self, socket: str, session: str, environ: Mapping[str, str]) -> None:
-        self._socket = socket
-        self._session = session
-        self._environ = environ
-        self._server: Server | None = None
-        self._binary: str | None = None
-
     # --- the program -----------------------------------------------------------------------------
-
-    def program(self) -> str:
-        """Return the path of tmux.
-
-        Raises:
-            TmuxMissing
-        """
-        if self._binary is None:
-            self._binary = shutil.which("tmux", path=self._environ.get("PATH"))
-        if self._binary is None:
-            raise TmuxMissing("cannot open panes: tmux is not installed")
-        return self._binary
 
     def check(self) -> None:
         """Make sure that panes can be opened: tmux there, new enough, and the session's name free or ours.
@@ -125,64 +101,6 @@ class Tmux:
             )
         if self._owner() == "foreign":
             raise TmuxSessionTaken(f"a tmux session called {self._session} is there already and is not swarm's")
-
-    def version(self) -> str:
-        """Return what tmux says of itself."""
-        return subprocess.run([self.program(), "-V"], capture_output=True, check=False, text=True).stdout.strip()
-
-    def attach_argv(self) -> tuple[str, ...]:
-        """Return the command with which a person attaches."""
-        return (self.program(), *self._socket_flags(), "attach-session", "-t", f"={self._session}")
-
-    def switch_argv(self) -> tuple[str, ...]:
-        """Return the command that shows swarm's session in the client one is in."""
-        return (self.program(), *self._socket_flags(), "switch-client", "-t", f"={self._session}")
-
-    def is_inside(self) -> bool:
-        """Whether the caller sits in a pane of this very server."""
-        current = self._environ.get("TMUX", "").rpartition(",")[0].rpartition(",")[0]
-        return bool(current) and os.path.realpath(current) == os.path.realpath(self.socket_path())
-
-    def say(self, *words: str) -> str:
-        """Return a command as one would type it for this server."""
-        return shlex.join(("tmux", *self._socket_flags(), *words))
-
-    def socket_path(self) -> str:
-        """Return the path of the server's socket; an inherited TMUX means another server, maybe."""
-        if "/" in self._socket:
-            return self._socket
-        base = os.path.realpath(self._environ.get("TMUX_TMPDIR") or "/tmp")  # noqa: S108  # tmux's own place
-        if not os.path.isdir(base):  # tmux leaves it then, too
-            base = "/tmp"  # noqa: S108
-        return os.path.join(base, f"tmux-{os.geteuid()}", self._socket or "default")
-
-    def _socket_flags(self) -> tuple[str, ...]:
-        if "/" in self._socket:
-            return ("-S", self._socket)
-        if not self._socket and not self._environ.get("TMUX"):
-            return ()
-        return ("-L", self._socket or "default")
-
-    def _libtmux(self) -> Server:
-        if self._server is None:
-            from libtmux import Server
-
-            self._server = Server(socket_path=self.socket_path(), tmux_bin=self.program())
-        return self._server
-
-    def _run(self, *args: str) -> tuple[int, list[str], str]:
-        done = self._libtmux().cmd(_UTF8, *args)
-        return done.returncode or 0, list(done.stdout), " ".join(done.stderr)
-
-    def command(self, *args: str) -> tuple[int, list[str], str]:
-        """Run tmux once and return exit status, lines and complaint, without libtmux's objects.
-
-        Looking and typing happen all day, and loading libtmux takes longer than a dozen answers of tmux.
-        """
-        argv = [self.program(), "-S", self.socket_path(), _UTF8, *args]
-        done = subprocess.run(argv, capture_output=True, check=False, encoding="utf-8", errors="backslashreplace")
-        lines = done.stdout.rstrip("\n").split("\n") if done.stdout.strip("\n") else []
-        return done.returncode, lines, " ".join(filter(None, done.stderr.split("\n")))
 
     # --- what is there -------------------------------------------------------------------------------
 
@@ -437,7 +355,7 @@ class Tmux:
 
         env = shutil.which("env", path=self._environ.get("PATH")) or "/usr/bin/env"
         kept = [f"{k}={v}" for k, v in self._environ.items() if _SERVER_ENV.fullmatch(k)]
-        done = tmux_cmd("-i", *kept, self.program(), _UTF8, *self._socket_flags(), *words, tmux_bin=env)
+        done = tmux_cmd("-i", *kept, self.program(), UTF8, *self._socket_flags(), *words, tmux_bin=env)
         return done.returncode or 0, list(done.stdout), " ".join(done.stderr)
 
     # --- change ------------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ import pytest
 
 from swarm import Swarm
 from swarm.git import copying, gitdir, objects, ordinary, register
-from swarm.git.repository import Git, discover
+from swarm.git.discover import discover
+from swarm.git.repository import Git
 from swarm.git.runner import GitRunner
 from swarm.kit import files as fsio
 from swarm.kit.errors import BranchExists, GitBroken, NameCollision, SwarmError

@@ -209,7 +209,7 @@ def _one(run: Run, name: str) -> Role:
 
 def _places(run: Run) -> RolePlaces:
     """Return where roles are; outside of a repository the user's own, and the shipped ones."""
-    from swarm.git.repository import discover
+    from swarm.git.discover import discover
     from swarm.project import dirs
     from swarm.roles.find import RolePlaces
 

@@ -57,7 +57,7 @@ def own_hint(problem: SwarmError) -> str:
 
 
 def _root(run: Run) -> Path | None:
-    from swarm.git.repository import discover
+    from swarm.git.discover import discover
 
     try:
         return discover(run.directory, dict(os.environ)).root

@@ -1,0 +1,137 @@
+"""What all parts of a repository share: where it is, its git program, and a look ahead at what git would do."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from typing import TYPE_CHECKING
+
+from swarm.git import copying
+from swarm.git.probe import Look
+from swarm.kit.errors import (
+    GitTooOld,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swarm.git.discover import Place
+    from swarm.git.runner import GitRunner
+
+#: What each git program said its version is.
+_VERSIONS: dict[tuple[object, ...], tuple[int, ...]] = {}
+#: The index that was read last: callers of the library open the same repository time and again.
+_READ: dict[Path, tuple[_Mark | None, copying.Source | None]] = {}
+#: A larger one is not kept.
+_KEPT = 5000
+#: Of a file: inode, size, when it was written, when it was changed.
+_Mark = tuple[int, int, int, int]
+
+
+class Base:
+    """One repository: its place and its runner.
+
+    Args:
+        place: where it is.
+        runner: runs git in the main checkout.
+        jobs: how many trees are filled at the same time; 0 means one a processor.
+    """
+
+    def __init__(self, place: Place, runner: GitRunner, *, jobs: int = 0) -> None:
+        self.place = place
+        self.root = place.root
+        self.common = place.common
+        self.runner = runner
+        self._jobs = jobs or os.cpu_count() or 1
+        self._version: tuple[int, ...] | None = None
+        self._source: tuple[_Mark | None, copying.Source | None] = (None, None)
+        self._looks = threading.local()  # whoever makes worktrees in another thread looks by themselves
+
+    def version(self) -> tuple[int, ...]:
+        """Return git's version as numbers."""
+        if self._version is None:
+            program = self.runner.program()
+            if program not in _VERSIONS:
+                text = self.runner.ask("version").decode("ascii", "replace")
+                match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
+                _VERSIONS[program] = tuple(int(n or 0) for n in match.groups()) if match else (0, 0, 0)
+            self._version = _VERSIONS[program]
+        return self._version
+
+    def require(self, minimum: tuple[int, int], purpose: str) -> None:
+        """Refuse a git that is too old for *purpose*.
+
+        Raises:
+            GitTooOld
+        """
+        if self.version()[:2] < minimum:
+            have, need = (".".join(map(str, v)) for v in (self.version(), minimum))
+            raise GitTooOld(f"cannot {purpose}: git {need} or newer is needed, this is {have}")
+
+    def bind_lock(self, fd: int | None) -> None:
+        """Let every git from now on inherit the repository lock."""
+        self.runner.bind_lock(fd)
+
+    def stop_all(self) -> None:
+        """End whatever git runs for us."""
+        self.runner.stop_all()
+
+    def resume(self) -> None:
+        """Allow git again."""
+        self.runner.resume()
+
+    def look_closely(self, since: object = None) -> None:
+        """Begin to find out what the next ``add_worktree`` and ``fill`` can do without running git.
+
+        They wait for the answer; never asked, both leave everything to git.
+
+        Args:
+            since: an earlier look with the same is as good, if nobody changed the settings or staged anything since.
+        """
+        mark, source = self._main_index()
+        stamp = since, mark, mark_of(self.common / "config"), mark_of(self.common / "info/attributes")
+        look = self._look
+        if look is None or since is None or look.stamp != stamp:
+            self.stop_looking()
+            self._looks.mine = look = Look(self.runner, self.common, source, stamp)
+            look.begin()  # noted down before: whatever stops it half way, it is ended
+
+    def _look_on(self) -> None:
+        """Use a moment in which nothing else is to be done for what ``fill`` will need."""
+        look = self._look
+        if look is not None:
+            look.read_ahead(self.root)
+
+    @property
+    def _look(self) -> Look | None:
+        found: Look | None = getattr(self._looks, "mine", None)
+        return found
+
+    def stop_looking(self) -> None:
+        """Forget what was found out, and end what still finds out."""
+        look = self._look
+        self._looks.mine = None
+        if look is not None:
+            look.end()
+
+    def _main_index(self) -> tuple[_Mark | None, copying.Source | None]:
+        """Return the main checkout's index and of which moment it is; read again only when it is another."""
+        index = self.common / "index"
+        mark = mark_of(index)
+        known = _READ.get(index) or self._source  # taken at once: another thread may put a newer one there
+        if known[0] != mark or mark is None:
+            self._source = known = mark, copying.read(index) if mark is not None else None
+            _READ.clear()
+            if known[1] is not None and len(known[1].entries) <= _KEPT:
+                _READ[index] = known
+        return known
+
+
+def mark_of(path: Path) -> _Mark | None:
+    """Return what tells this state of a file from any other; None where there is none."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return None
+    return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns

@@ -1,0 +1,160 @@
+"""Commits and refs of a repository."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from swarm.git import gitdir
+from swarm.git.base import Base
+from swarm.git.explain import cause_of
+from swarm.kit.errors import (
+    GitFailed,
+    RefConflict,
+)
+from swarm.project.layout import HEADS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+_OBJECT_TYPES = frozenset({b"commit", b"tree", b"blob", b"tag"})
+
+
+class Refs(Base):
+    """What names commits: branches, other refs, revisions; and changing refs, all or none."""
+
+    def resolve_commit(self, name: str) -> str | None:
+        """Return the commit that *name* means, or None."""
+        if name.startswith("-") or "\0" in name or not name:
+            return None
+        if name.startswith(":/"):  # all that follows is the text to look for
+            code, out, _ = self.runner.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", name)
+            name = out.decode("ascii").strip() if code == 0 else ""
+        code, out, _ = self.runner.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")
+        found = out.decode("ascii").strip()
+        return found if code == 0 and found.isalnum() else None  # `^main` means everything but that
+
+    def head_trouble(self) -> str:
+        """Return why HEAD is no commit: git's words, or nothing when there simply is none yet."""
+        code, _, err = self.runner.attempt("log", "-1", "--format=%H", "--no-show-signature")
+        text = err.decode("utf-8", "replace").strip()
+        return "" if code == 0 or "does not have any commits yet" in text else cause_of(code, text)
+
+    def head_branch(self) -> str | None:
+        """Return the branch of the main checkout; None when detached. It may have no commit yet."""
+        text = gitdir.head_of(self.common)
+        if text.startswith(f"ref: {HEADS}") and not text.endswith(".invalid"):  # that is reftable's
+            return text.removeprefix(f"ref: {HEADS}")
+        code, out, _ = self.runner.attempt("symbolic-ref", "--quiet", "HEAD")
+        return os.fsdecode(out.removesuffix(b"\n")).removeprefix(HEADS) if code == 0 else None
+
+    def refs(self, *prefixes: str) -> dict[str, str]:
+        """Return full ref name → object id for everything below the prefixes (or exactly so named)."""
+        out = self.runner.ask("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
+        pairs = (line.split(" ", 1) for line in os.fsdecode(out).splitlines())
+        return {name: oid for oid, name in pairs}
+
+    def refs_around(self, names: Sequence[str], folder: str) -> frozenset[str]:
+        """Return which of these refs there are, and all those below *folder*."""
+        found = gitdir.refs_around(self.common, names, folder)
+        if found is None:
+            # Brackets keep git from listing what is below a name.
+            exactly = (f"{name[:-1]}[{name[-1]}]" for name in names)
+            found = frozenset(self.refs(*exactly, f"{folder}/"))
+        return found
+
+    def change_refs(
+        self, *, create: Mapping[str, str] | None = None, delete: Mapping[str, str] | None = None, reason: str
+    ) -> None:
+        """Create and delete refs in one transaction: all or none, in the order given.
+
+        Args:
+            create: name → object id; none of the names may exist.
+            delete: name → the object id it must still have.
+
+        Raises:
+            BranchExists, RefConflict, GitBusy, GitFailed: nothing was changed.
+        """
+        lines = [f"create {name}\0{oid}\0" for name, oid in (create or {}).items()]
+        lines += [f"delete {name}\0{oid}\0" for name, oid in (delete or {}).items()]
+        if not lines:
+            return
+        try:
+            self.runner.run(
+                *("update-ref", "--no-deref", "-m", reason, "--stdin", "-z"),
+                stdin=os.fsencode("".join(lines)),
+                what="cannot change the branches",
+                meanwhile=self._look_on,
+            )
+        except GitFailed as error:
+            if "exists; cannot create" in (error.details or ""):
+                raise RefConflict(error.message, details=error.details) from error
+            raise
+        for name in delete or {}:
+            # git does not mind when it cannot remove the log of a ref that it deletes.
+            (self.common / "logs" / name).unlink(missing_ok=True)
+
+    def tips(self, *names: str) -> dict[str, str]:
+        """Return what exactly these refs say, of those that there are."""
+        found = gitdir.tips(self.common, names)
+        return found if len(found) == len(names) else self.refs(*names)
+
+    def drop_ref(self, name: str, tip: str, *, reason: str) -> None:
+        """Delete one ref that must still say *tip*."""
+        if not gitdir.drop_ref(self.common, name, tip):
+            self.change_refs(delete={name: tip}, reason=reason)
+
+    def objects(self, names: Sequence[str]) -> dict[str, str]:
+        """Return name → object id for those of *names* that mean an object, such as ``HEAD:src``; one git for all."""
+        asked = [name for name in dict.fromkeys(names) if name and name[0] != "-" and not set(name) & {"\n", "\0"}]
+        if not asked:
+            return {}
+        lines = os.fsencode("".join(f"{name}\n" for name in asked))
+        out = self.runner.ask("cat-file", "--batch-check=%(objecttype) %(objectname)", stdin=lines)
+        answers = (line.split(b" ") for line in out.splitlines())
+        return {
+            name: answer[1].decode("ascii")
+            for name, answer in zip(asked, answers, strict=True)
+            if answer[0] in _OBJECT_TYPES and len(answer) == 2  # else "<name> missing"
+        }
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Whether *new* has everything that *old* has."""
+        return self.runner.attempt("merge-base", "--is-ancestor", old, new)[0] == 0
+
+    def count(self, new: str, old: str) -> int:
+        """How many commits *new* has that *old* does not."""
+        return int(self.runner.ask("rev-list", "--count", new, f"^{old}"))
+
+    def tracked(self, commit: str, paths: Iterable[str]) -> frozenset[str]:
+        """Return which of *paths* the commit has."""
+        out = self.runner.ask(
+            *("ls-tree", "-z", "--name-only", "--full-tree", commit, "--", *paths),
+            what=f"cannot read the files of commit {commit[:12]}",
+        )
+        return frozenset(os.fsdecode(name) for name in out.split(b"\0") if name)
+
+    def first_reflog_message(self, branch: str) -> str:
+        """Return the message with which a branch was made; empty when it is not recorded."""
+        path = self.common / "logs" / "refs" / "heads" / branch
+        try:
+            with path.open("rb") as file:
+                return file.readline(4096).decode("utf-8", "replace").partition("\t")[2].strip()
+        except OSError:
+            return ""
+
+    def ref_locks(self, refs: Iterable[str]) -> tuple[Path, ...]:
+        """Return the lock files a change of *refs* may leave when git is killed."""
+        return (*gitdir.ref_locks(self.common, refs), self.common / "config.lock")
+
+    def remove_stale_locks(self, locks: Iterable[Path], since_ns: int, aside: Path) -> list[str]:
+        """Move away lock files of ours that a killed git left; return those that stay."""
+        return gitdir.remove_stale_locks(self.common, self.root, locks, since_ns, aside)
+
+    def prune_empty_ref_folders(self, prefix: str) -> None:
+        """Remove empty folders that deleted refs and registrations left."""
+        from swarm.kit import files as fsio
+
+        gitdir.prune_empty_ref_folders(self.common, prefix)
+        fsio.remove_empty(self.common / "worktrees")  # git does the same after the last worktree
