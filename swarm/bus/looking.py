@@ -1,0 +1,163 @@
+"""Look into boxes; nothing is changed."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from swarm.bus.boxes import Boxes
+from swarm.bus.files import os_errors
+from swarm.bus.message import box_of
+
+if TYPE_CHECKING:
+    from swarm.bus.box import Box
+    from swarm.bus.message import Message
+    from swarm.bus.protocol import (
+        Claim,
+        Depth,
+        Stored,
+        Task,
+        Trace,
+    )
+    from swarm.bus.state import Held
+    from swarm.kit.errors import SwarmError
+
+
+class Looking(Boxes):
+    """What is in the boxes, and what became of it."""
+
+    def removed(self, address: str = "") -> int:
+        """Return how many messages of a box, or of all, are not kept any longer."""
+        from swarm.bus import view
+
+        return sum(self._look(view.removed, address, lenient=True))
+
+    def was_removed(self, message_id: str) -> bool:
+        """Whether it is known that there was such a message, and that it is not kept any longer."""
+        from swarm.bus import view
+
+        def look(box: Box) -> bool:
+            return bool(view.removed(box)) and view.is_noted(box, message_id)
+
+        return any(self._look(look, lenient=True))
+
+    def damaged(self, message_id: str) -> str:
+        """Return where is kept what is left of a message that was damaged on the disk; empty when nothing is known."""
+        from swarm.bus.choose import head_of
+
+        wanted = message_id.encode("utf-8", "replace")
+
+        def look(box: Box) -> str:
+            heads = ((path, head_of(data)) for path, data in box.fragments())
+            return next((path for path, head in heads if head and head[0] == wanted), "")
+
+        return next(filter(None, self._look(look, lenient=True)), "")
+
+    def unreadable(self) -> tuple[SwarmError, ...]:
+        """Return why boxes cannot be looked into, one error for each; empty when all can."""
+        from swarm.kit.errors import Interrupted, SwarmError
+
+        found: list[SwarmError] = []
+
+        def every_file(box: Box) -> bool:
+            box.book.look()
+            for log in box.lanes:
+                log.whole_end()
+            os.listdir(f"{box.folder}/bad")
+            return True
+
+        try:
+            for _ in self._look(every_file, problems=found):
+                pass
+        except Interrupted:
+            raise
+        except SwarmError as error:  # nobody can say which there are
+            return (error,)
+        return tuple(found)
+
+    def _over(self, held: Held) -> str:
+        """Return why a claim is over; empty while it is not."""
+        from swarm.bus import taking
+
+        return taking.over(held, self._machine)
+
+    def claims(self, address: str) -> tuple[Claim, ...]:
+        """Return the claims in flight; each can be settled by any process that knows it."""
+        from swarm.bus import view
+
+        box = self._box(box_of(address))
+        with os_errors(f"cannot read {box.address}"), box.mutex:
+            return tuple(view.claims(box, self._over))
+
+    def depth(self, address: str) -> Depth:
+        """Count what is in a box; claims that are over count as waiting."""
+        from swarm.bus import view
+        from swarm.bus.choose import age_ms
+        from swarm.bus.protocol import Depth as Found
+
+        box = self._box(box_of(address))
+        with os_errors(f"cannot read {box.address}"), box.mutex:
+            state = box.book.look()
+            claimed = sum(len(held.places) for held in state.claims.values() if not self._over(held))
+            pending = sum(state.pending(n, log.last_number()) for n, log in enumerate(box.lanes))
+            oldest = view.oldest(box, state, lambda record: age_ms(record, self._machine))
+            return Found(max(0, pending - claimed), claimed, len(state.dead), oldest)
+
+    def peek(self, address: str, limit: int = 100) -> tuple[Stored, ...]:
+        """Return what is not settled, by lane, oldest first; changes nothing."""
+        from swarm.bus import view
+
+        box = self._box(box_of(address))
+        with os_errors(f"cannot read {box.address}"), box.mutex:
+            return tuple(view.peek(box, limit, self._over))
+
+    def history(self, address: str, limit: int = 100) -> tuple[Stored, ...]:
+        """Return the last messages, whatever became of them, oldest first."""
+        from swarm.bus import view
+
+        box = self._box(box_of(address))
+        with os_errors(f"cannot read {box.address}"), box.mutex:
+            return tuple(view.history(box, limit, self._over))
+
+    def dead(self, address: str) -> tuple[Stored, ...]:
+        """Return the dead letters, oldest first."""
+        from swarm.bus import view
+
+        box = self._box(box_of(address))
+        with os_errors(f"cannot read {box.address}"), box.mutex:
+            return tuple(view.dead(box))
+
+    def find(self, message_id: str, *, lenient: bool = False) -> tuple[Trace, ...]:
+        """Return what became of a message in each box that it was sent to; empty when nobody knows it.
+
+        Args:
+            lenient: what is in a box that cannot be read is left out, unless nobody else knows the message.
+        """
+        from swarm.bus import view
+
+        found = self._look(lambda box: view.trace(box, message_id, self._over), lenient=lenient)
+        return tuple(trace for trace in found if trace is not None)
+
+    def answers(self, address: str, message_id: str) -> tuple[Message, ...]:
+        """Return what came into a box as an answer to a message."""
+        from swarm.bus import view
+
+        return tuple(
+            one for found in self._look(lambda box: [*view.answers(box, message_id)], address) for one in found
+        )
+
+    def thread(self, thread_id: str) -> tuple[Stored, ...]:
+        """Return the messages of a thread in all boxes, however long ago they were sent, and the one that began it."""
+        from swarm.bus import view
+
+        found = self._look(lambda box: [*view.thread(box, thread_id, self._over)], lenient=True)
+        return tuple(one for several in found for one in several)
+
+    def tasks(self, address: str, limit: int = 1000, *, settled: bool = False) -> tuple[Task, ...]:
+        """Return what is not done, by lane, oldest first, dead letters last; with *settled* the last of all."""
+        from swarm.bus import tasks
+
+        box = self._box(box_of(address))
+        with os_errors(f"cannot read {box.address}"), box.mutex:
+            over = {name for name, held in box.book.look().claims.items() if self._over(held)}
+            return tasks.look(box, limit, over, settled=settled)
