@@ -17,6 +17,7 @@ from swarm.project.layout import Layout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from swarm.git.discover import Place
     from swarm.project.config.settings import Settings
     from swarm.project.model import Agent, Session
     from swarm.project.world import World
@@ -44,6 +45,38 @@ class _Later(Generic[T]):
         if self._problem is not None:
             raise self._problem
         return self._result
+
+
+def _world_of(
+    place: Place,
+    settings: Settings,
+    environ: dict[str, str],
+    swarm_dir: Callable[[], Path | None],
+    progress: Callable[[str], None],
+) -> World:
+    """Return everything a verb may touch in one repository."""
+    from swarm.api.parts import Parts
+    from swarm.git.repository import Git
+    from swarm.git.runner import GitRunner
+    from swarm.project.journal import Journal
+    from swarm.project.sessions import Sessions
+    from swarm.project.world import World
+
+    layout = Layout(place.root, settings.worktrees.base_path, by_role=settings.worktrees.layout == "role")
+    for folder in (*layout.tops, place.common / "worktrees"):
+        own.trust(str(folder))
+    runner = GitRunner(place.root, environ=environ, timeout=settings.git.timeout, retries=settings.git.retries)
+    return World(
+        git=Git(place, runner, jobs=settings.git.jobs),
+        layout=layout,
+        settings=settings,
+        journal=Journal(layout),
+        sessions=Sessions(layout),
+        parts=Parts(place, runner, layout, settings, environ),
+        environ=environ,
+        swarm_dir=swarm_dir() or layout.state,
+        progress=progress,
+    )
 
 
 class Door:
@@ -81,14 +114,8 @@ class Door:
             NotARepo, BareRepository, GitBroken, RepositoryOwner, GitMissing: there is nothing to work with.
             ConfigProblem: a configuration file is wrong.
         """
-        from swarm.api.parts import Parts
         from swarm.git.discover import discover
-        from swarm.git.repository import Git
-        from swarm.git.runner import GitRunner
         from swarm.project.config.file import load_settings
-        from swarm.project.journal import Journal
-        from swarm.project.sessions import Sessions
-        from swarm.project.world import World
         from swarm.roles.find import RolePlaces
 
         env = dict(os.environ if environ is None else environ)
@@ -98,21 +125,7 @@ class Door:
             place = discover(start, env, meanwhile=swarm_dir.begin)
             user_dir = dirs.user_dir(env)
             settings = load_settings(place.root / ".swarm", user_dir=user_dir, environ=env, flags=flags or {})
-            layout = Layout(place.root, settings.worktrees.base_path, by_role=settings.worktrees.layout == "role")
-            for folder in (*layout.tops, place.common / "worktrees"):
-                own.trust(str(folder))
-            runner = GitRunner(place.root, environ=env, timeout=settings.git.timeout, retries=settings.git.retries)
-            world = World(
-                git=Git(place, runner, jobs=settings.git.jobs),
-                layout=layout,
-                settings=settings,
-                journal=Journal(layout),
-                sessions=Sessions(layout),
-                parts=Parts(place, runner, layout, settings, env),
-                environ=env,
-                swarm_dir=swarm_dir.result() or layout.state,
-                progress=progress or (lambda _text: None),
-            )
+            world = _world_of(place, settings, env, swarm_dir.result, progress or (lambda _text: None))
             return cls(world, RolePlaces.standard(place.root, swarm_dir.result()))
 
     @property

@@ -44,6 +44,12 @@ class Sent(NamedTuple):
     receipt: Receipt
 
 
+def _made_id(me: Sender, *, several: bool, timed: bool) -> str:
+    """Return a new id where one is needed: the bus makes one for a single recipient, and need not look for it then."""
+    as_user = me.who is None and not me.outside
+    return new_id() if several or timed or as_user else ""
+
+
 class Sending(PostBase):
     """What is sent by this process."""
 
@@ -67,30 +73,18 @@ class Sending(PostBase):
 
         Args:
             to: names as in ``bus/addressing.py``; with *reply_to* it may be empty: whoever sent that.
-            id: sent again under the same id it is the same message, if it says the same.
+            id: sent again under the same id it is the same message, if it says the same; nobody gets it twice.
             reply_to: id of the message that this one answers.
             attach: files; each is copied.
 
         Raises:
-            Refused, AgentNotFound, Ambiguous: somebody is not known; nothing was sent to anybody.
-            MessageProblem: it is no message; nothing was sent.
+            Refused, AgentNotFound, Ambiguous, MessageProblem: a name is not known, or it is no message; nothing was sent.
             QuotaReached, NoSpace, Locked, IdTaken: nobody could be given it; ``Refused`` holds several of these.
-                Sent again under the same id nobody gets it twice.
             SentInPart: some have it, and others do not.
         """
-        me = self.me()
-        answered = self._answered(reply_to) if reply_to else None
+        me, answered = self.me(), self._answered(reply_to) if reply_to else None
         words = addressing.split(to) if to or answered is None else (self._sender_of(answered),)
         recipients = addressing.resolve(words, self._in_question(words, me), me.member)
-        kept = dict(metadata or {})
-        as_user = me.who is None and not me.outside
-        if me.outside:
-            kept["outside"] = me.outside
-        elif as_user:
-            from swarm.messages import proof
-
-            kept = {key: value for key, value in kept.items() if key not in proof.OWN}
-            kept |= proof.way_of(self._state, self._environ)
         message = Message(
             to=USER,
             sender=me.address,
@@ -98,10 +92,9 @@ class Sending(PostBase):
             subject=subject,
             type=type,
             priority=priority,
-            # The bus makes one for a single recipient, and then need not look whether it knows it.
-            id=id or (new_id() if len(recipients) > 1 or deadline_ms or ttl_ms or as_user else ""),
+            id=id or _made_id(me, several=len(recipients) > 1, timed=bool(deadline_ms or ttl_ms)),
+            metadata=self._signed(metadata or {}, me),
             artifacts=self._attached(attach) if attach else (),
-            metadata=kept,
             thread_id=(answered.thread_id or answered.id) if answered else "",
             in_reply_to=answered.id if answered else "",
             requires_response=expects_reply,
@@ -109,8 +102,25 @@ class Sending(PostBase):
             ttl_ms=ttl_ms,
             sender_generation=me.member.generation if me.member else "",
         )
-        send = self._send_awaited if expects_reply and deadline_ms else self._send_all
-        if ttl_ms:
+        return self._deliver(message, recipients, answered)
+
+    def _signed(self, metadata: Mapping[str, Any], me: Sender) -> dict[str, Any]:
+        """Return the metadata of a message, with how swarm knows its sender where that is no agent."""
+        if me.outside:
+            return {**metadata, "outside": me.outside}
+        if me.who is not None:
+            return dict(metadata)
+        from swarm.messages import proof
+
+        kept = {key: value for key, value in metadata.items() if key not in proof.OWN}
+        return kept | proof.way_of(self._state, self._environ)
+
+    def _deliver(
+        self, message: Message, recipients: Sequence[Member | None], answered: Message | None
+    ) -> tuple[Sent, ...]:
+        """Send a message, and note down which one it answers."""
+        send = self._send_awaited if message.requires_response and message.deadline_ms else self._send_all
+        if message.ttl_ms:
             self._note_life(message, recipients)
         try:
             sent = send(message, recipients)

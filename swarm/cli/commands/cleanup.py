@@ -47,40 +47,43 @@ def add_to(root: typer.Typer) -> None:
     root.add_typer(sessions)
 
 
+Sessions = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SESSION]...", help="Sessions to remove.", autocompletion=completion.sessions, show_default=False
+    ),
+]
+All = Annotated[bool, typer.Option("--all", help="Every session, and branches left over from one.", show_default=False)]
+Force = Annotated[
+    bool, typer.Option("--force", help="Also where work is not committed: it is saved first.", show_default=False)
+]
+Discard = Annotated[
+    bool,
+    typer.Option("--discard", help="Do not save what is removed. The only way to lose work.", show_default=False),
+]
+KeepBranches = Annotated[bool, typer.Option("--keep-branches", help="Leave the branches.", show_default=False)]
+OlderThan = Annotated[
+    str | None,
+    typer.Option(
+        "--older-than",
+        metavar="TIME",
+        help="Only sessions made longer ago, such as 24h or 7d; those with work at risk are passed over.",
+        show_default=False,
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)]
+
+
 def cleanup(  # one parameter per option
     run: Run,
-    sessions: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SESSION]...", help="Sessions to remove.", autocompletion=completion.sessions, show_default=False
-        ),
-    ] = None,
-    all: Annotated[
-        bool, typer.Option("--all", help="Every session, and branches left over from one.", show_default=False)
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Also where work is not committed: it is saved first.", show_default=False)
-    ] = False,
-    discard: Annotated[
-        bool,
-        typer.Option("--discard", help="Do not save what is removed. The only way to lose work.", show_default=False),
-    ] = False,
-    keep_branches: Annotated[
-        bool, typer.Option("--keep-branches", help="Leave the branches.", show_default=False)
-    ] = False,
-    older_than: Annotated[
-        str | None,
-        typer.Option(
-            "--older-than",
-            metavar="TIME",
-            help="Only sessions made longer ago, such as 24h or 7d; those with work at risk are passed over.",
-            show_default=False,
-        ),
-    ] = None,
+    sessions: Sessions = None,
+    all: All = False,
+    force: Force = False,
+    discard: Discard = False,
+    keep_branches: KeepBranches = False,
+    older_than: OlderThan = None,
     no_teardown: NoTeardown = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
-    ] = False,
+    dry_run: DryRun = False,
 ) -> Answer:
     """Remove sessions: their worktrees and branches.
 

@@ -37,39 +37,44 @@ def add_to(root: typer.Typer) -> None:
     )(merge)
 
 
+Target = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION[/AGENT]",
+        help="Whose work to merge.",
+        autocompletion=completion.targets,
+        show_default=False,
+    ),
+]
+Into = Annotated[
+    str | None,
+    typer.Option(
+        "--into", metavar="BRANCH", help="Target; default: the branch the session started from.", show_default=False
+    ),
+]
+Merge = Annotated[
+    bool, typer.Option("--merge", help="A merge commit for each agent (the default).", show_default=False)
+]
+Squash = Annotated[bool, typer.Option("--squash", help="One commit for each agent.", show_default=False)]
+Rebase = Annotated[
+    bool, typer.Option("--rebase", help="The agents' commits, repeated on top of the branch.", show_default=False)
+]
+CommittedOnly = Annotated[
+    bool,
+    typer.Option("--committed-only", help="Leave out what is not committed, instead of refusing.", show_default=False),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)]
+
+
 def merge(
     run: Run,
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="SESSION[/AGENT]",
-            help="Whose work to merge.",
-            autocompletion=completion.targets,
-            show_default=False,
-        ),
-    ],
-    into: Annotated[
-        str | None,
-        typer.Option(
-            "--into", metavar="BRANCH", help="Target; default: the branch the session started from.", show_default=False
-        ),
-    ] = None,
-    merge: Annotated[
-        bool, typer.Option("--merge", help="A merge commit for each agent (the default).", show_default=False)
-    ] = False,
-    squash: Annotated[bool, typer.Option("--squash", help="One commit for each agent.", show_default=False)] = False,
-    rebase: Annotated[
-        bool, typer.Option("--rebase", help="The agents' commits, repeated on top of the branch.", show_default=False)
-    ] = False,
-    committed_only: Annotated[
-        bool,
-        typer.Option(
-            "--committed-only", help="Leave out what is not committed, instead of refusing.", show_default=False
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
-    ] = False,
+    target: Target,
+    into: Into = None,
+    merge: Merge = False,
+    squash: Squash = False,
+    rebase: Rebase = False,
+    committed_only: CommittedOnly = False,
+    dry_run: DryRun = False,
 ) -> Answer:
     """Merge the agents of a session into a branch, all of them or none.
 

@@ -121,6 +121,26 @@ def show(run: Run, target: Target) -> Answer:
     return Answer(data, words, next=(f"restore with: swarm restore {entry.name}",))
 
 
+Targets = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SESSION[/AGENT[@ID]]]...",
+        help="What to delete.",
+        autocompletion=completion.salvaged,
+        show_default=False,
+    ),
+]
+All = Annotated[bool, typer.Option("--all", help="Everything that was saved.", show_default=False)]
+OlderThan = Annotated[
+    str | None,
+    typer.Option(
+        "--older-than", metavar="TIME", help="Only what was saved longer ago, such as 30d.", show_default=False
+    ),
+]
+Now = Annotated[bool, typer.Option("--now", help="Delete it at once, and what was dropped before.", show_default=False)]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.", show_default=False)]
+
+
 @verb(
     app,
     "drop",
@@ -132,26 +152,11 @@ def show(run: Run, target: Target) -> Answer:
 )
 def drop(
     run: Run,
-    targets: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SESSION[/AGENT[@ID]]]...",
-            help="What to delete.",
-            autocompletion=completion.salvaged,
-            show_default=False,
-        ),
-    ] = None,
-    all: Annotated[bool, typer.Option("--all", help="Everything that was saved.", show_default=False)] = False,
-    older_than: Annotated[
-        str | None,
-        typer.Option(
-            "--older-than", metavar="TIME", help="Only what was saved longer ago, such as 30d.", show_default=False
-        ),
-    ] = None,
-    now: Annotated[
-        bool, typer.Option("--now", help="Delete it at once, and what was dropped before.", show_default=False)
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.", show_default=False)] = False,
+    targets: Targets = None,
+    all: All = False,
+    older_than: OlderThan = None,
+    now: Now = False,
+    yes: Yes = False,
 ) -> Answer:
     """Drop saved work: all that a name means. It asks first, or needs --yes.
 

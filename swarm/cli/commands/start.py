@@ -54,93 +54,100 @@ def add_to(root: typer.Typer) -> None:
 # --- start -----------------------------------------------------------------------------------------
 
 
+Session = Annotated[
+    str, typer.Argument(metavar="SESSION", help="Name of the new session, such as feature-x.", show_default=False)
+]
+Roles = Annotated[
+    str | None,
+    typer.Option(
+        "--roles",
+        metavar="ROLE[:N],…",
+        help="Roles with commas between; ROLE:N for N agents, NAME=ROLE to name one.",
+        autocompletion=completion.role_lists,
+        show_default=False,
+    ),
+]
+Workflow = Annotated[
+    str | None,
+    typer.Option("--workflow", metavar="NAME", help="Take the roles of a kind of work.", show_default=False),
+]
+Task = Annotated[
+    str | None, typer.Option("--task", metavar="TEXT", help="The goal; - reads it from stdin.", show_default=False)
+]
+TaskFile = Annotated[
+    str | None,
+    typer.Option("--task-file", metavar="FILE", help="The goal, in a file; - is stdin.", show_default=False),
+]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        metavar="REF",
+        help="Where they start; default: where the main checkout is, for an agent its own last commit.",
+        show_default=False,
+    ),
+]
+Agent = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        metavar="PROGRAM",
+        help="claude, codex, gemini, opencode, shell or demo; default: the setting agents.program.",
+        show_default=False,
+    ),
+]
+AgentCmd = Annotated[
+    str | None,
+    typer.Option(
+        "--agent-cmd",
+        metavar="COMMAND",
+        help="Run this command in the panes instead of a known agent program.",
+        show_default=False,
+    ),
+]
+AttachAfter = Annotated[
+    bool,
+    typer.Option(
+        "--attach/--detach",
+        help="Show the panes in this terminal afterwards, or come back at once (the default).",
+        show_default=False,
+    ),
+]
+Beside = Annotated[
+    str | None,
+    typer.Option(
+        "--beside",
+        metavar="AGENT[@SESSION]",
+        help="Open the panes in this agent's window.",
+        autocompletion=completion.agents,
+        show_default=False,
+    ),
+]
+PrintMode = Annotated[
+    bool,
+    typer.Option("--print", help="Each does the task without a dialog, and ends.", show_default=False),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)]
+
+
 def start(
     run: Run,
-    session: Annotated[
-        str, typer.Argument(metavar="SESSION", help="Name of the new session, such as feature-x.", show_default=False)
-    ],
-    roles: Annotated[
-        str | None,
-        typer.Option(
-            "--roles",
-            metavar="ROLE[:N],…",
-            help="Roles with commas between; ROLE:N for N agents, NAME=ROLE to name one.",
-            autocompletion=completion.role_lists,
-            show_default=False,
-        ),
-    ] = None,
-    workflow: Annotated[
-        str | None,
-        typer.Option("--workflow", metavar="NAME", help="Take the roles of a kind of work.", show_default=False),
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option("--task", metavar="TEXT", help="The goal; - reads it from stdin.", show_default=False)
-    ] = None,
-    task_file: Annotated[
-        str | None,
-        typer.Option("--task-file", metavar="FILE", help="The goal, in a file; - is stdin.", show_default=False),
-    ] = None,
-    base: Annotated[
-        str | None,
-        typer.Option(
-            "--base",
-            metavar="REF",
-            help="Where they start; default: where the main checkout is, for an agent its own last commit.",
-            show_default=False,
-        ),
-    ] = None,
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            "--agent",
-            metavar="PROGRAM",
-            help="claude, codex, gemini, opencode, shell or demo; default: the setting agents.program.",
-            show_default=False,
-        ),
-    ] = None,
-    agent_cmd: Annotated[
-        str | None,
-        typer.Option(
-            "--agent-cmd",
-            metavar="COMMAND",
-            help="Run this command in the panes instead of a known agent program.",
-            show_default=False,
-        ),
-    ] = None,
-    attach_after: Annotated[
-        bool,
-        typer.Option(
-            "--attach/--detach",
-            help="Show the panes in this terminal afterwards, or come back at once (the default).",
-            show_default=False,
-        ),
-    ] = False,
-    beside: Annotated[
-        str | None,
-        typer.Option(
-            "--beside",
-            metavar="AGENT[@SESSION]",
-            help="Open the panes in this agent's window.",
-            autocompletion=completion.agents,
-            show_default=False,
-        ),
-    ] = None,
-    print_mode: Annotated[
-        bool,
-        typer.Option("--print", help="Each does the task without a dialog, and ends.", show_default=False),
-    ] = False,
+    session: Session,
+    roles: Roles = None,
+    workflow: Workflow = None,
+    task: Task = None,
+    task_file: TaskFile = None,
+    base: Base = None,
+    agent: Agent = None,
+    agent_cmd: AgentCmd = None,
+    attach_after: AttachAfter = False,
+    beside: Beside = None,
+    print_mode: PrintMode = False,
     no_setup: NoSetup = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
-    ] = False,
+    dry_run: DryRun = False,
 ) -> Answer:
     """Start a team: one worktree, one tmux pane and one agent for each role; all of them or none."""
-    if agent and agent_cmd:
-        raise UsageProblem("--agent and --agent-cmd exclude each other")
-    if agent_cmd == "":
-        raise UsageProblem("the agent command is empty", hint="for example: --agent-cmd 'aider --model x'")
-    if (roles is None) == (workflow is None):
-        raise UsageProblem("name either --roles or --workflow", hint="for example: --roles researcher,developer")
+    _refuse_both(agent, agent_cmd, roles, workflow)
     goal = _goal(run, task, task_file)
     swarm = run.open()
     attach_after = attach_after and not dry_run and not run.output.json
@@ -162,6 +169,20 @@ def start(
         warnings=report.warnings,
         next=() if dry_run else (_next_line(swarm), f"look: swarm status {session}"),
     )
+
+
+def _refuse_both(agent: str | None, agent_cmd: str | None, roles: str | None, workflow: str | None) -> None:
+    """Refuse options that exclude each other.
+
+    Raises:
+        UsageProblem
+    """
+    if agent and agent_cmd:
+        raise UsageProblem("--agent and --agent-cmd exclude each other")
+    if agent_cmd == "":
+        raise UsageProblem("the agent command is empty", hint="for example: --agent-cmd 'aider --model x'")
+    if (roles is None) == (workflow is None):
+        raise UsageProblem("name either --roles or --workflow", hint="for example: --roles researcher,developer")
 
 
 def _goal(run: Run, task: str | None, file: str | None) -> str:

@@ -38,6 +38,40 @@ def add_to(root: typer.Typer) -> None:
 # --- create --------------------------------------------------------------------------------------
 
 
+Session = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION",
+        help="Name of the session; one that exists gets further agents.",
+        autocompletion=completion.sessions,
+        show_default=False,
+    ),
+]
+Roles = Annotated[
+    str,
+    typer.Option(
+        "--roles",
+        metavar="ROLE[:N],…",
+        help="Roles with commas between; ROLE:N for N agents, NAME=ROLE to name one.",
+        autocompletion=completion.role_lists,
+        show_default=False,
+    ),
+]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        metavar="REF",
+        help="Where they start; default: where the main checkout is, for an agent its own last commit.",
+        show_default=False,
+    ),
+]
+NoInstructions = Annotated[
+    bool,
+    typer.Option("--no-instructions", help="Do not put the roles' texts into the worktrees.", show_default=False),
+]
+
+
 @verb(
     app,
     "create",
@@ -49,38 +83,10 @@ def add_to(root: typer.Typer) -> None:
 )
 def create(
     run: Run,
-    session: Annotated[
-        str,
-        typer.Argument(
-            metavar="SESSION",
-            help="Name of the session; one that exists gets further agents.",
-            autocompletion=completion.sessions,
-            show_default=False,
-        ),
-    ],
-    roles: Annotated[
-        str,
-        typer.Option(
-            "--roles",
-            metavar="ROLE[:N],…",
-            help="Roles with commas between; ROLE:N for N agents, NAME=ROLE to name one.",
-            autocompletion=completion.role_lists,
-            show_default=False,
-        ),
-    ],
-    base: Annotated[
-        str | None,
-        typer.Option(
-            "--base",
-            metavar="REF",
-            help="Where they start; default: where the main checkout is, for an agent its own last commit.",
-            show_default=False,
-        ),
-    ] = None,
-    no_instructions: Annotated[
-        bool,
-        typer.Option("--no-instructions", help="Do not put the roles' texts into the worktrees.", show_default=False),
-    ] = False,
+    session: Session,
+    roles: Roles,
+    base: Base = None,
+    no_instructions: NoInstructions = False,
     no_setup: NoSetup = False,
     dry_run: DryRun = False,
 ) -> Answer:
