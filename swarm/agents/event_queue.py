@@ -11,7 +11,8 @@ import time
 from typing import TYPE_CHECKING
 
 from swarm.agents import endings, event_values
-from swarm.kit.errors import ClaimLost, InboxNotFound, UsageProblem
+from swarm.bus.errors import ClaimLost, InboxNotFound
+from swarm.kit.errors import UsageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

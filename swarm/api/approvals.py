@@ -91,7 +91,7 @@ class Approvals(Sets):
         import time
 
         from swarm.callers import caller
-        from swarm.kit.errors import NotAPerson
+        from swarm.callers.errors import NotAPerson
         from swarm.project.statedir import prepare
 
         attempt = f"cannot grant {name[:40]!a}"
@@ -157,7 +157,7 @@ class Approvals(Sets):
 
     def _is_there(self, question: Question) -> bool:
         """Whether the agent that asked is still there, and none that came later under its name."""
-        from swarm.kit.errors import AgentNotFound, SessionNotFound
+        from swarm.project.errors import AgentNotFound, SessionNotFound
 
         try:
             session, agent = self._find(question.agent, question.session)

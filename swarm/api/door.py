@@ -320,7 +320,7 @@ class Door:
         """
         from swarm.approvals import decide
         from swarm.callers import caller
-        from swarm.kit.errors import NotAPerson, NotForAgents
+        from swarm.callers.errors import NotAPerson, NotForAgents
 
         found = caller.caller(self._world)
         if found.who is not None:

@@ -11,8 +11,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from swarm.approvals.errors import AlreadyAnswered
 from swarm.approvals.values import GRANT, USER, Answer, Approval, Question, Verdict, covers, standing_answer
-from swarm.kit.errors import AlreadyAnswered, SwarmError, UsageProblem
+from swarm.kit.errors import SwarmError, UsageProblem
 from swarm.kit.words import count
 from swarm.machine import processes
 

@@ -13,8 +13,9 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from swarm.approvals.errors import GrantExists, GrantNotFound
 from swarm.kit import files
-from swarm.kit.errors import GrantExists, GrantNotFound, SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.project.names import check_name
 from swarm.project.proof import Proof
 

@@ -16,11 +16,13 @@ import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.approvals import values as domain
+from swarm.approvals.errors import AlreadyAnswered, ApprovalNotFound
 from swarm.approvals.values import Approval
 from swarm.kit import files
-from swarm.kit.errors import AlreadyAnswered, Ambiguous, ApprovalNotFound, RecordProblem, SwarmError, UsageProblem
+from swarm.kit.errors import Ambiguous, SwarmError, UsageProblem
 from swarm.kit.words import count
 from swarm.machine import own
+from swarm.project.errors import RecordProblem
 from swarm.project.proof import Proof
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from swarm.bus.errors import MessageProblem
 from swarm.bus.message import Message, from_record
 from swarm.bus.protocol import MAX_ATTEMPTS, Place
-from swarm.kit.errors import MessageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -425,7 +425,8 @@ class FileBus:
                 nothing is in them.
             problems: is told of those that cannot be read; they are passed over.
         """
-        from swarm.kit.errors import InboxNotFound, Interrupted, SwarmError
+        from swarm.bus.errors import InboxNotFound
+        from swarm.kit.errors import Interrupted, SwarmError
 
         if address:
             yield self._look_into(box_of(address), look)
@@ -564,7 +565,7 @@ class FileBus:
         box = self._box(box_of(address))
         with os_errors(f"cannot change {box.address}"), box.mutex:
             if box.find(message_id) is None:
-                from swarm.kit.errors import MessageNotFound
+                from swarm.bus.errors import MessageNotFound
 
                 raise MessageNotFound(f"no message {message_id[:60]!a} in {box.address}")
             entry = {"op": "event", "id": message_id, "event": event, "why": evidence, "t": self._machine.now_ms()}

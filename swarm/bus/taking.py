@@ -6,10 +6,10 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.choose import Chooser
+from swarm.bus.errors import ClaimLost, MessageNotFound, MessageProblem
 from swarm.bus.message import new_id
 from swarm.bus.protocol import Claim, Holder
 from swarm.bus.state import Held
-from swarm.kit.errors import ClaimLost, MessageNotFound, MessageProblem
 
 if TYPE_CHECKING:
     from typing import Any

@@ -12,20 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.git import copying, gitdir, register, untouched
+from swarm.git.errors import BareRepository, GitBroken, GitFailed, GitTooOld, NotARepo, RefConflict
 from swarm.git.ground import Ground, refuse_links
 from swarm.git.index import backdate
 from swarm.git.probe import Look
 from swarm.git.runner import STATUS, GitRunner, Started, cause_of, explain
-from swarm.kit.errors import (
-    BareRepository,
-    ConfigProblem,
-    GitBroken,
-    GitFailed,
-    GitTooOld,
-    NotARepo,
-    RefConflict,
-    SwarmError,
-)
+from swarm.kit.errors import ConfigProblem, SwarmError
 from swarm.project.layout import HEADS
 from swarm.project.model import AdminDir, WorktreeEntry
 

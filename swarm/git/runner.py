@@ -28,19 +28,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.git import ground
-from swarm.kit.errors import (
+from swarm.git.errors import (
     BranchExists,
     GitBroken,
     GitBusy,
     GitFailed,
     GitMissing,
     GitTimeout,
-    NoPermission,
-    NoSpace,
     NotARepo,
     RepositoryOwner,
-    SwarmError,
 )
+from swarm.kit.errors import NoPermission, NoSpace, SwarmError
 from swarm.kit.postponed import postponed
 
 if TYPE_CHECKING:

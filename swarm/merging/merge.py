@@ -19,26 +19,19 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.callers import rights
 from swarm.git.changes import Changes, Checkout
+from swarm.git.errors import GitFailed
 from swarm.kit import files as fsio
-from swarm.kit.errors import (
-    AgentNotFound,
-    GitFailed,
-    MergeBlocked,
-    MergeConflict,
-    NotCommitted,
-    SwarmError,
-    TargetNotFound,
-    UsageProblem,
-    WorktreeNotFound,
-    told_of,
-)
+from swarm.kit.errors import SwarmError, UsageProblem, told_of
 from swarm.merging.conflicts import base_of, branch_tip
+from swarm.merging.errors import MergeBlocked, MergeConflict, NotCommitted, TargetNotFound
 from swarm.merging.values import AgentConflicts, FileConflict, How, Merged, MergedAgent, MergeReport, suggest_order
 from swarm.project import layout as places
 from swarm.project import names
+from swarm.project.errors import AgentNotFound
 from swarm.project.model import AgentRisks, Risk, RiskKind
 from swarm.project.world import new_operation_id, no_session
 from swarm.worktrees import transaction
+from swarm.worktrees.errors import WorktreeNotFound
 from swarm.worktrees.examine import examine_all
 
 if TYPE_CHECKING:

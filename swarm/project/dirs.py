@@ -28,16 +28,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from swarm.kit import files
-from swarm.kit.errors import (
-    StateDirProblem,
-    SwarmDirExists,
-    SwarmDirNotFound,
-    SwarmDirProblem,
-    SwarmError,
-    SymlinkInTheWay,
-    UsageProblem,
-)
+from swarm.kit.errors import StateDirProblem, SwarmError, SymlinkInTheWay, UsageProblem
 from swarm.project.config.file import CONFIG_FILE, default_config_text
+from swarm.project.errors import SwarmDirExists, SwarmDirNotFound, SwarmDirProblem
 from swarm.version import __version__
 
 if TYPE_CHECKING:

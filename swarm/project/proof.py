@@ -69,7 +69,7 @@ class Proof:
 
 
 def _unusable(path: Path) -> Exception:
-    from swarm.kit.errors import RecordProblem
+    from swarm.project.errors import RecordProblem
 
     return RecordProblem(
         f"cannot use {path}: it is no key of swarm's",

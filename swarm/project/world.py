@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.kit import files
-from swarm.kit.errors import SessionNotFound
+from swarm.project.errors import SessionNotFound
 from swarm.project.layout import MARKER
 
 if TYPE_CHECKING:

@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Any
 from swarm.agents import running, view
 from swarm.approvals.store import Approvals
 from swarm.callers import rights
+from swarm.git.errors import GitBusy
 from swarm.kit import files
-from swarm.kit.errors import CleanupFailed, GitBusy, Interrupted, SwarmError, WorktreeExists, raise_all
+from swarm.kit.errors import Interrupted, SwarmError, raise_all
 from swarm.project import layout as places
 from swarm.project.model import AgentRisks, CleanupReport, Removed, Skipped
 from swarm.project.world import new_operation_id, no_session
 from swarm.sessions import refusal
+from swarm.sessions.errors import CleanupFailed
 from swarm.worktrees import hiding, inbox_steps, salvage, setup_notes, steps, transaction, trash
+from swarm.worktrees.errors import WorktreeExists
 from swarm.worktrees.examine import Target, examine_all
 from swarm.worktrees.landing import landing_place
 from swarm.worktrees.teardown import Teardowns

@@ -12,29 +12,17 @@ from uuid import uuid4
 
 from swarm.agents import budgets, launch
 from swarm.callers import parents, rights
+from swarm.git.errors import BranchExists, GitBroken, GitFailed, NotARepo, RefConflict
 from swarm.kit import files as fsio
-from swarm.kit.errors import (
-    BaseNotFound,
-    BranchExists,
-    GitBroken,
-    GitFailed,
-    NameCollision,
-    NoPermission,
-    NoSpace,
-    NotARepo,
-    RefConflict,
-    SessionExists,
-    StateDirProblem,
-    SwarmError,
-    SymlinkInTheWay,
-    WorktreeExists,
-    raise_all,
-)
+from swarm.kit.errors import NoPermission, NoSpace, StateDirProblem, SwarmError, SymlinkInTheWay, raise_all
 from swarm.project import codec, names
 from swarm.project import layout as places
+from swarm.project.errors import NameCollision
 from swarm.project.model import Agent, CreatedAgent, CreateReport, Placed, Session
 from swarm.project.world import in_session, new_operation_id
+from swarm.sessions.errors import BaseNotFound, SessionExists
 from swarm.worktrees import hiding, inbox_steps, setup, steps, strays, transaction
+from swarm.worktrees.errors import WorktreeExists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -8,12 +8,13 @@ from uuid import uuid4
 
 from swarm.agents import launch
 from swarm.agents.view import View
-from swarm.kit.errors import SwarmError, WorktreeNotFound, raise_all
+from swarm.kit.errors import SwarmError, raise_all
 from swarm.programs.status import State
 from swarm.project import codec
 from swarm.project import layout as places
 from swarm.project.world import in_session, new_operation_id
 from swarm.worktrees import inbox_steps, steps, transaction
+from swarm.worktrees.errors import WorktreeNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,9 +21,9 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import TerminalProblem, TmuxMissing, TmuxSessionTaken, TmuxTooOld
 from swarm.machine import processes
 from swarm.terminal import socketwatch
+from swarm.terminal.errors import TerminalProblem, TmuxMissing, TmuxSessionTaken, TmuxTooOld
 from swarm.terminal.words import (
     LIST,
     SEPARATOR,

@@ -22,12 +22,13 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from swarm.git.errors import GitFailed
 from swarm.kit import files
-from swarm.kit.errors import GitFailed, WorktreeExists
 from swarm.kit.words import count
 from swarm.project import codec
 from swarm.project import layout as places
 from swarm.worktrees import adopt, trash
+from swarm.worktrees.errors import WorktreeExists
 
 if TYPE_CHECKING:
     from swarm.project.model import AdminDir, Agent, Session

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.callers.caller import actor
 from swarm.kit import files
-from swarm.kit.errors import Interrupted, RecordProblem, SwarmError, told_of
+from swarm.kit.errors import Interrupted, SwarmError, told_of
 from swarm.project import layout as places
+from swarm.project.errors import RecordProblem
 from swarm.project.model import RecoverReport
 from swarm.worktrees import adopt, trash
 from swarm.worktrees import steps as step_kinds
@@ -166,7 +167,7 @@ def clear_locks(world: World, record: dict[str, Any]) -> None:
     locks = [Path(lock) for lock in record["locks"]]
     kept = world.git.remove_stale_locks(locks, record["started_ns"], aside)
     if kept:
-        from swarm.kit.errors import GitBusy
+        from swarm.git.errors import GitBusy
 
         raise GitBusy(f"cannot recover operation {record['operation']}: git is at work, {kept[0]} exists")
 

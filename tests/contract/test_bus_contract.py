@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.bus.box import Limits
+from swarm.bus.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
 from swarm.bus.message import DEAD_LETTER, MAX_DEPTH, OWN_IDS, POSTMASTER, Message
-from swarm.kit.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
 from tests.contract.bus import RIGS
 
 if TYPE_CHECKING:

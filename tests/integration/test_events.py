@@ -15,11 +15,13 @@ import pytest
 
 from swarm.agents import endings, events
 from swarm.agents.event_values import AGENT_WAITING, BUDGET_NEAR, BUDGET_REACHED, WORKER_COMPLETE
+from swarm.bus.errors import ClaimLost, QuotaReached
 from swarm.callers import parents
-from swarm.kit.errors import AgentNotFound, ClaimLost, QuotaReached, UsageProblem
+from swarm.kit.errors import UsageProblem
 from swarm.machine.identity import Who
 from swarm.messages import base
 from swarm.messages.inboxes import post_own
+from swarm.project.errors import AgentNotFound
 from swarm.project.model import Parent
 from swarm.testing.terminal import wait_for
 

@@ -16,21 +16,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm.git import runner as gitrun
-from swarm.git.repository import parse_worktrees
-from swarm.git.runner import GitRunner, clean_environment, explain
-from swarm.kit.errors import (
+from swarm.git.errors import (
     BranchExists,
     GitBroken,
     GitBusy,
     GitFailed,
     GitMissing,
     GitTimeout,
-    NoPermission,
-    NoSpace,
     NotARepo,
     RepositoryOwner,
-    SwarmError,
 )
+from swarm.git.repository import parse_worktrees
+from swarm.git.runner import GitRunner, clean_environment, explain
+from swarm.kit.errors import NoPermission, NoSpace, SwarmError
 from tests.support.descriptors import open_descriptors
 from tests.support.odd import is_running, program, reads_well
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.agents import endings
+from swarm.bus.errors import InboxNotFound
 from swarm.bus.filebus import FileBus
-from swarm.kit.errors import InboxNotFound
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 

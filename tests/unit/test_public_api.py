@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator  # noqa: TC003  # looked at below
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -16,7 +17,7 @@ import pytest
 import swarm
 from swarm import AgentHandle, Swarm, worktrees
 from swarm.api import functions
-from swarm.kit.errors import SwarmError, all_error_classes
+from swarm.kit.errors import all_error_classes
 from swarm.project.model import (
     CleanupReport,
     CreateReport,
@@ -242,7 +243,10 @@ class _Written:
 
 
 def test_the_package_exports_these_names() -> None:
-    errors = {cls.__name__ for cls in all_error_classes() if cls.__module__ == SwarmError.__module__}
+    for path in Path(swarm.__path__[0]).glob("*/errors.py"):
+        if path.parent.name != "cli":
+            import_module(f"swarm.{path.parent.name}.errors")
+    errors = {cls.__name__ for cls in all_error_classes() if cls.__module__.startswith("swarm.")}
     assert set(swarm.__all__) == {"Swarm", "WorktreeError", "__version__", *MESSAGES, *RECORDS, *RESULTS, *errors}
     for name in swarm.__all__:
         assert getattr(swarm, name) is not None

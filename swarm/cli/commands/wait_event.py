@@ -11,7 +11,7 @@ from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, plain
 from swarm.cli.verb import Run, seconds_of, verb
-from swarm.kit.errors import WaitOver
+from swarm.sessions.errors import WaitOver
 
 _STYLES = {SUCCESS: "good", FAILURE: "bad"}
 
