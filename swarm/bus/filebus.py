@@ -181,30 +181,33 @@ class FileBus:
         holder: Holder | None = None,
         who: str = "",
         types: tuple[str, ...] = (),
+        wanted: Callable[[Message], bool] | None = None,
     ) -> Claim | None:
         """Take the next messages, in order; wait up to *wait* seconds for the first.
 
         An inbox gives none while another claim on it is in flight.
 
         Args:
-            types: only messages of these; not of an inbox, where that would break the order.
+            types, wanted: only messages of these, and for which this says so; not of an inbox, where that would break
+                the order.
 
         Raises:
             InboxNotFound: there is no such box.
-            MessageProblem: *types* for an inbox.
+            MessageProblem: *types* or *wanted* for an inbox.
         """
         from swarm.bus import notices, taking
         from swarm.bus.wake import Watches
 
         box = self._box(box_of(address))
         taker = taking.Taker(lease, holder, who)
+        only = taking.Only(types, wanted)
         deadline = time.monotonic() + wait
         watches = Watches(box)
         try:
             while True:
                 with os_errors(f"cannot read {box.address}"):
                     self._intake(box)
-                    taken = taking.take(box, self._machine, limit, taker, types)
+                    taken = taking.take(box, self._machine, limit, taker, only)
                     if taken.owed:
                         notices.tell_senders(box, self)
                     if taken.untold:

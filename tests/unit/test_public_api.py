@@ -87,7 +87,9 @@ RECORDS = {
 }
 #: What is given back, or taken, by the verbs about messages and queues.
 MESSAGES = {
-    "AgentEvent": ("id", "kind", "worker", "session", "agent", "status", "message", "cause", "time_ms"),
+    "AgentEvent": (
+        "id", "kind", "worker", "session", "agent", "status", "message", "cause", "time_ms", "text", "approval",
+    ),
     "Claim": ("id", "address", "messages", "attempts", "lease", "places", "who", "since_ms"),
     "Depth": ("waiting", "claimed", "dead", "oldest_ms"),
     "Event": ("name", "time_ms", "evidence"),
@@ -213,7 +215,8 @@ VERBS = {
     "transcript": "(self, agent: str, session: str | None = None) -> tuple[TranscriptEntry, ...]",
     "usage": "(self, session: str | None = None, *, everything: bool = False) -> UsageReport",
     "wait_for_event": (
-        "(self, timeout: float | None = None, kinds: Sequence[str] = (), *, ack: bool = True) -> AgentEvent | None"
+        "(self, timeout: float | None = None, kinds: Sequence[str] = (), *, session: str | None = None, "
+        "agents: Sequence[str] = (), ack: bool = True) -> AgentEvent | None"
     ),
     "event_done": "(self, event: AgentEvent | str) -> None",
     "watch_transcript": "(self, agent: str, session: str | None = None) -> Iterator[tuple[TranscriptEntry, ...]]",

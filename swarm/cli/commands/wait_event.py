@@ -42,7 +42,7 @@ def wait_event(
         typer.Option(
             "--kind",
             metavar="KIND",
-            help="Only this one, repeatable: WorkerComplete, AgentWaiting, BudgetNear, BudgetReached.",
+            help="Only this one, repeatable: WorkerComplete, AgentIdle, AgentWaiting, BudgetNear, BudgetReached.",
             autocompletion=completion.event_kinds,
             show_default=False,
         ),
