@@ -190,6 +190,15 @@ def note(world: World, operation: str, verb: str, session: str, outcome: str) ->
         )
 
 
+def done_here(world: World, before: tuple[int, int]) -> str:
+    """Return in words what this process did last since a mark of the history; empty when that is not done."""
+    last = world.journal.history()[-1:] if world.journal.mark() != before else ()
+    if not last or last[0].get("outcome") != "done" or last[0].get("pid") != os.getpid():
+        return ""
+    verb, session = last[0].get("verb", ""), last[0].get("session", "")
+    return f"{verb} of {session}" if session else str(verb)
+
+
 #: What continues an operation of another kind; each module of such operations adds itself here.
 _RECOVERIES: dict[str, Callable[[World, dict[str, Any]], str]] = {}
 
