@@ -53,3 +53,12 @@ def test_a_command_or_an_option_that_swarm_has_not_is_found() -> None:
     lines = ("stat", "start x --foo", "inbox --tak", "merge x --squash")
 
     assert [unknown(line) for line in lines] == ["stat", "--foo", "--tak", ""]
+
+
+@pytest.mark.parametrize(
+    "page", [PROJECT / "DESIGN.md", *sorted(PROJECT.glob("docs/decisions/*.md"))], ids=lambda p: p.name
+)
+def test_a_page_about_the_code_names_only_files_that_are_there(page: Path) -> None:
+    named = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|md|yaml))[:`]", page.read_text(encoding="utf-8"))
+
+    assert [name for name in named if not any((place / name).is_file() for place in (PROJECT, PROJECT / "swarm"))] == []
