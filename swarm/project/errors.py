@@ -46,7 +46,7 @@ class AgentNotFound(SwarmError):
 
     code = "AGENT_NOT_FOUND"
     exit_code = EXIT_NOT_FOUND
-    default_hint = "`swarm list` shows the agents there are"
+    default_hint = "`swarm status` shows the agents there are"
 
 
 class SwarmDirProblem(UsageProblem):
