@@ -36,11 +36,8 @@ class Approvals(Sets):
         """
         from swarm.approvals import decide
 
-        with files.os_errors("cannot read the approvals"):
-            found = decide.look(self._approval_store(), problems)
-        if standing:
-            return tuple(one for one in found if one.holds and self._is_there(one.question))
-        return tuple(one for one in found if everything or one.waits)
+        found = decide.look_in(self._world.layout.state, everything=everything or standing, problems=problems)
+        return tuple(one for one in found if one.holds and self._is_there(one.question)) if standing else found
 
     def approve(
         self, question: str, *, reason: str = "", always: bool = False, rule: str = "", answers: Sequence[str] = ()
