@@ -16,97 +16,62 @@ from swarm.version import __version__
 
 TYPE_CHECKING = False  # the module `typing` costs more than everything `swarm version` does
 if TYPE_CHECKING:
+    from swarm.agents.errors import AgentNotRunning, AgentRunning, LimitReached
     from swarm.agents.event_values import AgentEvent
     from swarm.api.swarm import Swarm
     from swarm.api.team import AgentHandle, AgentResult, Team
+    from swarm.approvals.errors import AlreadyAnswered, ApprovalNotFound, GrantExists, GrantNotFound
     from swarm.approvals.grants import Grant
     from swarm.approvals.values import Answer, Approval, Question
-    from swarm.bus.message import Message
-    from swarm.bus.protocol import Claim, Depth, Event, Pruned, PrunedAttachments, Receipt, Stored, Task, Trace
-    from swarm.kit.errors import (
-        AgentNotFound,
-        AgentNotRunning,
-        AgentRunning,
-        AlreadyAnswered,
-        Ambiguous,
-        ApprovalNotFound,
-        AttachmentExists,
+    from swarm.bus.errors import (
         AttachmentProblem,
-        BareRepository,
-        BaseNotFound,
-        BranchExists,
         BusProblem,
         ClaimLost,
-        CleanupFailed,
-        ConfigProblem,
-        Environment,
+        IdTaken,
+        InboxNotFound,
+        MessageNotFound,
+        MessageProblem,
+        NothingToTake,
+        QuotaReached,
+    )
+    from swarm.bus.message import Message
+    from swarm.bus.protocol import Claim, Depth, Event, Pruned, PrunedAttachments, Receipt, Stored, Task, Trace
+    from swarm.callers.errors import NotAPerson, NotForAgents
+    from swarm.delivery.errors import PaneBusy
+    from swarm.git.errors import (
+        BareRepository,
+        BranchExists,
         GitBroken,
         GitBusy,
         GitFailed,
         GitMissing,
         GitTimeout,
         GitTooOld,
-        GrantExists,
-        GrantNotFound,
-        IdentityMissing,
-        IdTaken,
-        InboxNotFound,
-        Interrupted,
-        InvalidName,
-        LimitReached,
-        Locked,
-        MergeBlocked,
-        MergeConflict,
-        MessageNotFound,
-        MessageProblem,
-        NameCollision,
-        NoPermission,
-        NoRecord,
-        NoSpace,
-        NotAPerson,
         NotARepo,
-        NotCommitted,
-        NotForAgents,
-        NothingToTake,
-        NotReached,
-        PaneBusy,
-        ProgramMissing,
-        QuotaReached,
-        RecordProblem,
         RefConflict,
-        Refused,
         RepositoryOwner,
-        ReservedName,
-        RestoreConflict,
-        RoleExists,
-        RoleNotFound,
-        RulesNotHeld,
-        SalvageFailed,
-        SalvageNotFound,
-        SentInPart,
-        SessionExists,
-        SessionNotFound,
-        SetupFailed,
+    )
+    from swarm.kit.errors import (
+        Ambiguous,
+        ConfigProblem,
+        Environment,
+        Interrupted,
+        NoPermission,
+        NoSpace,
+        Refused,
         StateDirProblem,
-        SwarmDirExists,
-        SwarmDirNotFound,
-        SwarmDirProblem,
         SwarmError,
         SymlinkInTheWay,
+        UsageProblem,
+        WorktreeError,
+    )
+    from swarm.merging.errors import (
+        IdentityMissing,
+        MergeBlocked,
+        MergeConflict,
+        NotCommitted,
         TargetMoved,
         TargetNotFound,
-        TeardownFailed,
-        TerminalProblem,
-        TmuxMissing,
-        TmuxSessionTaken,
-        TmuxTooOld,
-        UsageProblem,
-        WaitOver,
-        WorkAtRisk,
-        WorkflowNotFound,
-        WorktreeError,
-        WorktreeExists,
-        WorktreeNotFound,
     )
     from swarm.merging.values import (
         AgentForecast,
@@ -121,12 +86,26 @@ if TYPE_CHECKING:
         PairForecast,
     )
     from swarm.messages.deadlines import Reply
+    from swarm.messages.errors import AttachmentExists, SentInPart
     from swarm.messages.post import Post, Sender, Sent, Taken
     from swarm.messages.queues import Queue, Settled
     from swarm.messages.send_options import SendOptions
+    from swarm.programs.errors import ProgramMissing, RulesNotHeld
     from swarm.programs.status import Evidence, State, Status
     from swarm.programs.transcript import TranscriptEntry
     from swarm.project.config.settings import Settings
+    from swarm.project.errors import (
+        AgentNotFound,
+        InvalidName,
+        Locked,
+        NameCollision,
+        RecordProblem,
+        ReservedName,
+        SessionNotFound,
+        SwarmDirExists,
+        SwarmDirNotFound,
+        SwarmDirProblem,
+    )
     from swarm.project.model import Agent, Parent, Placed, Session, WorktreeEntry
     from swarm.project.names import AgentSpec
     from swarm.project.reports import (
@@ -148,11 +127,31 @@ if TYPE_CHECKING:
         WorktreeDetails,
         WorktreeInfo,
     )
+    from swarm.roles.errors import RoleExists, RoleNotFound, WorkflowNotFound
     from swarm.roles.options import RoleOptions
     from swarm.roles.role import Role
     from swarm.roles.workflow import Workflow
+    from swarm.sessions.errors import (
+        BaseNotFound,
+        CleanupFailed,
+        NoRecord,
+        NotReached,
+        RestoreConflict,
+        SessionExists,
+        WaitOver,
+    )
     from swarm.sessions.waiting import Reached
+    from swarm.terminal.errors import TerminalProblem, TmuxMissing, TmuxSessionTaken, TmuxTooOld
     from swarm.usage.values import AgentUsage, ModelUsage, UsageReport
+    from swarm.worktrees.errors import (
+        SalvageFailed,
+        SalvageNotFound,
+        SetupFailed,
+        TeardownFailed,
+        WorkAtRisk,
+        WorktreeExists,
+        WorktreeNotFound,
+    )
     from swarm.worktrees.setup_values import Ended, Notes
 
 __all__ = [
@@ -319,6 +318,142 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(__all__, "swarm.kit.errors"),
+    **dict.fromkeys(
+        (
+            "AgentNotRunning",
+            "AgentRunning",
+            "LimitReached",
+        ),
+        "swarm.agents.errors",
+    ),
+    **dict.fromkeys(
+        (
+            "AlreadyAnswered",
+            "ApprovalNotFound",
+            "GrantExists",
+            "GrantNotFound",
+        ),
+        "swarm.approvals.errors",
+    ),
+    **dict.fromkeys(
+        (
+            "AttachmentProblem",
+            "BusProblem",
+            "ClaimLost",
+            "IdTaken",
+            "InboxNotFound",
+            "MessageNotFound",
+            "MessageProblem",
+            "NothingToTake",
+            "QuotaReached",
+        ),
+        "swarm.bus.errors",
+    ),
+    **dict.fromkeys(
+        (
+            "NotAPerson",
+            "NotForAgents",
+        ),
+        "swarm.callers.errors",
+    ),
+    **dict.fromkeys(("PaneBusy",), "swarm.delivery.errors"),
+    **dict.fromkeys(
+        (
+            "BareRepository",
+            "BranchExists",
+            "GitBroken",
+            "GitBusy",
+            "GitFailed",
+            "GitMissing",
+            "GitTimeout",
+            "GitTooOld",
+            "NotARepo",
+            "RefConflict",
+            "RepositoryOwner",
+        ),
+        "swarm.git.errors",
+    ),
+    **dict.fromkeys(
+        (
+            "IdentityMissing",
+            "MergeBlocked",
+            "MergeConflict",
+            "NotCommitted",
+            "TargetMoved",
+            "TargetNotFound",
+        ),
+        "swarm.merging.errors",
+    ),
+    **dict.fromkeys(
+        (
+            "AttachmentExists",
+            "SentInPart",
+        ),
+        "swarm.messages.errors",
+    ),
+    **dict.fromkeys(
+        (
+            "ProgramMissing",
+            "RulesNotHeld",
+        ),
+        "swarm.programs.errors",
+    ),
+    **dict.fromkeys(
+        (
+            "AgentNotFound",
+            "InvalidName",
+            "Locked",
+            "NameCollision",
+            "RecordProblem",
+            "ReservedName",
+            "SessionNotFound",
+            "SwarmDirExists",
+            "SwarmDirNotFound",
+            "SwarmDirProblem",
+        ),
+        "swarm.project.errors",
+    ),
+    **dict.fromkeys(
+        (
+            "RoleExists",
+            "RoleNotFound",
+            "WorkflowNotFound",
+        ),
+        "swarm.roles.errors",
+    ),
+    **dict.fromkeys(
+        (
+            "BaseNotFound",
+            "CleanupFailed",
+            "NoRecord",
+            "NotReached",
+            "RestoreConflict",
+            "SessionExists",
+            "WaitOver",
+        ),
+        "swarm.sessions.errors",
+    ),
+    **dict.fromkeys(
+        (
+            "TerminalProblem",
+            "TmuxMissing",
+            "TmuxSessionTaken",
+            "TmuxTooOld",
+        ),
+        "swarm.terminal.errors",
+    ),
+    **dict.fromkeys(
+        (
+            "SalvageFailed",
+            "SalvageNotFound",
+            "SetupFailed",
+            "TeardownFailed",
+            "WorkAtRisk",
+            "WorktreeExists",
+            "WorktreeNotFound",
+        ),
+        "swarm.worktrees.errors",
+    ),
     "Swarm": "swarm.api.swarm",
     **dict.fromkeys(("AgentHandle", "AgentResult", "Team"), "swarm.api.team"),
     "SendOptions": "swarm.messages.send_options",

@@ -3,8 +3,8 @@
 Whoever labels the panes looks for such agents.  What was seen last is noted beside the agent's other
 notes before anybody is called: rather one call too few after a crash than one at every look.
 
-That an agent waits also is an event for whoever started it.  That is put down before the note; its id follows from
-what was noted before, so that after a crash in between it is the same event.
+That an agent waits, or that its turn is over, also is an event for whoever started it.  That is put down before the
+note; its id follows from what was noted before, so that after a crash in between it is the same event.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from swarm.agents import event_values, events
+from swarm.agents import asked, event_values, events
 from swarm.kit.commandline import words_of
 from swarm.kit.errors import SwarmError
 from swarm.machine import runfiles
 from swarm.programs.status import State
+from swarm.programs.transcript import last_said
+from swarm.programs.transcripts import open_transcript
+from swarm.usage.count import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from swarm.project.model import Session
     from swarm.project.reports import AgentStatus, SessionStatus
@@ -58,7 +61,8 @@ def _is_new(world: World, session: Session, item: AgentStatus) -> bool:
     try:
         if status.state is State.WAITING:
             _tell_waiting(world, session, item, count)
-        runfiles.write(str(run), runfiles.CALLED, {**now, "times": count})
+        said = _tell_idle(world, session, item, seen, count) if status.state is State.IDLE else seen.get("said", "")
+        runfiles.write(str(run), runfiles.CALLED, {**now, "times": count, "said": said})
     except (OSError, SwarmError):  # cleaned up meanwhile, or no room: it would be told again and again
         return False
     return status.state in world.settings.notify.states
@@ -71,11 +75,48 @@ def _tell_waiting(world: World, session: Session, item: AgentStatus, count: int)
         count: how often its state was a new one: it may wait for the same thing again.
     """
     agent, status = item.agent, item.status
-    which = f"{session.name}/{agent.name}/{session.generation_of(agent)}/{item.pid}/{count}/{status.since_ms}"
-    name = f"waiting.{sha256(which.encode()).hexdigest()[:16]}"
+    question = asked.open_questions(world).get((session.name, agent.name))
+    approval = question.id if question else ""
+    name = _name("waiting", session, item, f"{count}/{status.since_ms}", approval)
     kind, waiting = event_values.AGENT_WAITING, event_values.WAITING
-    at = {"time_ms": status.since_ms}
-    events.tell(world, session, events.event(kind, agent.name, session.name, waiting, status.detail, name=name, **at))
+    more: dict[str, int | str] = {"time_ms": status.since_ms, "approval": approval}
+    events.tell(world, session, events.event(kind, agent.name, session.name, waiting, status.detail, name=name, **more))
+
+
+def _tell_idle(world: World, session: Session, item: AgentStatus, seen: Mapping[str, object], count: int) -> str:
+    """Put the end of a turn, with the agent's last text, into the queue of whoever started it.
+
+    A program that has only just started had no turn: it said nothing new, and was not seen to work.
+
+    Args:
+        seen: what was noted at the last look.
+
+    Returns:
+        What tells this text from others.
+    """
+    agent, status = item.agent, item.status
+    text = _last_text(world, session, item)
+    said = sha256(text.encode()).hexdigest()[:16] if text else ""
+    if seen.get("state") in (State.WORKING, State.WAITING) or said not in ("", seen.get("said")):
+        name = _name("idle", session, item, f"{count}/{status.since_ms}", said)
+        kind, idle = event_values.AGENT_IDLE, event_values.IDLE
+        more: dict[str, int | str] = {"time_ms": status.since_ms, "text": text[: event_values.MOST_TEXT]}
+        event = events.event(kind, agent.name, session.name, idle, status.detail, name=name, **more)
+        events.tell(world, session, event)
+    return said
+
+
+def _last_text(world: World, session: Session, item: AgentStatus) -> str:
+    """Return what the agent said last, as far as its program's record tells; as text that a message can hold."""
+    transcript = open_transcript(source_of(world, session, item.agent))
+    text = last_said(transcript.more()) if transcript else ""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def _name(kind: str, session: Session, item: AgentStatus, *which: str) -> str:
+    """Return a name of an event that is the same whoever notices it."""
+    parts = (session.name, item.agent.name, session.generation_of(item.agent), item.pid, *which)
+    return f"{kind}.{sha256('/'.join(map(str, parts)).encode()).hexdigest()[:16]}"
 
 
 def _line(session: str, item: AgentStatus) -> str:

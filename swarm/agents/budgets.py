@@ -13,8 +13,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from swarm.agents import event_values, events
+from swarm.agents.errors import LimitReached
 from swarm.bus.message import POSTMASTER, Message
-from swarm.kit.errors import LimitReached
 from swarm.kit.words import count
 from swarm.machine import runfiles
 from swarm.machine.program_facts import one_line

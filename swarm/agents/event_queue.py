@@ -11,12 +11,14 @@ import time
 from typing import TYPE_CHECKING
 
 from swarm.agents import endings, event_values
-from swarm.kit.errors import ClaimLost, InboxNotFound, UsageProblem
+from swarm.bus.errors import ClaimLost, InboxNotFound
+from swarm.kit.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from swarm.agents.event_values import AgentEvent
+    from swarm.bus.message import Message
     from swarm.bus.protocol import Claim
     from swarm.messages.post import Post
     from swarm.project.world import World
@@ -27,21 +29,33 @@ LEASE = 86_400.0
 _LOOK_EVERY = 5.0
 
 
-def wait(world: World, post: Post, *, timeout: float | None, kinds: Sequence[str] = ()) -> AgentEvent | None:
+def wait(
+    world: World,
+    post: Post,
+    *,
+    timeout: float | None,
+    kinds: Sequence[str] = (),
+    session: str | None = None,
+    agents: Sequence[str] = (),
+) -> AgentEvent | None:
     """Take the next event of one's own; None when *timeout* seconds were over first.
 
     It is in the hands of this process until ``done``.
 
+    Args:
+        session, agents: only events of this one, and of these (``name`` or ``name@session``); the others stay.
+
     Raises:
         UsageProblem: there is no such kind.
     """
-    types = _types_of(kinds)
+    types, wanted = _types_of(kinds), _filter(session, agents)
     address = _declared(post)
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         endings.tell(world)
         left = _LOOK_EVERY if deadline is None else max(0.0, min(_LOOK_EVERY, deadline - time.monotonic()))
-        claim = post.bus.receive(address, wait=left, lease=LEASE, who=post.me().address, types=types)
+        me = post.me().address
+        claim = post.bus.receive(address, wait=left, lease=LEASE, who=me, types=types, wanted=wanted)
         event = _event_of(post, claim)
         if event is not None or (deadline is not None and claim is None and time.monotonic() >= deadline):
             return event
@@ -72,6 +86,24 @@ def _types_of(kinds: Sequence[str]) -> tuple[str, ...]:
             f"there is no kind of event {unknown[0][:40]!a}", hint="one of " + ", ".join(event_values.KINDS)
         )
     return event_values.types_of(kinds)
+
+
+def _filter(session: str | None, agents: Sequence[str]) -> Callable[[Message], bool] | None:
+    """Return what says of a message whether its event is about that; None: all are."""
+    of_session = None if session is None else session.casefold()
+    of_agents = {name.casefold() for name in agents}
+    if of_session is None and not of_agents:
+        return None
+
+    def wanted(message: Message) -> bool:
+        event = event_values.from_message(message)
+        if event is None:
+            return True  # it is taken, and done with
+        if of_session is not None and event.session.casefold() != of_session:
+            return False
+        return not of_agents or bool(of_agents & {event.agent.casefold(), event.worker.casefold()})
+
+    return wanted
 
 
 def _declared(post: Post) -> str:

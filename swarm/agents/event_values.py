@@ -14,19 +14,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 WORKER_COMPLETE = "WorkerComplete"
+AGENT_IDLE = "AgentIdle"
 AGENT_WAITING = "AgentWaiting"
 BUDGET_NEAR = "BudgetNear"
 BUDGET_REACHED = "BudgetReached"
 #: Kind → the type of the message.
 TYPES = {
     WORKER_COMPLETE: "worker-complete",
+    AGENT_IDLE: "agent-idle",
     AGENT_WAITING: "agent-waiting",
     BUDGET_NEAR: "budget-near",
     BUDGET_REACHED: "budget-reached",
 }
 KINDS = tuple(TYPES)
 SUCCESS, FAILURE, STOPPED = "success", "failure", "stopped"
-WAITING, NEAR, REACHED = "waiting", "near", "reached"
+IDLE, WAITING, NEAR, REACHED = "idle", "waiting", "near", "reached"
+#: So many characters of an agent's last text are told.
+MOST_TEXT = 5000
 
 
 class AgentEvent(NamedTuple):
@@ -34,14 +38,17 @@ class AgentEvent(NamedTuple):
 
     Attributes:
         id: names it, also in ``event_done``.
-        kind: ``WorkerComplete``: its program has ended; ``AgentWaiting``: it waits for a person; ``BudgetNear``,
-            ``BudgetReached``: it comes near a limit of what it may use up; it was ended because of one.
+        kind: ``WorkerComplete``: its program has ended; ``AgentIdle``: its turn is over; ``AgentWaiting``: it waits
+            for a person; ``BudgetNear``, ``BudgetReached``: it comes near a limit of what it may use up; it was ended
+            because of one.
         worker: the agent, as ``name@session``.
-        status: of a ``WorkerComplete`` ``success``, ``failure`` or ``stopped``; of the others ``waiting``, ``near``,
-            ``reached``.
+        status: of a ``WorkerComplete`` ``success``, ``failure`` or ``stopped``; of the others ``idle``, ``waiting``,
+            ``near``, ``reached``.
         message: what happened, in one line for people.
         cause: why, such as ``killed by signal 9``; for what it waits; which limit.
         time_ms: when, by the time of day.
+        text: of an ``AgentIdle`` the beginning of the last text of the agent, as far as swarm can read it; untrusted.
+        approval: of an ``AgentWaiting`` the id for ``approve`` and ``deny``; empty when only its pane can answer.
     """
 
     id: str
@@ -53,6 +60,8 @@ class AgentEvent(NamedTuple):
     message: str
     cause: str = ""
     time_ms: int = 0
+    text: str = ""
+    approval: str = ""
 
 
 def address_of(owner: str) -> str:
@@ -72,6 +81,7 @@ def types_of(kinds: Iterable[str]) -> tuple[str, ...]:
 def to_message(event: AgentEvent, to: str, generation: str) -> Message:
     """Return the message that is sent to a box."""
     told = {"worker": event.worker, "session": event.session, "agent": event.agent}
+    more = {"text": event.text, "approval": event.approval}
     return Message(
         to=to,
         sender=POSTMASTER,
@@ -79,7 +89,8 @@ def to_message(event: AgentEvent, to: str, generation: str) -> Message:
         id=event.id,
         body=event.message,
         time_ms=event.time_ms,
-        metadata={"kind": event.kind, **told, "status": event.status, "cause": event.cause},
+        metadata={"kind": event.kind, **told, "status": event.status, "cause": event.cause}
+        | {name: value for name, value in more.items() if value},
         generation=generation,
     )
 
@@ -88,6 +99,7 @@ def from_message(message: Message) -> AgentEvent | None:
     """Return the event that was sent; None for what anybody else put there."""
     names = ("kind", "worker", "session", "agent", "status", "cause")
     told = {name: message.metadata.get(name) for name in names}
+    told |= {name: message.metadata.get(name, "") for name in ("text", "approval")}
     if message.sender != POSTMASTER or not all(isinstance(value, str) for value in told.values()):
         return None
     texts = {name: str(value) for name, value in told.items()}

@@ -44,12 +44,13 @@ def event(kind: str, agent: str, session: str, status: str, cause: str, *, name:
 
     Args:
         name: what happened, in a word that is the same whoever tells of it.
-        more: ``message`` in the place of one made of all that, ``time_ms``.
+        more: ``message`` in the place of one made of all that, ``time_ms``, ``text``, ``approval``.
     """
     worker = f"{agent}@{session}"
     message = str(more.get("message") or f"{worker}: {status}" + (f" ({cause})" if cause else ""))
     time_ms = int(more.get("time_ms") or 0)
-    return AgentEvent(f"event.{name}", kind, worker, session, agent, status, message, cause, time_ms)
+    made = AgentEvent(f"event.{name}", kind, worker, session, agent, status, message, cause, time_ms)
+    return made._replace(text=str(more.get("text") or ""), approval=str(more.get("approval") or ""))
 
 
 def _let_go(bus: FileBus, address: str) -> None:

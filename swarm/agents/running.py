@@ -10,9 +10,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from swarm.agents import endings, launch, launch_files
+from swarm.agents.errors import AgentNotRunning
 from swarm.agents.view import View
 from swarm.kit import files
-from swarm.kit.errors import AgentNotRunning, SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.kit.words import count
 from swarm.machine import own
 from swarm.project.world import new_operation_id

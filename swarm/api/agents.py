@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from swarm.kit import files
-from swarm.kit.errors import SessionExists, SwarmError, raise_all
+from swarm.kit.errors import SwarmError, raise_all
 from swarm.project import names
+from swarm.sessions.errors import SessionExists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -36,11 +36,8 @@ class Approvals(Sets):
         """
         from swarm.approvals import decide
 
-        with files.os_errors("cannot read the approvals"):
-            found = decide.look(self._approval_store(), problems)
-        if standing:
-            return tuple(one for one in found if one.holds and self._is_there(one.question))
-        return tuple(one for one in found if everything or one.waits)
+        found = decide.look_in(self._world.layout.state, everything=everything or standing, problems=problems)
+        return tuple(one for one in found if one.holds and self._is_there(one.question)) if standing else found
 
     def approve(
         self, question: str, *, reason: str = "", always: bool = False, rule: str = "", answers: Sequence[str] = ()
@@ -91,7 +88,7 @@ class Approvals(Sets):
         import time
 
         from swarm.callers import caller
-        from swarm.kit.errors import NotAPerson
+        from swarm.callers.errors import NotAPerson
         from swarm.project.statedir import prepare
 
         attempt = f"cannot grant {name[:40]!a}"
@@ -157,7 +154,7 @@ class Approvals(Sets):
 
     def _is_there(self, question: Question) -> bool:
         """Whether the agent that asked is still there, and none that came later under its name."""
-        from swarm.kit.errors import AgentNotFound, SessionNotFound
+        from swarm.project.errors import AgentNotFound, SessionNotFound
 
         try:
             session, agent = self._find(question.agent, question.session)

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 from swarm.api.worktrees import Sets
 from swarm.kit import files
-from swarm.kit.errors import AgentNotFound, RoleNotFound, SessionNotFound, SwarmError, WorktreeExists, WorktreeNotFound
+from swarm.kit.errors import SwarmError
 from swarm.project import names
+from swarm.project.errors import AgentNotFound, SessionNotFound
+from swarm.roles.errors import RoleNotFound
+from swarm.worktrees.errors import WorktreeExists, WorktreeNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

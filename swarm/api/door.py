@@ -246,12 +246,20 @@ class Door:
     def _changing(self, command: str) -> Iterator[None]:
         """Hold the lock, with everything that crashed before brought to an end."""
         from swarm.agents import endings
+        from swarm.kit.errors import Interrupted
         from swarm.worktrees import transaction
 
-        with self._locked(command):
-            transaction.recover(self._world)
-            endings.tell(self._world)
-            yield
+        before = None
+        try:
+            with self._locked(command):
+                transaction.recover(self._world)
+                endings.tell(self._world)
+                before = self._world.journal.mark()
+                yield
+        except Interrupted as error:  # it may have come when all was done
+            if before is not None and (done := transaction.done_here(self._world, before)):
+                error.message += f" ({done} is done, and stays)"
+            raise
 
     @contextlib.contextmanager
     def _locked(self, command: str) -> Iterator[None]:
@@ -335,7 +343,7 @@ class Door:
         """
         from swarm.approvals import decide
         from swarm.callers import caller
-        from swarm.kit.errors import NotAPerson, NotForAgents
+        from swarm.callers.errors import NotAPerson, NotForAgents
 
         found = caller.caller(self._world)
         if found.who is not None:

@@ -17,7 +17,13 @@ class Events(Messages):
     """Verbs about what happens to agents, for whoever started them: an agent's program is that agent, else the user."""
 
     def wait_for_event(
-        self, timeout: float | None = None, kinds: Sequence[str] = (), *, ack: bool = True
+        self,
+        timeout: float | None = None,
+        kinds: Sequence[str] = (),
+        *,
+        session: str | None = None,
+        agents: Sequence[str] = (),
+        ack: bool = True,
     ) -> AgentEvent | None:
         """Return the next event of the agents that one has started; None when *timeout* seconds were over first.
 
@@ -25,7 +31,10 @@ class Events(Messages):
 
         Args:
             timeout: None waits as long as it takes, 0 only looks.
-            kinds: only these: ``WorkerComplete``, ``AgentWaiting``, ``BudgetNear``, ``BudgetReached``; the others stay.
+            kinds: only these: ``WorkerComplete``, ``AgentIdle``, ``AgentWaiting``, ``BudgetNear``, ``BudgetReached``;
+                the others stay.
+            session: only events of this session; the others stay.
+            agents: only events of these agents, each ``name`` or ``name@session``; the others stay.
             ack: it is done when it is returned. With False it is in the hands of this process until ``event_done``,
                 and comes again if the process ends before that.
 
@@ -41,7 +50,9 @@ class Events(Messages):
 
         with files.os_errors("cannot wait for an event"):
             self._ready_for("wait-event")
-            event = event_queue.wait(self._world, self.post, timeout=timeout, kinds=tuple(kinds))
+            event = event_queue.wait(
+                self._world, self.post, timeout=timeout, kinds=tuple(kinds), session=session, agents=tuple(agents)
+            )
             if event is not None and ack:
                 event_queue.done(self.post, event.id)
         return event

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.api.design import DEFAULT_MAX_AGE_MS
-from swarm.kit.errors import GitBroken, NotARepo, WorktreeError
+from swarm.git.errors import GitBroken, NotARepo
+from swarm.kit.errors import WorktreeError
 from swarm.project import names
 from swarm.project.names import BRANCH_PREFIX, ROLES_DIR, VALID_ROLES, WORKTREE_BASE
 

@@ -6,9 +6,10 @@ import contextlib
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, NamedTuple
 
-from swarm.kit.errors import AgentNotFound, NoRecord, NotReached
 from swarm.programs.transcript import last_said
+from swarm.project.errors import AgentNotFound
 from swarm.project.reports import CreateReport
+from swarm.sessions.errors import NoRecord, NotReached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -73,10 +73,10 @@ class Usage(Sets):
             return budgets.tell(self._world, found, one)
 
     def _transcript(self, agent: str, session: str | None) -> Transcript:
-        from swarm.kit.errors import NoRecord
         from swarm.programs.transcripts import open_transcript
         from swarm.project import names
         from swarm.sessions import transcripts
+        from swarm.sessions.errors import NoRecord
 
         names.check_name("agent", agent)
         name, source = transcripts.find_source(self._world, agent, session)

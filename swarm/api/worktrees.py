@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
-from swarm.kit.errors import AgentNotFound, SessionNotFound, SwarmError, UsageProblem, WorktreeNotFound
+from swarm.kit.errors import SwarmError, UsageProblem
 from swarm.project import names
+from swarm.project.errors import AgentNotFound, SessionNotFound
+from swarm.worktrees.errors import WorktreeNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,13 +11,16 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from swarm.approvals.errors import AlreadyAnswered
 from swarm.approvals.values import GRANT, USER, Answer, Approval, Question, Verdict, covers, standing_answer
-from swarm.kit.errors import AlreadyAnswered, SwarmError, UsageProblem
+from swarm.kit import files
+from swarm.kit.errors import SwarmError, UsageProblem
 from swarm.kit.words import count
-from swarm.machine import processes
+from swarm.machine import own, processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from swarm.approvals.store import Approvals
     from swarm.permissions.paths import Place
@@ -38,6 +41,16 @@ def look(store: Approvals, problems: list[SwarmError] | None = None) -> tuple[Ap
     return tuple(
         one if one.answer is not None else replace(one, waits=_waits(one.question, boot)) for one in found.records
     )
+
+
+def look_in(state: Path, *, everything: bool = False, problems: list[SwarmError] | None = None) -> tuple[Approval, ...]:
+    """Return what agents ask and wait for, of the repository with this ``.swarm`` folder; needs no git."""
+    from swarm.approvals.store import Approvals
+
+    own.trust(str(state))
+    with files.os_errors("cannot read the approvals"):
+        found = look(Approvals(state / "approvals"), problems)
+    return tuple(one for one in found if everything or one.waits)
 
 
 def _waits(question: Question, boot: str) -> bool:

@@ -5,16 +5,14 @@ The program holds the token, swarm only a sum of it. Whoever can read the token 
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import os
-import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from swarm.approvals.errors import GrantExists, GrantNotFound
 from swarm.kit import files
-from swarm.kit.errors import GrantExists, GrantNotFound, SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.project.names import check_name
 from swarm.project.proof import Proof
 
@@ -57,9 +55,11 @@ class Grants:
         name = check_name(_KIND, name).casefold()
         files.make_private_dir(self._folder.parent)
         files.make_private_dir(self._folder)
+        import secrets
+
         token = f"{name}:{secrets.token_urlsafe(32)}"
         record: dict[str, Any] = {"schema": _SCHEMA, "name": name, "by": by, "made_ms": now_ms, "sha256": _sum(token)}
-        temporary = self._folder / f".{name}.{secrets.token_hex(4)}.tmp"
+        temporary = self._folder / f".{name}.{os.urandom(4).hex()}.tmp"
         files.write_atomic(temporary, json.dumps(record | {"mac": self._proof.of(_KIND, record)}).encode("ascii"))
         try:
             os.link(temporary, self._path(name))
@@ -98,6 +98,8 @@ class Grants:
         if not colon or not name.replace("-", "").replace("_", "").isalnum():
             return ""
         record = self._read(name)
+        import hmac
+
         return name if record and hmac.compare_digest(str(record["sha256"]), _sum(token)) else ""
 
     def _path(self, name: str) -> Path:
@@ -115,4 +117,6 @@ class Grants:
 
 
 def _sum(token: str) -> str:
+    import hashlib
+
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()

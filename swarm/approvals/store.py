@@ -12,15 +12,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.approvals import values as domain
+from swarm.approvals.errors import AlreadyAnswered, ApprovalNotFound
 from swarm.approvals.values import Approval
 from swarm.kit import files
-from swarm.kit.errors import AlreadyAnswered, Ambiguous, ApprovalNotFound, RecordProblem, SwarmError, UsageProblem
+from swarm.kit.errors import Ambiguous, SwarmError, UsageProblem
 from swarm.kit.words import count
 from swarm.machine import own
+from swarm.project.errors import RecordProblem
 from swarm.project.proof import Proof
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Approvals:
         """Put a question, under a fresh id."""
         files.make_private_dir(self._folder.parent)
         files.make_private_dir(self._folder)
+        import secrets
+
         while True:
             name = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
             path = self._folder / (name + _QUESTION)
@@ -98,7 +101,7 @@ class Approvals:
         files.sync_folder(self._folder)
 
     def _write_once(self, question_id: str, suffix: str, answer: Answer, taken: str) -> None:
-        temporary = self._folder / f".{question_id}.{secrets.token_hex(4)}.tmp"
+        temporary = self._folder / f".{question_id}.{os.urandom(4).hex()}.tmp"
         record = domain.answer_to_record(answer)
         code = self._proof.of(suffix, self._proved(question_id, record))
         files.write_atomic(temporary, _bytes(record | {"mac": code}))

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from swarm.kit.errors import AgentNotFound, Ambiguous, SessionNotFound, SwarmError, UsageProblem, raise_all
+from swarm.kit.errors import Ambiguous, SwarmError, UsageProblem, raise_all
+from swarm.project.errors import AgentNotFound, SessionNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,9 +12,9 @@ import stat
 from fcntl import LOCK_EX, flock
 from typing import TYPE_CHECKING
 
+from swarm.bus.errors import AttachmentProblem
 from swarm.bus.files import locked_folder
 from swarm.kit import files
-from swarm.kit.errors import AttachmentProblem
 from swarm.machine import own
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import os
 from typing import TYPE_CHECKING
 
 from swarm.bus import lines
+from swarm.bus.errors import InboxNotFound
 from swarm.bus.files import lock_in_turn, write_all
 from swarm.bus.log import Log
 from swarm.bus.state import State, dump, load
-from swarm.kit.errors import InboxNotFound
 from swarm.machine import own
 
 if TYPE_CHECKING:

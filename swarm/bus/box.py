@@ -118,7 +118,7 @@ class Box:
 
     def not_there(self) -> SwarmError:
         """Return the error that says so."""
-        from swarm.kit.errors import InboxNotFound
+        from swarm.bus.errors import InboxNotFound
 
         return InboxNotFound(f"there is no {self.address.replace('.', ' ', 1)}")
 
@@ -184,7 +184,7 @@ class Box:
             room, octets = self._room()
         if room < 1 or octets < size:
             what = f"{most} messages" if room < 1 else f"{most_octets} bytes"
-            from swarm.kit.errors import QuotaReached
+            from swarm.bus.errors import QuotaReached
 
             raise QuotaReached(f"{self.address} is full: {what} wait in it", room=max(room, 0), bytes=max(octets, 0))
         if room < spare or octets < spare_octets:

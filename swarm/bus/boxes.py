@@ -151,7 +151,8 @@ class Boxes:
                 nothing is in them.
             problems: is told of those that cannot be read; they are passed over.
         """
-        from swarm.kit.errors import InboxNotFound, Interrupted, SwarmError
+        from swarm.bus.errors import InboxNotFound
+        from swarm.kit.errors import Interrupted, SwarmError
 
         if address:
             yield self._look_into(box_of(address), look)

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from swarm.bus.errors import MessageProblem
 from swarm.bus.message import Message, from_record
 from swarm.bus.protocol import MAX_ATTEMPTS, Place
-from swarm.kit.errors import MessageProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from swarm.bus.log import Log
@@ -174,6 +174,7 @@ class Chooser:
         self.damaged: list[tuple[int, Line]] = []
         self.due_ms = 0
         self._types: tuple[bytes, ...] = ()
+        self._wanted: Callable[[Message], bool] | None = None
         self._held: set[str] = set()
         boot, up = machine.boot_id(), machine.up_ms()
         for message_id, (place, until, when) in state.delayed.items():
@@ -181,9 +182,10 @@ class Chooser:
                 self._held.add(place.sender if ordered else message_id)
                 self.due_ms = min(self.due_ms or until, until)
 
-    def only(self, types: tuple[str, ...]) -> None:
-        """Pass over what is of no such type; for boxes without an order."""
+    def only(self, types: tuple[str, ...], wanted: Callable[[Message], bool] | None) -> None:
+        """Pass over what is of no such type, or not wanted; for boxes without an order."""
         self._types = tuple(one.encode() for one in types)
+        self._wanted = wanted
 
     def choose(self, limit: int) -> list[Picked]:
         """Return up to *limit* messages in the order in which they are to be done."""
@@ -232,7 +234,7 @@ class Chooser:
     def _passed_over(self, place: Place, line: Line) -> bool:
         if (place.lane, place.at) in self._taken or (place.sender if self._ordered else place.id) in self._held:
             return True
-        if self._types and type_of(line) not in self._types:
+        if (self._types and type_of(line) not in self._types) or not self._is_wanted(place, line):
             return True
         if self._ordered or b'"needs":' not in line.data or not waits_for(self._state, self._needs, place, line):
             return False
@@ -241,6 +243,12 @@ class Chooser:
             if record is not None and (why := self._too_old(place, *record)):
                 self._bury(place, why)
         return True
+
+    def _is_wanted(self, place: Place, line: Line) -> bool:
+        if self._wanted is None:
+            return True
+        read = self._read(place, line)
+        return read is not None and self._wanted(read[1])
 
     def _take(self, wanted: Place, line: Line, picked: list[Picked], limit: int) -> bool:
         """Pick a message, after those that must go before it; True when no more may be picked."""

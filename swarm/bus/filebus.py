@@ -16,7 +16,7 @@ from swarm.bus.message import box_of
 from swarm.bus.sending import send
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
     from pathlib import Path
     from typing import Any
@@ -68,30 +68,33 @@ class FileBus(Looking):
         holder: Holder | None = None,
         who: str = "",
         types: tuple[str, ...] = (),
+        wanted: Callable[[Message], bool] | None = None,
     ) -> Claim | None:
         """Take the next messages, in order; wait up to *wait* seconds for the first.
 
         An inbox gives none while another claim on it is in flight.
 
         Args:
-            types: only messages of these; not of an inbox, where that would break the order.
+            types, wanted: only messages of these, and for which this says so; not of an inbox, where that would break
+                the order.
 
         Raises:
             InboxNotFound: there is no such box.
-            MessageProblem: *types* for an inbox.
+            MessageProblem: *types* or *wanted* for an inbox.
         """
         from swarm.bus import notices, taking
         from swarm.bus.wake import Watches
 
         box = self._box(box_of(address))
         taker = taking.Taker(lease, holder, who)
+        only = taking.Only(types, wanted)
         deadline = time.monotonic() + wait
         watches = Watches(box)
         try:
             while True:
                 with os_errors(f"cannot read {box.address}"):
                     self._intake(box)
-                    taken = taking.take(box, self._machine, limit, taker, types)
+                    taken = taking.take(box, self._machine, limit, taker, only)
                     if taken.owed:
                         notices.tell_senders(box, self)
                     if taken.untold:
@@ -266,7 +269,7 @@ class FileBus(Looking):
         box = self._box(box_of(address))
         with os_errors(f"cannot change {box.address}"), box.mutex:
             if box.find(message_id) is None:
-                from swarm.kit.errors import MessageNotFound
+                from swarm.bus.errors import MessageNotFound
 
                 raise MessageNotFound(f"no message {message_id[:60]!a} in {box.address}")
             entry = {"op": "event", "id": message_id, "event": event, "why": evidence, "t": self._machine.now_ms()}

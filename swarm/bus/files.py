@@ -59,7 +59,7 @@ def lock(fd: int, path: str, patience: Patience = None, kind: int = LOCK_EX) -> 
             if waited > longest and not asked:
                 asked, longest = True, PATIENCE if patience is None else patience()
             if waited > longest:
-                from swarm.kit.errors import Locked
+                from swarm.project.errors import Locked
 
                 raise Locked(f"cannot lock {path} within {longest:g} s: {_holder(fd)}", hint=_HINT) from None
         pause = min(pause * 1.3, _PAUSE)

@@ -22,7 +22,7 @@ except ImportError:
 if TYPE_CHECKING:
     from typing import Any
 
-    from swarm.kit.errors import MessageProblem
+    from swarm.bus.errors import MessageProblem
 
 SCHEMA = 1
 #: Most urgent first.
@@ -90,7 +90,7 @@ _ID_HINT = "up to 100 letters and digits, and . _ : + - between them, such as jo
 
 
 def _problem(text: str, *, hint: str | None = None) -> MessageProblem:
-    from swarm.kit.errors import MessageProblem  # all the errors together take as long to load as all this
+    from swarm.bus.errors import MessageProblem  # all the errors together take as long to load as all this
 
     return MessageProblem(text, hint=hint)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swarm.bus.addressing import USER
+from swarm.bus.errors import InboxNotFound, MessageProblem
 from swarm.bus.files import beginning_of
 from swarm.bus.message import DEAD_LETTER, POSTMASTER, Message, box_of
 from swarm.bus.wire import ID, is_word
-from swarm.kit.errors import InboxNotFound, Interrupted, MessageProblem, SwarmError
+from swarm.kit.errors import Interrupted, SwarmError
 
 #: The people's own box is always there for them, whether somebody wrote to it before or not.
 _USER = box_of(USER)

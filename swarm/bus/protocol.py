@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from typing import Any, Protocol  # see below
 
@@ -207,10 +208,12 @@ class Bus(Protocol):
         holder: Holder | None = None,
         who: str = "",
         types: tuple[str, ...] = (),
+        wanted: Callable[[Message], bool] | None = None,
     ) -> Claim | None:
         """Take the next messages; wait for one if there is none. *holder* is this process unless named.
 
-        With *types* only messages of these: not of an inbox, which has an order.
+        With *types* only messages of these, with *wanted* those of which it says so: not of an inbox, which has an
+        order.
         """
 
     def ack(self, claim: Claim, ids: tuple[str, ...] | None = None, *, note: str = "") -> None:

@@ -84,7 +84,7 @@ def as_given(message: Message) -> Message:
 
 
 def _taken(box: Box, place: Place, sender: str) -> SwarmError:
-    from swarm.kit.errors import IdTaken
+    from swarm.bus.errors import IdTaken
 
     whose = "another message of yours" if place.sender == sender else f"a message from {place.sender}"
     return IdTaken(f"the id {place.id} is taken: {whose} in {box.address} has it")
@@ -96,7 +96,7 @@ def _is_kept(message_id: str) -> bool:
 
 
 def _kept_for_swarm(message_id: str) -> SwarmError:
-    from swarm.kit.errors import MessageProblem
+    from swarm.bus.errors import MessageProblem
 
     begin = message_id.partition(".")[0]
     return MessageProblem(
@@ -124,7 +124,7 @@ def _finished(record: bytes, message: Message, box: Box, machine: Machine, lane:
 def _place_of(box: Box, message_id: str) -> Place:
     found = box.find(message_id)
     if found is None:
-        from swarm.kit.errors import MessageNotFound
+        from swarm.bus.errors import MessageNotFound
 
         raise MessageNotFound(f"{message_id} is not in {box.address.replace('.', ' ', 1)}, so nothing can wait for it")
     return found[0]

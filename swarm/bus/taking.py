@@ -6,15 +6,17 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.choose import Chooser
+from swarm.bus.errors import ClaimLost, MessageNotFound, MessageProblem
 from swarm.bus.message import new_id
 from swarm.bus.protocol import Claim, Holder
 from swarm.bus.state import Held
-from swarm.kit.errors import ClaimLost, MessageNotFound, MessageProblem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from swarm.bus.box import Box
+    from swarm.bus.message import Message
     from swarm.bus.protocol import Machine, Place
     from swarm.bus.state import State
 
@@ -47,9 +49,19 @@ class Taker(NamedTuple):
     who: str = ""
 
 
-def take(box: Box, machine: Machine, limit: int, taker: Taker, types: tuple[str, ...] = ()) -> Taken:
-    """Claim the next messages of a box, or the next of some types."""
-    if box.ordered and types:
+class Only(NamedTuple):
+    """Which messages are taken of a box without an order: of these types, and those that are wanted."""
+
+    types: tuple[str, ...] = ()
+    wanted: Callable[[Message], bool] | None = None
+
+
+ALL = Only()
+
+
+def take(box: Box, machine: Machine, limit: int, taker: Taker, only: Only) -> Taken:
+    """Claim the next messages of a box, or the next of some."""
+    if box.ordered and only != ALL:
         raise MessageProblem(f"{box.address} is taken from in its order, not by type")
     with box.mutex, box.book as state:
         box.learn_of(box.book.identity)
@@ -58,7 +70,7 @@ def take(box: Box, machine: Machine, limit: int, taker: Taker, types: tuple[str,
             left = min(held.up + held.lease for held in state.claims.values()) - machine.up_ms()
             return Taken(None, _seconds(left), owed=bool(state.owed), blocked=True)
         chooser = Chooser(box.lanes, state, machine, ordered=box.ordered, clear=box.clear, needs=box.needs)
-        chooser.only(types)
+        chooser.only(*only)
         picked = chooser.choose(limit)
         for lane, line in chooser.damaged:
             box.set_aside(lane, line)

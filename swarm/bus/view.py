@@ -8,9 +8,9 @@ from heapq import merge
 from typing import TYPE_CHECKING
 
 from swarm.bus.choose import place_of, unsettled
+from swarm.bus.errors import MessageProblem
 from swarm.bus.message import KINDS, PRIORITIES, Message, from_record
 from swarm.bus.protocol import Claim, Event, Stored, Trace
-from swarm.kit.errors import MessageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from swarm.callers import parents
-from swarm.kit.errors import NotForAgents
+from swarm.callers.errors import NotForAgents
 from swarm.machine import person
 from swarm.machine.identity import whoami
 from swarm.programs.role_effects import NO_RIGHTS

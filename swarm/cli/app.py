@@ -17,7 +17,6 @@ import typer
 from swarm.cli import signals
 from swarm.cli.command_table import ALIASES, COMMANDS, EVERYDAY, GROUPS, INTERNAL
 from swarm.cli.commands.about import version_answer
-from swarm.cli.errors import exit_code_of, explain, from_usage, show
 from swarm.cli.help import Group, option_names, write_line, write_names, write_rows
 from swarm.cli.output import OutputLost, lost_output
 from swarm.cli.verb import ROOT, Run, set_signature, signature
@@ -109,6 +108,8 @@ def run(args: Sequence[str]) -> int:
     except OutputLost:
         return lost_output()
     except Interrupted as error:  # while we were telling
+        from swarm.cli.errors import exit_code_of
+
         return exit_code_of(error)
 
 
@@ -129,6 +130,8 @@ def _default() -> list[str]:
 
 
 def _fail(this: Run, args: Sequence[str], error: BaseException) -> int:
+    from swarm.cli.errors import exit_code_of, explain, from_usage, show
+
     if isinstance(error, OutputLost):
         raise error
     if isinstance(error, SystemExit):

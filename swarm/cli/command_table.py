@@ -36,7 +36,7 @@ EVERYDAY = {
 #: All others, in groups that the help lists by name.
 GROUPS = {
     "Agents": {
-        "list": Entry("status", "List the sessions and their agents"),
+        "list": Entry("status", "List the sessions, a line each"),
         "why": Entry("status", "Explain an agent's state with all evidence"),
         "peek": Entry("status", "Print the last lines of an agent's pane"),
         "transcript": Entry("transcript", "Show an agent's conversation"),

@@ -8,19 +8,10 @@ from typing import Any
 from swarm.cli.output import Output
 from swarm.cli.text import count, lines_of, place, plain
 from swarm.cli.verb import command_of
-from swarm.kit import files
-from swarm.kit.errors import (
-    EXIT_FAILED,
-    SAYS_ATTEMPT,
-    BranchExists,
-    Interrupted,
-    Refused,
-    SentInPart,
-    SwarmError,
-    UsageProblem,
-    WorkAtRisk,
-    told_of,
-)
+from swarm.git.errors import BranchExists
+from swarm.kit.errors import EXIT_FAILED, SAYS_ATTEMPT, Interrupted, Refused, SwarmError, UsageProblem, told_of
+from swarm.messages.errors import SentInPart
+from swarm.worktrees.errors import WorkAtRisk
 
 _MOST_ITEMS = 10
 _MOST_LINES = 20
@@ -30,6 +21,8 @@ def explain(error: BaseException, command: str, attempt: str) -> SwarmError | No
     """Return *error* as one of ours, begun with what was attempted; None if it is a bug."""
     error = told_of(error)
     if isinstance(error, OSError):
+        from swarm.kit import files
+
         error = files.translate(error, attempt or "cannot do this")
     if not isinstance(error, SwarmError):
         return None

@@ -19,19 +19,14 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from swarm.agents import running
+from swarm.agents.errors import AgentNotRunning
 from swarm.agents.view import View, state_of
+from swarm.bus.errors import ClaimLost, InboxNotFound, MessageNotFound
 from swarm.bus.message import DROP, POSTMASTER, Message
 from swarm.bus.notices import send_notice
 from swarm.delivery import retries, turns, typed
-from swarm.kit.errors import (
-    AgentNotRunning,
-    ClaimLost,
-    InboxNotFound,
-    MessageNotFound,
-    PaneBusy,
-    SwarmError,
-    UsageProblem,
-)
+from swarm.delivery.errors import PaneBusy
+from swarm.kit.errors import SwarmError, UsageProblem
 from swarm.machine import own, processes, runfiles
 from swarm.machine.inbox_watch import Inbox, dropped, up_ms
 from swarm.messages.inboxes import bus_of, inbox_folder, post_own

@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swarm.bus.errors import ClaimLost, MessageNotFound
 from swarm.delivery import framing
-from swarm.kit.errors import ClaimLost, MessageNotFound
 from swarm.machine import processes, runfiles
 
 if TYPE_CHECKING:

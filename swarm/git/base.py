@@ -8,10 +8,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from swarm.git import copying
+from swarm.git.errors import GitTooOld
 from swarm.git.probe import Look
-from swarm.kit.errors import (
-    GitTooOld,
-)
 
 if TYPE_CHECKING:
     from pathlib import Path

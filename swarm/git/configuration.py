@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 
 from swarm.git import gitdir
 from swarm.git.base import Base
-from swarm.kit.errors import (
-    ConfigProblem,
-    GitFailed,
-    SwarmError,
-)
+from swarm.git.errors import GitFailed
+from swarm.kit.errors import ConfigProblem, SwarmError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import GitTimeout
+from swarm.git.errors import GitTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

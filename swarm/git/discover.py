@@ -9,14 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.git import gitdir
+from swarm.git.errors import BareRepository, GitBroken, GitFailed, NotARepo
 from swarm.git.explain import explain
 from swarm.git.runner import GitRunner
-from swarm.kit.errors import (
-    BareRepository,
-    GitBroken,
-    GitFailed,
-    NotARepo,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -6,17 +6,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import (
-    BranchExists,
-    GitBroken,
-    GitBusy,
-    GitFailed,
-    NoPermission,
-    NoSpace,
-    NotARepo,
-    RepositoryOwner,
-    SwarmError,
-)
+from swarm.git.errors import BranchExists, GitBroken, GitBusy, GitFailed, NotARepo, RepositoryOwner
+from swarm.kit.errors import NoPermission, NoSpace, SwarmError
 
 if TYPE_CHECKING:
     from pathlib import Path

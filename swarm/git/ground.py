@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.git import gitdir
-from swarm.kit.errors import GitFailed, SymlinkInTheWay
+from swarm.git.errors import GitFailed
+from swarm.kit.errors import SymlinkInTheWay
 from swarm.machine import own
 
 if TYPE_CHECKING:

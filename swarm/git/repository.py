@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from swarm.git import copying, gitdir, register, untouched
 from swarm.git.configuration import Configuration
+from swarm.git.errors import GitBroken
 from swarm.git.ground import Ground, refuse_links
 from swarm.git.index import backdate
 from swarm.git.refs import Refs
 from swarm.git.runner import STATUS
-from swarm.kit.errors import GitBroken
+from swarm.git.started import Started
 from swarm.project.layout import HEADS
 from swarm.project.model import AdminDir, WorktreeEntry
 

@@ -23,12 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.git import ground
+from swarm.git.errors import GitFailed, GitMissing
 from swarm.git.explain import LOCK_TAKEN, explain, or_full_disk
 from swarm.git.started import Started, as_file, end_process, kill_process
-from swarm.kit.errors import (
-    GitFailed,
-    GitMissing,
-)
 from swarm.kit.postponed import postponed
 
 if TYPE_CHECKING:

@@ -11,10 +11,8 @@ import tempfile
 import time
 from typing import TYPE_CHECKING
 
+from swarm.git.errors import GitTimeout
 from swarm.git.explain import explain
-from swarm.kit.errors import (
-    GitTimeout,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,11 +9,9 @@ Below swarm's own folders no link is followed (``machine/own.py``).
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import os
 import re
-import secrets
 import shlex
 import stat
 import zlib
@@ -72,7 +70,7 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = 
     Raises:
         OSError: nothing changed; a temporary file may be left only by a kill.
     """
-    temporary = f".{path.name}.{secrets.token_hex(4)}.tmp"
+    temporary = f".{path.name}.{os.urandom(4).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with own.at(os.fspath(path)) as (at, name):
         if at is None:
@@ -345,6 +343,8 @@ def rename_new(source: Path, target: Path) -> None:
     Raises:
         OSError: also where the system cannot do this.
     """
+    import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "renameat2"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), str(target))
@@ -382,6 +382,8 @@ def is_hollow(mode: int) -> bool:
 
 def sync_filesystem(path: Path) -> None:
     """Make everything written below the file system of *path* survive a power cut."""
+    import ctypes
+
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         libc = ctypes.CDLL(None, use_errno=True)

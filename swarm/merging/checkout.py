@@ -16,11 +16,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from swarm.git import gitdir, standin
+from swarm.git.errors import GitFailed
 from swarm.git.gitdir import OPERATIONS
 from swarm.git.plumbing import GITLINK, LINK, ONE_INDEX, RAW_DIFF, raw_changes, show_all
 from swarm.kit import files
-from swarm.kit.errors import GitFailed, IdentityMissing, SwarmError, TargetMoved
+from swarm.kit.errors import SwarmError
 from swarm.machine import own
+from swarm.merging.errors import IdentityMissing, TargetMoved
 from swarm.merging.quarantine import Quarantine
 from swarm.project.layout import HEADS
 from swarm.worktrees.parts import IN_ONE_FILE

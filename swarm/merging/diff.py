@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import WorktreeNotFound
 from swarm.merging.conflicts import base_of, branch_tip, checkout_of
 from swarm.merging.values import DiffReport, Snapshot
+from swarm.worktrees.errors import WorktreeNotFound
 
 if TYPE_CHECKING:
     from swarm.project.model import Agent, Session

@@ -18,25 +18,20 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.callers import rights
 from swarm.git.changes import Changes, Checkout
+from swarm.git.errors import GitFailed
 from swarm.kit import files as fsio
-from swarm.kit.errors import (
-    AgentNotFound,
-    GitFailed,
-    MergeBlocked,
-    NotCommitted,
-    SwarmError,
-    TargetNotFound,
-    WorktreeNotFound,
-    told_of,
-)
+from swarm.kit.errors import SwarmError, told_of
 from swarm.merging.conflicts import base_of, branch_tip
+from swarm.merging.errors import MergeBlocked, NotCommitted, TargetNotFound
 from swarm.merging.merge_request import Request, Work
 from swarm.merging.trial import MOST_SHOWN, Landing
 from swarm.merging.values import MergeReport
 from swarm.project import layout as places
+from swarm.project.errors import AgentNotFound
 from swarm.project.reports import AgentRisks, Risk, RiskKind
 from swarm.project.world import new_operation_id, no_session
 from swarm.worktrees import transaction
+from swarm.worktrees.errors import WorktreeNotFound
 from swarm.worktrees.examine import examine_all
 
 if TYPE_CHECKING:

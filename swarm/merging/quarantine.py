@@ -14,11 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from swarm.git import standin
+from swarm.git.errors import GitFailed
 from swarm.git.explain import explain
 from swarm.git.history import landed as content_landed
 from swarm.git.plumbing import RAW_DIFF, config_env, raw_changes
 from swarm.kit import files as fsio
-from swarm.kit.errors import GitFailed, SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.merging.values import FileChange, Merged, Snapshot
 from swarm.merging.words import file_changes, read_merge
 

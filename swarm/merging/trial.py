@@ -5,9 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import (
-    MergeConflict,
-)
+from swarm.merging.errors import MergeConflict
 from swarm.merging.values import AgentConflicts, FileConflict, How, Merged, MergedAgent, suggest_order
 
 if TYPE_CHECKING:

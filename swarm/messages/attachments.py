@@ -7,8 +7,9 @@ import shutil
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
+from swarm.bus.errors import AttachmentProblem
 from swarm.kit import files
-from swarm.kit.errors import AttachmentExists, AttachmentProblem
+from swarm.messages.errors import AttachmentExists
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from swarm.bus import addressing
 from swarm.bus.addressing import USER, Member
 from swarm.bus.message import box_of
-from swarm.kit.errors import NotForAgents, SessionNotFound, SwarmError
+from swarm.callers.errors import NotForAgents
 from swarm.machine.identity import whoami
 from swarm.messages import directory
 from swarm.messages.settings import open_bus
+from swarm.project.errors import SessionNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Self
 
+    from swarm.kit.errors import SwarmError
     from swarm.machine.identity import Who
     from swarm.project.config.settings import Settings
 

@@ -12,9 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from swarm.bus.errors import InboxNotFound
 from swarm.bus.message import POSTMASTER, Message, box_of
 from swarm.bus.notices import send_notice
-from swarm.kit.errors import InboxNotFound, SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.machine import runfiles
 from swarm.supervisor import awaited
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import InboxNotFound
+from swarm.bus.errors import InboxNotFound
 from swarm.project.names import tail
 
 if TYPE_CHECKING:

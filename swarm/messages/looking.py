@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swarm.bus.errors import InboxNotFound
 from swarm.bus.message import box_of
-from swarm.kit.errors import InboxNotFound, Interrupted, SwarmError
+from swarm.kit.errors import Interrupted, SwarmError
 from swarm.messages.base import PostBase
 from swarm.messages.proof import checked_stored
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from swarm.bus.errors import MessageNotFound
     from swarm.bus.filebus import FileBus
     from swarm.bus.protocol import Keep, Pruned, PrunedAttachments, Stored
-    from swarm.kit.errors import MessageNotFound
     from swarm.project.config.settings import Settings
 
 _HOW_LONG = "how long messages stay that are done: swarm config show messages.keep"
@@ -18,7 +18,7 @@ _HOW_LONG = "how long messages stay that are done: swarm config show messages.ke
 
 def not_found(bus: FileBus, message_id: str) -> MessageNotFound:
     """Return the error that says that there is no such message, or no longer."""
-    from swarm.kit.errors import MessageNotFound
+    from swarm.bus.errors import MessageNotFound
 
     shown = f"{message_id[:60]!a}"
     if path := bus.damaged(message_id):
@@ -60,7 +60,8 @@ def prune(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> t
     Raises:
         SwarmError: of the first box in which it could not be done; in the others it is.
     """
-    from swarm.kit.errors import InboxNotFound, Interrupted, SwarmError
+    from swarm.bus.errors import InboxNotFound
+    from swarm.kit.errors import Interrupted, SwarmError
 
     done = []
     problem = None

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from swarm.bus.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound
 from swarm.bus.message import Message, encode, new_id
 from swarm.bus.protocol import Holder
-from swarm.kit.errors import ClaimLost, IdTaken, InboxNotFound, InvalidName, MessageNotFound, NotForAgents, UsageProblem
+from swarm.callers.errors import NotForAgents
+from swarm.kit.errors import UsageProblem
+from swarm.project.errors import InvalidName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

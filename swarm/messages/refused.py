@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from swarm.kit.errors import EXIT_ENVIRONMENT, EXIT_TRY_AGAIN, Refused, SentInPart
+from swarm.kit.errors import EXIT_ENVIRONMENT, EXIT_TRY_AGAIN, Refused
+from swarm.messages.errors import SentInPart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus import addressing
 from swarm.bus.addressing import USER, Member
+from swarm.bus.errors import AttachmentProblem, IdTaken, InboxNotFound, MessageNotFound, MessageProblem
 from swarm.bus.message import Message, box_of, encode, new_id
-from swarm.kit.errors import (
-    AgentNotFound,
-    AttachmentProblem,
-    IdTaken,
-    InboxNotFound,
-    Interrupted,
-    MessageNotFound,
-    MessageProblem,
-    SentInPart,
-    SwarmError,
-)
+from swarm.kit.errors import Interrupted, SwarmError
 from swarm.messages import directory
 from swarm.messages.base import PostBase
+from swarm.messages.errors import SentInPart
+from swarm.project.errors import AgentNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -78,7 +71,7 @@ class Sending(PostBase):
             attach: files; each is copied.
 
         Raises:
-            Refused, AgentNotFound, Ambiguous, MessageProblem: a name is not known, or it is no message; nothing was sent.
+            Refused, AgentNotFound, Ambiguous, MessageProblem: a name is unknown, or it is no message; nothing was sent.
             QuotaReached, NoSpace, Locked, IdTaken: nobody could be given it; ``Refused`` holds several of these.
             SentInPart: some have it, and others do not.
         """

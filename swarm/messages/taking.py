@@ -7,9 +7,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.addressing import USER
+from swarm.bus.errors import ClaimLost, InboxNotFound, MessageNotFound
 from swarm.bus.protocol import Holder
-from swarm.kit.errors import AgentNotFound, ClaimLost, InboxNotFound, MessageNotFound
 from swarm.messages.base import PostBase
+from swarm.project.errors import AgentNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

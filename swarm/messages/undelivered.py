@@ -6,9 +6,10 @@ from contextlib import closing, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from swarm.bus.errors import MessageNotFound
 from swarm.bus.message import DROP, POSTMASTER, Message
 from swarm.bus.notices import send_notice
-from swarm.kit.errors import MessageNotFound, SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.kit.words import count
 from swarm.messages.inboxes import bus_of
 

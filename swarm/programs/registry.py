@@ -6,11 +6,12 @@ import shlex
 import shutil
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import ProgramMissing, UsageProblem
+from swarm.kit.errors import UsageProblem
 from swarm.programs import plain, shell
 from swarm.programs.claude import program as claude
 from swarm.programs.codex import program as codex
 from swarm.programs.demo import program as demo
+from swarm.programs.errors import ProgramMissing
 from swarm.programs.gemini import program as gemini
 from swarm.programs.opencode import program as opencode
 

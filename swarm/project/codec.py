@@ -10,8 +10,8 @@ import json
 from dataclasses import fields
 from typing import Any
 
-from swarm.kit.errors import InvalidName, RecordProblem
 from swarm.project import names
+from swarm.project.errors import InvalidName, RecordProblem
 from swarm.project.model import SCHEMA, Agent, Parent, Placed, Session
 
 

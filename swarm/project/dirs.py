@@ -27,15 +27,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from swarm.kit import files
-from swarm.kit.errors import (
-    SwarmDirExists,
-    SwarmDirNotFound,
-    SwarmDirProblem,
-    SwarmError,
-    SymlinkInTheWay,
-    UsageProblem,
-)
+from swarm.kit.errors import SwarmError, SymlinkInTheWay, UsageProblem
 from swarm.project.config.file import CONFIG_FILE
+from swarm.project.errors import SwarmDirExists, SwarmDirNotFound, SwarmDirProblem
 from swarm.project.marker import (
     MARKER,
     OPEN_DIRS,

@@ -16,8 +16,8 @@ import time
 from typing import TYPE_CHECKING
 
 from swarm.kit import files
-from swarm.kit.errors import Locked
 from swarm.machine import own
+from swarm.project.errors import Locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,15 +6,9 @@ import re
 from pathlib import Path
 
 from swarm.kit import files
-from swarm.kit.errors import (
-    StateDirProblem,
-    SwarmDirExists,
-    SwarmDirNotFound,
-    SwarmDirProblem,
-    SwarmError,
-    SymlinkInTheWay,
-)
+from swarm.kit.errors import StateDirProblem, SwarmError, SymlinkInTheWay
 from swarm.project.config.file import CONFIG_FILE, default_config_text
+from swarm.project.errors import SwarmDirExists, SwarmDirNotFound, SwarmDirProblem
 from swarm.version import __version__
 
 MARKER = ".swarm-dir.txt"

@@ -13,7 +13,8 @@ from _thread import allocate_lock  # `threading` is more than a name needs
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import InvalidName, NameCollision, ReservedName, UsageProblem
+from swarm.kit.errors import UsageProblem
+from swarm.project.errors import InvalidName, NameCollision, ReservedName
 
 if TYPE_CHECKING:
     from collections.abc import Container

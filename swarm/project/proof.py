@@ -6,11 +6,8 @@ a sandbox as well: then the code shows only that nobody wrote the record by hand
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import os
-import secrets
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
@@ -42,6 +39,8 @@ class Proof:
 
     def holds(self, kind: str, record: dict[str, Any], code: object) -> bool:
         """Whether a code is that of a record; never makes anything."""
+        import hmac
+
         key = self._key()
         return bool(key) and isinstance(code, str) and hmac.compare_digest(_code(key, kind, record), code)
 
@@ -57,8 +56,8 @@ class Proof:
         return self._known
 
     def _make(self) -> None:
-        temporary = self._path.with_name(f".{_KEY}.{secrets.token_hex(4)}.tmp")
-        files.write_atomic(temporary, secrets.token_bytes(_LENGTH))
+        temporary = self._path.with_name(f".{_KEY}.{os.urandom(4).hex()}.tmp")
+        files.write_atomic(temporary, os.urandom(_LENGTH))
         try:
             own.link(os.fspath(temporary), os.fspath(self._path))  # whoever is first
         except FileExistsError:
@@ -69,7 +68,7 @@ class Proof:
 
 
 def _unusable(path: Path) -> Exception:
-    from swarm.kit.errors import RecordProblem
+    from swarm.project.errors import RecordProblem
 
     return RecordProblem(
         f"cannot use {path}: it is no key of swarm's",
@@ -78,5 +77,7 @@ def _unusable(path: Path) -> Exception:
 
 
 def _code(key: bytes, kind: str, record: dict[str, Any]) -> str:
+    import hmac
+
     words = json.dumps([kind, record], ensure_ascii=True, sort_keys=True, separators=(",", ":"))
-    return hmac.new(key, words.encode("ascii"), hashlib.sha256).hexdigest()
+    return hmac.new(key, words.encode("ascii"), "sha256").hexdigest()

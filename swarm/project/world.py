@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.kit import files
-from swarm.kit.errors import SessionNotFound
+from swarm.project.errors import SessionNotFound
 from swarm.project.layout import MARKER
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def new_operation_id() -> str:
     """Return an id for an operation; ids sort by time."""
     return (
         time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        + f"-{time.time_ns() // 1_000_000 % 1000:03d}{secrets.token_hex(4)}"
+        + f"-{time.time_ns() // 1_000_000 % 1000:03d}{os.urandom(4).hex()}"
     )
 
 

@@ -22,16 +22,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.kit import files as fsio
 from swarm.kit import textfile
-from swarm.kit.errors import (
-    ConfigProblem,
-    InvalidName,
-    ReservedName,
-    RoleNotFound,
-    SwarmError,
-    SymlinkInTheWay,
-    raise_all,
-)
+from swarm.kit.errors import ConfigProblem, SwarmError, SymlinkInTheWay, raise_all
+from swarm.project.errors import InvalidName, ReservedName
 from swarm.project.names import ROLES_DIR, check_name
+from swarm.roles.errors import RoleNotFound
 from swarm.roles.role import Role, RoleKind, first_sentence
 
 if TYPE_CHECKING:

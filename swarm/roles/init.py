@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import files as fsio
 from swarm.kit import textfile, yaml
-from swarm.kit.errors import RoleExists, StateDirProblem, SymlinkInTheWay, UsageProblem
+from swarm.kit.errors import StateDirProblem, SymlinkInTheWay, UsageProblem
 from swarm.project.names import ROLES_DIR, check_name
+from swarm.roles.errors import RoleExists
 from swarm.roles.find import EXTRAS, INSTRUCTIONS, SUFFIX, SUFFIXES, check_file, name_of
 from swarm.roles.template import TEMPLATE
 

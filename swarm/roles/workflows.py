@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.kit import yaml
-from swarm.kit.errors import ConfigProblem, SwarmError, WorkflowNotFound
+from swarm.kit.errors import ConfigProblem, SwarmError
 from swarm.project import names
+from swarm.roles.errors import WorkflowNotFound
 from swarm.roles.workflow import Workflow
 
 if TYPE_CHECKING:

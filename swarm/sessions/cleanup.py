@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from swarm.agents import running, view
 from swarm.callers import rights
 from swarm.kit import files
-from swarm.kit.errors import CleanupFailed, Interrupted, raise_all
+from swarm.kit.errors import Interrupted, raise_all
 from swarm.project import layout as places
 from swarm.project.reports import AgentRisks, CleanupReport, Removed, Skipped
 from swarm.project.world import no_session
@@ -32,6 +32,7 @@ from swarm.sessions.cleanup_remove import (
 )
 from swarm.sessions.cleanup_request import Request
 from swarm.sessions.cleanup_save import checked_out, name_of, save, work_files
+from swarm.sessions.errors import CleanupFailed
 from swarm.worktrees.examine import Target, examine_all
 from swarm.worktrees.teardown import Teardowns
 

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.agents import running
 from swarm.approvals.store import Approvals
+from swarm.git.errors import GitBusy
 from swarm.kit import files
-from swarm.kit.errors import CleanupFailed, GitBusy, Interrupted, SwarmError, WorktreeExists
+from swarm.kit.errors import Interrupted, SwarmError
 from swarm.project import layout as places
 from swarm.project.reports import Removed, Skipped
 from swarm.sessions.cleanup_save import abandon
+from swarm.sessions.errors import CleanupFailed
 from swarm.worktrees import hiding, inbox_steps, salvage, setup_notes, transaction, trash
+from swarm.worktrees.errors import WorktreeExists
 from swarm.worktrees.steps import file_steps
 
 if TYPE_CHECKING:

@@ -10,28 +10,16 @@ from typing import TYPE_CHECKING
 
 from swarm.agents import budgets, launch_checks, launch_request
 from swarm.callers import rights
+from swarm.git.errors import BranchExists, GitBroken, GitFailed, NotARepo, RefConflict
 from swarm.kit import files as fsio
-from swarm.kit.errors import (
-    BaseNotFound,
-    BranchExists,
-    GitBroken,
-    GitFailed,
-    NameCollision,
-    NoPermission,
-    NoSpace,
-    NotARepo,
-    RefConflict,
-    SessionExists,
-    StateDirProblem,
-    SwarmError,
-    SymlinkInTheWay,
-    WorktreeExists,
-    raise_all,
-)
+from swarm.kit.errors import NoPermission, NoSpace, StateDirProblem, SwarmError, SymlinkInTheWay, raise_all
 from swarm.project import layout as places
 from swarm.project import names
+from swarm.project.errors import NameCollision
 from swarm.sessions.create_request import Facts, Request, Start, verb
+from swarm.sessions.errors import BaseNotFound, SessionExists
 from swarm.worktrees import setup, strays
+from swarm.worktrees.errors import WorktreeExists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

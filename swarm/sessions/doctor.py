@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from swarm.git import owner
 from swarm.kit import files
-from swarm.kit.errors import IdentityMissing, SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.kit.words import count
+from swarm.merging.errors import IdentityMissing
 from swarm.messages.inboxes import bus_of
 from swarm.programs.status import State
 from swarm.project.reports import Check

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.git import owner
-from swarm.kit.errors import AgentNotFound, Ambiguous, GitBroken, GitFailed
+from swarm.git.errors import GitBroken, GitFailed
+from swarm.kit.errors import Ambiguous
 from swarm.project import names
+from swarm.project.errors import AgentNotFound
 from swarm.project.reports import WorktreeDetails, WorktreeInfo
 from swarm.project.world import no_session
 from swarm.worktrees import examine

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from swarm.agents import view
 from swarm.git import owner
 from swarm.kit import files
-from swarm.kit.errors import SymlinkInTheWay, UsageProblem, WorkAtRisk, WorktreeNotFound
+from swarm.kit.errors import SymlinkInTheWay, UsageProblem
 from swarm.project.model import Placed
 from swarm.project.world import new_operation_id
 from swarm.sessions import listing
 from swarm.worktrees import hiding, transaction
+from swarm.worktrees.errors import WorkAtRisk, WorktreeNotFound
 from swarm.worktrees.lock_reason import is_running_reason, running_reason
 from swarm.worktrees.steps import file_steps
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import WorkAtRisk
 from swarm.project.reports import RiskKind
+from swarm.worktrees.errors import WorkAtRisk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

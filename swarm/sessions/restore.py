@@ -12,15 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm.callers import rights
+from swarm.git.errors import BranchExists
 from swarm.kit import files
-from swarm.kit.errors import BranchExists, RestoreConflict, SwarmError, WorktreeExists, raise_all
+from swarm.kit.errors import SwarmError, raise_all
 from swarm.project import codec
 from swarm.project import layout as places
 from swarm.project.model import Session
 from swarm.project.reports import CreatedAgent, RestoreReport
 from swarm.project.world import new_operation_id
 from swarm.sessions import create_checks
+from swarm.sessions.errors import RestoreConflict
 from swarm.worktrees import hiding, inbox_steps, ports, salvage, setup, transaction
+from swarm.worktrees.errors import WorktreeExists
 from swarm.worktrees.steps import branch_steps, file_steps, tree_steps
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from uuid import uuid4
 
 from swarm.agents import launch, launch_checks, launch_request
 from swarm.agents.view import View
-from swarm.kit.errors import SwarmError, WorktreeNotFound, raise_all
+from swarm.kit.errors import SwarmError, raise_all
 from swarm.programs.status import State
 from swarm.project import codec
 from swarm.project import layout as places
 from swarm.project.world import in_session, new_operation_id
 from swarm.worktrees import inbox_steps, transaction
+from swarm.worktrees.errors import WorktreeNotFound
 from swarm.worktrees.steps import file_steps
 
 if TYPE_CHECKING:

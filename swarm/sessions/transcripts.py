@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from swarm.kit.errors import Ambiguous, NoRecord, SwarmError
+from swarm.kit.errors import Ambiguous, SwarmError
 from swarm.sessions import listing
+from swarm.sessions.errors import NoRecord
 from swarm.usage import log
 from swarm.usage.count import source_of
 

@@ -6,8 +6,10 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.addressing import USER
-from swarm.kit.errors import AgentNotFound, NotReached, UsageProblem, WaitOver
+from swarm.kit.errors import UsageProblem
 from swarm.programs.status import State
+from swarm.project.errors import AgentNotFound
+from swarm.sessions.errors import NotReached, WaitOver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import TmuxMissing
+from swarm.terminal.errors import TmuxMissing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,9 +19,9 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import TerminalProblem, TmuxMissing, TmuxSessionTaken, TmuxTooOld
 from swarm.machine import processes
 from swarm.terminal import socketwatch
+from swarm.terminal.errors import TerminalProblem, TmuxMissing, TmuxSessionTaken, TmuxTooOld
 from swarm.terminal.program import UTF8, Program
 from swarm.terminal.words import (
     LIST,

@@ -6,9 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from swarm.kit.errors import SessionNotFound, SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.machine import runfiles, runtime
 from swarm.machine.program_facts import one_line
+from swarm.project.errors import SessionNotFound
 from swarm.usage import log, price_table
 from swarm.usage.log import Kept
 from swarm.usage.spending.meter import Meter, open_record

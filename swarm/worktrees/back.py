@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from swarm.git import gitdir, standin
 from swarm.git.walk import walk
 from swarm.kit import files as fsio
-from swarm.kit.errors import SalvageFailed
 from swarm.machine import own
+from swarm.worktrees.errors import SalvageFailed
 from swarm.worktrees.parts import IN_ONE_FILE, MANIFEST, admin_files, cwd_of, has_index
 from swarm.worktrees.save import TreeSave
 

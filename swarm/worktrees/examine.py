@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git import owner
+from swarm.git.errors import GitBroken, GitFailed
 from swarm.kit import files as fsio
-from swarm.kit.errors import GitBroken, GitFailed, SwarmError, SymlinkInTheWay
+from swarm.kit.errors import SwarmError, SymlinkInTheWay
 from swarm.kit.words import count
 from swarm.messages.inboxes import events_folder, inbox_folder
 from swarm.project.reports import Risk, RiskKind

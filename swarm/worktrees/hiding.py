@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm.git.errors import GitFailed
 from swarm.kit import files as fsio
-from swarm.kit.errors import GitFailed
 from swarm.worktrees.steps.file_steps import HideInstructions
 from swarm.worktrees.steps.step import Registry, Step
 

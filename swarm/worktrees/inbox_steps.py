@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm.bus.errors import IdTaken
 from swarm.kit import files
-from swarm.kit.errors import IdTaken, SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.machine.inbox_watch import Inbox, dropped
 from swarm.messages import undelivered
 from swarm.messages.inboxes import bus_of, events_folder, inbox_folder

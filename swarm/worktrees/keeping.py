@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import GitBroken, GitBusy, GitFailed, GitTimeout
+from swarm.git.errors import GitBroken, GitBusy, GitFailed, GitTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

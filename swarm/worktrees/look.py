@@ -12,10 +12,10 @@ import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git import converted, gitdir, standin
+from swarm.git.errors import GitBroken, GitFailed, NotARepo
 from swarm.git.index import CLOCK_STEP_NS
 from swarm.git.walk import Walk, walk
 from swarm.kit import files
-from swarm.kit.errors import GitBroken, GitFailed, NotARepo
 from swarm.project.layout import HEADS
 from swarm.worktrees.parts import HEX, IN_ONE_FILE, admin_files, cwd_of
 from swarm.worktrees.values import TreeState

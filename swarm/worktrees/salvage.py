@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files as fsio
-from swarm.kit.errors import Ambiguous, SalvageFailed, SalvageNotFound, UsageProblem
+from swarm.kit.errors import Ambiguous, UsageProblem
 from swarm.project import codec, names
 from swarm.project import layout as places
 from swarm.project.model import Agent
 from swarm.project.reports import SalvageEntry
 from swarm.worktrees import dropped, setup_notes
+from swarm.worktrees.errors import SalvageFailed, SalvageNotFound
 from swarm.worktrees.keeping import keep
 from swarm.worktrees.lock_reason import is_running_reason
 from swarm.worktrees.values import Capture, TreeState

@@ -7,9 +7,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files as fsio
-from swarm.kit.errors import SalvageNotFound, UsageProblem
+from swarm.kit.errors import UsageProblem
 from swarm.project.world import new_operation_id
 from swarm.worktrees import dropped, transaction
+from swarm.worktrees.errors import SalvageNotFound
 from swarm.worktrees.salvage import entries, forget_refs, meant
 
 if TYPE_CHECKING:

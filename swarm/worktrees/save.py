@@ -14,8 +14,9 @@ from swarm.git import standin
 from swarm.git.index import objects_named
 from swarm.git.walk import Walk, walk
 from swarm.kit import files as fsio
-from swarm.kit.errors import NoSpace, SalvageFailed
+from swarm.kit.errors import NoSpace
 from swarm.project.layout import HEADS
+from swarm.worktrees.errors import SalvageFailed
 from swarm.worktrees.look import TreeLook
 from swarm.worktrees.parts import HEX, IN_ONE_FILE, MANIFEST, admin_files, env_of, has_index
 from swarm.worktrees.values import Capture, Saved, TreeState

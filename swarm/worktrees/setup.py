@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.kit import commandline as rules
 from swarm.kit import files as fsio
-from swarm.kit.errors import SetupFailed, SwarmError
 from swarm.kit.words import count
 from swarm.project import codec
 from swarm.roles.environment import environ_of
 from swarm.roles.options import Env, Policy, RoleOptions, Setup, plain
 from swarm.worktrees import hiding, setup_notes, setup_run, transaction, trash
 from swarm.worktrees import ports as agent_ports
+from swarm.worktrees.errors import SetupFailed
 from swarm.worktrees.steps.step import Registry, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from swarm.kit.errors import SwarmError
     from swarm.project.model import Agent
     from swarm.project.reports import SalvageEntry
     from swarm.project.world import World

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.kit import commandline as rules
 from swarm.kit import files as fsio
-from swarm.kit.errors import ConfigProblem, SetupFailed, SwarmError
+from swarm.kit.errors import ConfigProblem, SwarmError
 from swarm.project import codec
 from swarm.roles.environment import environ_of
 from swarm.roles.options import Env, Policy, RoleOptions, Setup
 from swarm.worktrees import hiding, setup_notes
+from swarm.worktrees.errors import SetupFailed
 from swarm.worktrees.setup_values import Notes
 
 if TYPE_CHECKING:

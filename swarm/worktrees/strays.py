@@ -7,9 +7,9 @@ import shlex
 from typing import TYPE_CHECKING
 
 from swarm.kit import files
-from swarm.kit.errors import WorkAtRisk
 from swarm.project.world import new_operation_id
 from swarm.worktrees import transaction
+from swarm.worktrees.errors import WorkAtRisk
 
 if TYPE_CHECKING:
     from pathlib import Path

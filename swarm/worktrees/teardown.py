@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import commandline as rules
 from swarm.kit import files
-from swarm.kit.errors import SwarmError, TeardownFailed
+from swarm.kit.errors import SwarmError
 from swarm.kit.words import count
 from swarm.project.world import in_session, new_operation_id
 from swarm.roles.options import Policy, RoleOptions, Teardown
 from swarm.worktrees import setup, setup_notes, setup_run, transaction
+from swarm.worktrees.errors import TeardownFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.callers.caller import actor
 from swarm.kit import files
-from swarm.kit.errors import Interrupted, RecordProblem, SwarmError, told_of
+from swarm.kit.errors import Interrupted, SwarmError, told_of
 from swarm.project import layout as places
+from swarm.project.errors import RecordProblem
 from swarm.project.reports import RecoverReport
 from swarm.worktrees import adopt, trash
 from swarm.worktrees.steps import branch_steps, file_steps, tree_steps  # noqa: F401  # recovery must know them
@@ -167,7 +168,7 @@ def clear_locks(world: World, record: dict[str, Any]) -> None:
     locks = [Path(lock) for lock in record["locks"]]
     kept = world.git.remove_stale_locks(locks, record["started_ns"], aside)
     if kept:
-        from swarm.kit.errors import GitBusy
+        from swarm.git.errors import GitBusy
 
         raise GitBusy(f"cannot recover operation {record['operation']}: git is at work, {kept[0]} exists")
 
@@ -188,6 +189,15 @@ def note(world: World, operation: str, verb: str, session: str, outcome: str) ->
             outcome=outcome,
             pid=os.getpid(),
         )
+
+
+def done_here(world: World, before: tuple[int, int]) -> str:
+    """Return in words what this process did last since a mark of the history; empty when that is not done."""
+    last = world.journal.history()[-1:] if world.journal.mark() != before else ()
+    if not last or last[0].get("outcome") != "done" or last[0].get("pid") != os.getpid():
+        return ""
+    verb, session = last[0].get("verb", ""), last[0].get("session", "")
+    return f"{verb} of {session}" if session else str(verb)
 
 
 #: What continues an operation of another kind; each module of such operations adds itself here.

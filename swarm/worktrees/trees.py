@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.git import standin
+from swarm.git.errors import GitBroken, GitFailed
 from swarm.git.history import commits as commits_between
 from swarm.git.history import landed as content_landed
 from swarm.git.index import may_hold_gitlinks
 from swarm.git.plumbing import GITLINK
 from swarm.git.runner import OUTSIDE
 from swarm.git.walk import walk
-from swarm.kit.errors import GitBroken, GitFailed
 from swarm.worktrees import halfmade
 from swarm.worktrees.back import TreeBack
 

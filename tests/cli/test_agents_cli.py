@@ -189,6 +189,14 @@ def test_the_shape_of_list(team: PaneLab) -> None:
     assert all(set(e) == {"source", "text", "at", "decides"} for e in one["evidence"])
 
 
+def test_list_has_a_line_for_each_session(team: PaneLab) -> None:
+    title, line = team.cli("list").stdout.splitlines()
+
+    assert title.split() == ["SESSION", "STATE", "AGENTS", "BASE", "AGE"]
+    assert line.split()[:2] == ["fx", "waiting"]
+    assert "1 waiting" in line
+
+
 def test_nothing_is_an_empty_list(panes: PaneLab) -> None:
     assert panes.json("list")["data"] == {"sessions": [], "grants": []}
     assert "swarm start SESSION" in panes.cli("status").stderr

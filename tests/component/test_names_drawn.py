@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swarm import SwarmError
-from swarm.kit.errors import InvalidName
 from swarm.project import names
+from swarm.project.errors import InvalidName
 from tests.support.odd import reads_well
 from tests.unit.test_names import HOSTILE, LETTERS, VALID
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 import swarm.permissions.guard
-from swarm.kit.errors import RulesNotHeld
 from swarm.permissions.codex_calls import calls
 from swarm.programs import role_effects
 from swarm.programs.codex import hooks
 from swarm.programs.codex.program import Codex
+from swarm.programs.errors import RulesNotHeld
 from swarm.programs.values import Launch
 from swarm.roles.options import PermissionMode, Permissions, RoleOptions
 

@@ -13,10 +13,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
 from swarm.bus.box import Limits
+from swarm.bus.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import DEAD_LETTER, OWN_IDS, POSTMASTER, PRIORITIES, Message, box_of, encode, new_id
 from swarm.bus.protocol import MAX_ATTEMPTS, Claim, Depth, Event, Holder, Place, Receipt, Stored, Task, Trace
-from swarm.kit.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,14 +185,17 @@ class MemoryBus:
         holder: Holder | None = None,
         who: str = "",
         types: tuple[str, ...] = (),
+        wanted: Callable[[Message], bool] | None = None,
     ) -> Claim | None:
         box = self._box(address)
-        if box.ordered and types:
+        if box.ordered and (types or wanted):
             raise MessageProblem("an inbox has an order")
         self._take_back(box)
         if box.ordered and box.claims:
             return None
-        chosen, dead = self._choose(box, limit, types)
+        chosen, dead = self._choose(
+            box, limit, lambda one: (not types or one.type in types) and (not wanted or wanted(one))
+        )
         claim = None
         if chosen:
             for item in chosen:
@@ -221,7 +224,7 @@ class MemoryBus:
             held.since,
         )
 
-    def _choose(self, box: _Box, limit: int, types: tuple[str, ...]) -> tuple[list[_Item], list[_Item]]:
+    def _choose(self, box: _Box, limit: int, wanted: Callable[[Message], bool]) -> tuple[list[_Item], list[_Item]]:
         chosen: list[_Item] = []
         dead: list[_Item] = []
         done = {item.message.id for item in box.items if item.state == "acked"}
@@ -238,7 +241,7 @@ class MemoryBus:
                 and item.message.sender not in held
                 and item not in delayed
                 and item not in seen
-                and (not types or item.message.type in types)
+                and wanted(item.message)
             ]
             if not waiting:
                 break

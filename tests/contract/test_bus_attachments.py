@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm.bus.errors import AttachmentProblem
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import Message
 from swarm.bus.protocol import Keep
 from swarm.kit import files
-from swarm.kit.errors import AttachmentProblem, Locked
+from swarm.project.errors import Locked
 from tests.contract.bus import FakeMachine
 
 if TYPE_CHECKING:

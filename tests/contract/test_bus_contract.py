@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.bus.box import Limits
+from swarm.bus.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
 from swarm.bus.message import DEAD_LETTER, MAX_DEPTH, OWN_IDS, POSTMASTER, Message
-from swarm.kit.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
 from tests.contract.bus import RIGS
 
 if TYPE_CHECKING:
@@ -719,6 +719,22 @@ def test_of_a_box_without_an_order_messages_of_some_types_can_be_taken(rig: Rig,
     assert drain(rig, bus, events) == ["0", "1", "2"]
     with pytest.raises(MessageProblem):
         bus.receive(DEV, holder=rig.machine.holder(), types=("done",))
+
+
+def test_of_a_box_without_an_order_messages_can_be_taken_by_what_they_say(rig: Rig, bus: Tasks) -> None:
+    events = "events.dev-s"
+    bus.declare(events)
+    for number, kind in enumerate(("task", "done", "task", "done")):
+        say(bus, str(number), to=events, type=kind)
+    wanted = bus.receive(events, holder=rig.machine.holder(), limit=5, wanted=lambda one: one.body > "1")
+    assert bodies(wanted) == ["2", "3"]
+    assert wanted is not None
+    bus.nack(wanted)
+    both = bus.receive(events, holder=rig.machine.holder(), types=("done",), wanted=lambda one: one.body > "1")
+    assert bodies(both) == ["3"]
+    assert drain(rig, bus, events) == ["0", "1", "2"]
+    with pytest.raises(MessageProblem):
+        bus.receive(DEV, holder=rig.machine.holder(), wanted=lambda _: True)
 
 
 def test_a_task_cannot_wait_for_what_is_not_there(rig: Rig, bus: Tasks) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from swarm.bus import book
 from swarm.bus.box import Limits
+from swarm.bus.errors import MessageNotFound
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import Message
 from swarm.bus.protocol import Keep
-from swarm.kit.errors import MessageNotFound
 from tests.contract.bus import FakeMachine
 
 if TYPE_CHECKING:

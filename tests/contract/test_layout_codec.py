@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm.kit.errors import RecordProblem
 from swarm.project import codec, layout, names
+from swarm.project.errors import RecordProblem
 from swarm.project.layout import Layout
 from swarm.project.model import SCHEMA, Agent, Parent, Placed, Session
 from tests.support.odd import reads_well

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from swarm.bus import lines
+from swarm.bus.errors import MessageProblem
 from swarm.bus.message import PRIORITIES, Message, box_of, decode, encode, from_record, new_id, to_record
 from swarm.bus.state import Spans, State, dump, load
-from swarm.kit.errors import MessageProblem
 
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
 word = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,20}", fullmatch=True)

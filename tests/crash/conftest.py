@@ -74,13 +74,14 @@ class _Notes:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "call" and report.outcome == "passed":
             return
-        lines = [line for line in report.longreprtext.splitlines() if line.startswith("E ")] or [report.longreprtext]
+        facts: Any = dict(report.user_properties).get("crash")
+        lines = (facts or {}).get("found") or report.longreprtext.splitlines()
         note = {
             "piece": report.nodeid,
             "outcome": report.outcome,
             "seconds": round(report.duration, 1),
             "commit": self._commit,
-            "crash": dict(report.user_properties).get("crash"),
+            "crash": facts,
             "text": "\n".join(lines)[:_MOST_TEXT],
         }
         with self._path.open("a", encoding="utf-8") as file:

@@ -23,11 +23,12 @@ from swarm.bus import (
     retention,  # noqa: F401  # loaded before the fork
     unused,  # noqa: F401  # loaded before the fork
 )
+from swarm.bus.errors import ClaimLost, MessageNotFound
 from swarm.bus.filebus import FileBus  # loaded before the fork
 from swarm.bus.message import Message
 from swarm.bus.protocol import Keep
 from swarm.kit import files  # noqa: F401  # loaded before the fork
-from swarm.kit.errors import ClaimLost, MessageNotFound, SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.messages import deadlines
 from swarm.supervisor import awaited
 from tests.contract.bus import FakeMachine

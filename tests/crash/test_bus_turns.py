@@ -29,12 +29,12 @@ from swarm.bus import (
     unused,  # loaded before anything is counted
     wake,  # noqa: F401  # loaded before anything is counted
 )
+from swarm.bus.errors import AttachmentProblem
 from swarm.bus.filebus import FileBus  # loaded before anything is counted
 from swarm.bus.log import Log
 from swarm.bus.message import PRIORITIES, Message
 from swarm.bus.protocol import Keep
 from swarm.kit import files  # noqa: F401  # loaded before anything is counted
-from swarm.kit.errors import AttachmentProblem
 from tests.contract.bus import FakeMachine
 from tests.support.interleave import CHANGES, Run, Turn, explore
 from tests.support.ledger import Judge

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.kit.errors import Locked
+from swarm.project.errors import Locked
 from tests.support.procs import PROJECT, Crew
 
 if TYPE_CHECKING:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import filelock
 import pytest
 
 from swarm import SwarmError
 from swarm.git import gitdir
 from swarm.kit import files
-from swarm.worktrees.steps import file_steps
+from swarm.kit.errors import Interrupted
+from swarm.worktrees.steps import file_steps, tree_steps
 from tests.crash.scenarios import ROLES, SCENARIOS, SESSION
 from tests.support.crash import AgainTrials, Trials
 
@@ -168,6 +170,28 @@ def test_branch_without_worktree_can_be_saved_and_comes_back(lab: Lab) -> None:
     report = lab.swarm.cleanup(everything=True)
     assert report.branches == (f"swarm/{ROLES[0]}-{SESSION}",)
     assert tip in lab.git("rev-list", "--all").split()
+
+
+@pytest.mark.parametrize("late", [True, False], ids=["when all is done", "before"])
+def test_a_signal_that_comes_too_late_is_told_with_what_is_done(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    unlock = filelock.unlock_descriptor
+
+    def interrupted(done: object, *_: object) -> None:
+        if isinstance(done, int):
+            unlock(done)
+        raise Interrupted("interrupted by SIGTERM", signum=15)
+
+    place, name = (filelock, "unlock_descriptor") if late else (tree_steps.Verify, "do")
+    monkeypatch.setattr(place, name, interrupted)
+
+    with pytest.raises(Interrupted) as caught:
+        lab.swarm.create(SESSION, ROLES[:1])
+
+    said = "(create of fx is done, and stays)" if late else "everything it had begun was taken back"
+    assert said in caught.value.message
+    assert len(lab.swarm.sessions()) == late
 
 
 def test_block_markers_can_be_told_apart() -> None:

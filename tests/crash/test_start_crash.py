@@ -370,5 +370,6 @@ def test_the_whole_running_set_or_nothing(
     facts = {name: fired if so else 0 for name, so in kinds.items()}
     tally = {"scenario": f"panes-{verb}", "action": action, "points": count, "trials": len(points), **facts}
     tally |= {"not_reached": len(points) - fired, "ended": {}, "violations": len(violations), "slowest_recovery_ms": 0}
+    tally |= {"found": violations[:20]}
     record_property("crash", {**tally, "seconds": time.monotonic() - began})
     assert not violations, f"{len(violations)} violations:\n" + "\n".join(violations[:20])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.timeout(400)  # a busy machine
-@pytest.mark.parametrize("name", ["guide", "library", "how-it-works"])
+@pytest.mark.parametrize("name", ["guide", "tutorial", "library", "how-it-works"])
 def test_the_page_shows_what_happens(name: str, tmp_path: Path) -> None:
     with scratch(tmp_path.resolve()) as lab:
         run_page(PROJECT / "docs" / f"{name}.md", lab)

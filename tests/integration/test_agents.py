@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm import SwarmError
-from swarm.kit.errors import RoleNotFound
 from swarm.machine import processes
 from swarm.machine import program_facts as facts
+from swarm.roles.errors import RoleNotFound
 from swarm.testing.panes import QUICK, PaneLab, states, topology
 from swarm.testing.terminal import wait_for
 from tests.support.audit import audited

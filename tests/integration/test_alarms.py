@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -121,3 +122,52 @@ def test_a_program_that_says_in_a_file_of_its_own_that_it_waits_is_seen_though_i
 
     both = "developer: waiting: for permission to use a tool; waiting for you: developer"
     wait_for(lambda: both in shown(), "border and status line of one that waits")
+
+
+def test_the_end_of_each_turn_is_an_event_with_the_last_text(panes: PaneLab) -> None:
+    panes.start("developer", task=QUICK)
+
+    first = panes.swarm.wait_for_event(timeout=60, kinds=["AgentIdle"])
+    assert first is not None
+    assert (first.worker, first.status, first.approval) == ("developer@fx", "idle", "")
+    panes.type("developer", "work on the parser")
+    second = panes.swarm.wait_for_event(timeout=60, kinds=["AgentIdle"])
+    assert second is not None
+    said = [entry.text for entry in panes.swarm.transcript("developer") if entry.who == "agent"]
+    assert second.text == said[-1] != first.text
+    for _ in range(2):
+        panes.swarm.call_user(panes.swarm.status())
+    assert panes.swarm.wait_for_event(timeout=0) is None
+
+
+def test_a_program_that_has_only_started_had_no_turn(panes: PaneLab) -> None:
+    panes.start("developer", program="shell", task="")
+    panes.until("developer", "idle")
+    note = panes.run("developer") / "called.json"
+
+    panes.swarm.call_user(panes.swarm.status())
+
+    assert json.loads(note.read_text())["state"] == "idle"
+    assert panes.swarm.wait_for_event(timeout=0) is None
+
+
+def test_who_waits_for_permission_is_an_event_that_says_how_to_answer(panes: PaneLab) -> None:
+    panes.start("developer", task=QUICK)
+    panes.until("developer", "idle")
+    asked = json.dumps({"tool_name": "Bash", "tool_input": {"command": "make"}})
+    hook = [sys.executable, "-P", "-m", "swarm", "permission-request", "--agent", "developer@fx"]
+    with subprocess.Popen(
+        hook, cwd=panes.root, env=panes.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as asking:
+        try:
+            assert asking.stdin is not None
+            asking.stdin.write(asked)
+            asking.stdin.close()
+            wait_for(panes.swarm.approvals, "the question")
+            panes.type("developer", "permission Bash")
+            event = panes.swarm.wait_for_event(timeout=60, kinds=["AgentWaiting"])
+            assert event is not None
+            assert event.approval == panes.swarm.approvals()[0].question.id
+            assert event.approval in event.cause
+        finally:
+            asking.terminate()

@@ -11,9 +11,9 @@ import pytest
 from swarm.bus import files
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import Message
-from swarm.kit.errors import Locked
 from swarm.messages.post import Post
 from swarm.project.config.settings import Settings
+from swarm.project.errors import Locked
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,8 @@ import pytest
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import Message
 from swarm.callers.caller import caller_of
+from swarm.callers.errors import NotAPerson
 from swarm.delivery.framing import batch
-from swarm.kit.errors import NotAPerson
 from swarm.machine import person, processes
 from swarm.machine.identity import whoami
 from swarm.testing.terminal import at_terminal, wait_for, without_terminal

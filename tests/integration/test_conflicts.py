@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.kit.errors import SessionNotFound
 from swarm.merging.values import ConflictReport, Forecast, PairForecast
+from swarm.project.errors import SessionNotFound
 from swarm.testing.lab import Lab
 
 if TYPE_CHECKING:

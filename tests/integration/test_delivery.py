@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm.agents.errors import AgentNotRunning
+from swarm.bus.errors import InboxNotFound
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import Message
+from swarm.delivery.errors import PaneBusy
 from swarm.delivery.typist import Typist
-from swarm.kit.errors import AgentNotRunning, InboxNotFound, PaneBusy, UsageProblem
+from swarm.kit.errors import UsageProblem
 from swarm.machine import runfiles
 from swarm.terminal.tmux import Tmux
 from swarm.testing.panes import QUICK, PaneLab

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.agents import endings
+from swarm.bus.errors import InboxNotFound
 from swarm.bus.filebus import FileBus
-from swarm.kit.errors import InboxNotFound
 from swarm.machine import processes
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for

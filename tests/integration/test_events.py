@@ -9,17 +9,19 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from swarm.agents import endings, events
 from swarm.agents.event_values import AGENT_WAITING, BUDGET_NEAR, BUDGET_REACHED, WORKER_COMPLETE
+from swarm.bus.errors import ClaimLost, QuotaReached
 from swarm.callers import parents
-from swarm.kit.errors import AgentNotFound, ClaimLost, QuotaReached, UsageProblem
+from swarm.kit.errors import UsageProblem
 from swarm.machine.identity import Who
 from swarm.messages import base
 from swarm.messages.inboxes import post_own
+from swarm.project.errors import AgentNotFound
 from swarm.project.model import Parent
 from swarm.testing.terminal import wait_for
 
@@ -97,6 +99,23 @@ def test_some_kinds_can_be_waited_for_and_the_others_stay(lab: Lab) -> None:
     assert names(lab.swarm) == ["a"]
     with pytest.raises(UsageProblem, match="no kind of event 'Nothing'"):
         lab.swarm.wait_for_event(kinds=["Nothing"])
+
+
+def test_events_of_one_session_or_of_some_agents_can_be_waited_for_and_the_others_stay(lab: Lab) -> None:
+    for number, (agent, session) in enumerate((("dev", "fx"), ("dev", "other"), ("lead", "other"), ("lead", "fx"))):
+        made = events.event(WORKER_COMPLETE, agent, session, "success", "", name=str(number))
+        events.put(lab.swarm._world, None, made)
+
+    def next_of(**which: Any) -> str:
+        event = lab.swarm.wait_for_event(timeout=0, **which)
+        return event.id.removeprefix("event.") if event else ""
+
+    assert next_of(session="Other", agents=["lead"]) == "2"
+    assert next_of(session="other", agents=["lead"]) == ""
+    assert next_of(agents=["lead@fx", "nobody"]) == "3"
+    assert next_of(kinds=[AGENT_WAITING], session="other") == ""
+    assert next_of(session="other") == "1"
+    assert next_of() == "0"
 
 
 def test_a_waiting_reader_gets_what_happens_meanwhile(lab: Lab) -> None:
@@ -305,7 +324,7 @@ def test_the_command_prints_each_once_and_says_when_time_is_over(lab: Lab) -> No
     assert event.pop("at").endswith("Z")
     who = {"worker": "dev@fx", "session": "fx", "agent": "dev"}
     what = {"id": "event.b", "kind": WORKER_COMPLETE, "status": "success", "message": "dev@fx: success", "cause": ""}
-    assert event == who | what
+    assert event == who | what | {"text": "", "approval": ""}
     full = os.open("/dev/full", os.O_WRONLY)
     try:
         assert cli(lab, "wait-event", stdout=full).returncode != 0

@@ -16,22 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm.git import started
-from swarm.git.explain import explain
-from swarm.git.repository import parse_worktrees
-from swarm.git.runner import GitRunner, clean_environment
-from swarm.kit.errors import (
+from swarm.git.errors import (
     BranchExists,
     GitBroken,
     GitBusy,
     GitFailed,
     GitMissing,
     GitTimeout,
-    NoPermission,
-    NoSpace,
     NotARepo,
     RepositoryOwner,
-    SwarmError,
 )
+from swarm.git.explain import explain
+from swarm.git.repository import parse_worktrees
+from swarm.git.runner import GitRunner, clean_environment
+from swarm.kit.errors import NoPermission, NoSpace, SwarmError
 from tests.support.descriptors import open_descriptors
 from tests.support.odd import is_running, program, reads_well
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.kit.errors import BaseNotFound, CleanupFailed, SwarmError, SymlinkInTheWay, WorkAtRisk
+from swarm.kit.errors import SwarmError, SymlinkInTheWay
 from swarm.project.reports import RiskKind
+from swarm.sessions.errors import BaseNotFound, CleanupFailed
 from swarm.testing.lab import file_digests
 from swarm.testing.terminal import wait_for
+from swarm.worktrees.errors import WorkAtRisk
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,18 +12,11 @@ import pytest
 
 import swarm.merging.merge  # noqa: F401  # everything the traced child uses is loaded before it is forked
 from swarm import SwarmError
-from swarm.kit.errors import (
-    IdentityMissing,
-    MergeBlocked,
-    MergeConflict,
-    NotCommitted,
-    TargetMoved,
-    TargetNotFound,
-    UsageProblem,
-    WorkAtRisk,
-)
+from swarm.kit.errors import UsageProblem
 from swarm.merging.checkout import Merging
+from swarm.merging.errors import IdentityMissing, MergeBlocked, MergeConflict, NotCommitted, TargetMoved, TargetNotFound
 from swarm.testing.lab import Lab, file_digests
+from swarm.worktrees.errors import WorkAtRisk
 from tests.support.tracer import Action, trace, why_unsupported
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.agents import endings
-from swarm.kit.errors import MessageProblem
+from swarm.bus.errors import MessageProblem
 from swarm.machine import inbox_watch, processes
 from swarm.messages import deadlines
 from swarm.supervisor import awaited

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.agents import endings
+from swarm.bus.errors import InboxNotFound
 from swarm.bus.filebus import FileBus
-from swarm.kit.errors import InboxNotFound
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 
@@ -50,8 +50,8 @@ def mail(lab: PaneLab, address: str, kind: str = endings.ENDED) -> list[Message]
 
 
 def events(lab: PaneLab, owner: str) -> list[str]:
-    """Return what waits, or waited, in a queue of events, in words."""
-    return [message.body for message in mail(lab, f"events.{owner}", "")]
+    """Return what waits, or waited, in a queue of events, in words; not the ends of turns."""
+    return [message.body for message in mail(lab, f"events.{owner}", "") if message.type != "agent-idle"]
 
 
 def record(lab: PaneLab, session: str) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def test_an_end_reaches_the_user_and_the_parent_once_and_waits_as_an_event_for_t
     start_sub(lead, "demo")
     kill(lead, "developer", "sub")
 
-    code, said = run(lead, "lead", "fx", f"{SWARM} wait-event --timeout 80 --json")
+    code, said = run(lead, "lead", "fx", f"{SWARM} wait-event --kind WorkerComplete --timeout 80 --json")
 
     assert code == 0
     event = json.loads(said)["data"]["event"]
@@ -176,13 +176,13 @@ def test_an_end_reaches_the_user_and_the_parent_once_and_waits_as_an_event_for_t
     assert [m.subject for m in mail(lead, LEAD)] == [subject]
     assert len(events(lead, "lead-fx")) == 1
     assert events(lead, "user") == []  # that it started itself is the lead's own business
-    assert run(lead, "lead", "fx", f"{SWARM} wait-event --timeout 0")[0] == 75
+    assert run(lead, "lead", "fx", f"{SWARM} wait-event --kind WorkerComplete --timeout 0")[0] == 75
 
     kill(lead, "reviewer", "fx")
-    found = lead.swarm.wait_for_event(timeout=SOON)
+    found = lead.swarm.wait_for_event(timeout=SOON, kinds=["WorkerComplete"])
     assert found is not None
     assert (found.worker, found.status) == ("reviewer@fx", "failure")
-    assert lead.swarm.wait_for_event(timeout=0) is None
+    assert lead.swarm.wait_for_event(timeout=0, kinds=["WorkerComplete"]) is None
 
 
 def test_whoever_waits_hears_of_an_end_that_no_supervisor_saw(lead: PaneLab) -> None:
@@ -192,7 +192,7 @@ def test_whoever_waits_hears_of_an_end_that_no_supervisor_saw(lead: PaneLab) -> 
     with contextlib.suppress(ProcessLookupError):  # it has lost its terminal
         os.kill(facts["pid"], signal.SIGKILL)
 
-    code, said = run(lead, "lead", "fx", f"{SWARM} wait-event --timeout 80")
+    code, said = run(lead, "lead", "fx", f"{SWARM} wait-event --kind WorkerComplete --timeout 80")
 
     assert (code, said) == (0, "WorkerComplete developer@sub: failure (its process is gone and left no word)\n")
     assert [m.subject for m in mail(lead, LEAD)] == [m.subject for m in mail(lead, "user")] != []
@@ -218,7 +218,7 @@ def test_an_agent_that_waits_for_a_person_is_an_event_each_time(lead: PaneLab) -
     for _ in range(2):
         lead.type("developer", "permission Bash", session="sub")
         lead.until("developer", "waiting", session="sub")
-        code, said = run(lead, "lead", "fx", f"{SWARM} wait-event --timeout 80")
+        code, said = run(lead, "lead", "fx", f"{SWARM} wait-event --kind AgentWaiting --timeout 80")
         assert (code, said) == (0, "AgentWaiting developer@sub: waiting (permission: Bash)\n")
         lead.type("developer", "y", session="sub")
         lead.until("developer", "idle", session="sub")

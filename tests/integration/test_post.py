@@ -12,22 +12,15 @@ import pytest
 
 from swarm.bus import syncing
 from swarm.bus.box import Limits
+from swarm.bus.errors import ClaimLost, IdTaken, MessageNotFound, MessageProblem, QuotaReached
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import Message
-from swarm.kit.errors import (
-    AgentNotFound,
-    ClaimLost,
-    IdTaken,
-    MessageNotFound,
-    MessageProblem,
-    QuotaReached,
-    Refused,
-    SentInPart,
-    SwarmError,
-    WaitOver,
-)
+from swarm.kit.errors import Refused, SwarmError
+from swarm.messages.errors import SentInPart
 from swarm.messages.post import Post
+from swarm.project.errors import AgentNotFound
 from swarm.project.sessions import Sessions
+from swarm.sessions.errors import WaitOver
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
 from tests.support.posts import post_of

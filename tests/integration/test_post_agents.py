@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.cli.views.messages import sender_of
-from swarm.kit.errors import NotReached, WaitOver
 from swarm.machine.identity import whoami
+from swarm.sessions.errors import NotReached, WaitOver
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
 from tests.support.posts import post_of

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.kit.errors import PaneBusy, Refused, UsageProblem
+from swarm.delivery.errors import PaneBusy
+from swarm.kit.errors import Refused, UsageProblem
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 

@@ -9,19 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm.bus.errors import ClaimLost, InboxNotFound, MessageNotFound, MessageProblem
 from swarm.bus.filebus import FileBus
 from swarm.bus.protocol import Holder
-from swarm.kit.errors import (
-    ClaimLost,
-    InboxNotFound,
-    InvalidName,
-    MessageNotFound,
-    MessageProblem,
-    NotForAgents,
-    UsageProblem,
-)
+from swarm.callers.errors import NotForAgents
+from swarm.kit.errors import UsageProblem
 from swarm.machine import processes
 from swarm.messages.queues import Queue, Worker
+from swarm.project.errors import InvalidName
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from swarm.bus.errors import MessageNotFound
 from swarm.bus.log import Log
-from swarm.kit.errors import Environment, Interrupted, MessageNotFound, NoPermission
+from swarm.kit.errors import Environment, Interrupted, NoPermission
 from swarm.messages import deadlines
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for

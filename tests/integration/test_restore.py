@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.kit.errors import InvalidName, Refused, SalvageNotFound, SwarmError, UsageProblem
+from swarm.kit.errors import Refused, SwarmError, UsageProblem
+from swarm.project.errors import InvalidName
 from swarm.testing.lab import file_digests
+from swarm.worktrees.errors import SalvageNotFound
 from tests.support.work import kept_commits
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from swarm import Swarm
-from swarm.kit.errors import ConfigProblem, ProgramMissing, Refused, UsageProblem
+from swarm.kit.errors import ConfigProblem, Refused, UsageProblem
+from swarm.programs.errors import ProgramMissing
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 

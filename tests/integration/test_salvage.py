@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm import Swarm
-from swarm.kit.errors import (
-    Ambiguous,
-    CleanupFailed,
-    ReservedName,
-    SalvageNotFound,
-    SessionNotFound,
-    UsageProblem,
-    WorkAtRisk,
-)
+from swarm.kit.errors import Ambiguous, UsageProblem
+from swarm.project.errors import ReservedName, SessionNotFound
+from swarm.sessions.errors import CleanupFailed
 from swarm.testing.lab import file_digests
 from swarm.worktrees import salvage
+from swarm.worktrees.errors import SalvageNotFound, WorkAtRisk
 from tests.support.work import process
 
 if TYPE_CHECKING:

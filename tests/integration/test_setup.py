@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm import Swarm
-from swarm.kit.errors import Locked, SetupFailed, TeardownFailed, WorkAtRisk
 from swarm.machine import processes
+from swarm.project.errors import Locked
 from swarm.testing.lab import Lab, file_digests
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import Pane, wait_for
+from swarm.worktrees.errors import SetupFailed, TeardownFailed, WorkAtRisk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

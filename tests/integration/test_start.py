@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm import SwarmError
-from swarm.kit.errors import BranchExists, Refused, SessionExists
+from swarm.git.errors import BranchExists
+from swarm.kit.errors import Refused
 from swarm.sessions import create_checks, create_request
+from swarm.sessions.errors import SessionExists
 from swarm.terminal.tmux import Tmux
 from swarm.testing.panes import QUICK, PaneLab, states, topology
 from swarm.testing.terminal import wait_for

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.kit.errors import NoRecord, SwarmError
+from swarm.kit.errors import SwarmError
+from swarm.sessions.errors import NoRecord
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:

@@ -14,11 +14,14 @@ import pytest
 from swarm import Swarm
 from swarm.git import copying, gitdir, objects, ordinary, register
 from swarm.git.discover import discover
+from swarm.git.errors import BranchExists, GitBroken
 from swarm.git.repository import Git
 from swarm.git.runner import GitRunner
+from swarm.git.started import Started
 from swarm.kit import files as fsio
-from swarm.kit.errors import BranchExists, GitBroken, NameCollision, SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.project import lock
+from swarm.project.errors import NameCollision
 from swarm.project.layout import RECORD_COPY
 from swarm.testing.lab import Lab
 from swarm.worktrees import transaction

@@ -19,24 +19,15 @@ import pytest
 
 from swarm import Swarm, SwarmError
 from swarm import worktrees as wt
+from swarm.git.errors import BranchExists, GitFailed, GitTooOld, NotARepo
 from swarm.git.repository import parse_worktrees
-from swarm.kit.errors import (
-    BranchExists,
-    CleanupFailed,
-    GitFailed,
-    GitTooOld,
-    InvalidName,
-    NotARepo,
-    Refused,
-    RoleNotFound,
-    UsageProblem,
-    WorkAtRisk,
-    WorktreeError,
-    WorktreeExists,
-    WorktreeNotFound,
-)
+from swarm.kit.errors import Refused, UsageProblem, WorktreeError
 from swarm.project import names
+from swarm.project.errors import InvalidName
+from swarm.roles.errors import RoleNotFound
+from swarm.sessions.errors import CleanupFailed
 from swarm.testing.lab import Lab, file_digests
+from swarm.worktrees.errors import WorkAtRisk, WorktreeExists, WorktreeNotFound
 from tests.support.work import process
 
 if TYPE_CHECKING:

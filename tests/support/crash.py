@@ -62,6 +62,7 @@ _OPERATION = re.compile(r"\d{8}T\d{6}-\d{3}[0-9a-f]{8}")
 _HEADS = re.compile(r"/\.git/(logs/)?refs/heads/")
 _OBJECT = re.compile(r"\b[0-9a-f]{40}\b")
 _LATEST_S = 3.0  # a recovery waits at most two seconds for a live git
+_MOST_TOLD = 20
 _AS_LONG_AS = 10  # recoveries with nothing to do: how slow the machine is just now
 
 _NOT_NEEDED = re.compile(r"my project/\.git/worktrees/[^/]+-[^/]+/(logs|logs/HEAD|ORIG_HEAD)")
@@ -374,10 +375,14 @@ class Child:
 
     def __call__(self) -> int:
         """Act, in the child."""
+        acted = False
         try:
             with watched():
                 self._act()
+                acted = True
         except Interrupted as error:
+            if acted:
+                return 0  # the signal found nobody who was still at it
             return self._say(_INTERRUPTED, f"{error.code}: {error}")
         except SwarmError as error:
             return self._say(_ERROR, f"{error.code}: {error} {getattr(error, '__notes__', '')}")
@@ -416,7 +421,8 @@ class Tally:
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON shape."""
         facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**facts, "ended": dict(self.ended), "violations": len(self.violations)}
+        counts = {**facts, "ended": dict(self.ended), "violations": len(self.violations)}
+        return {**counts, "found": self.violations[:_MOST_TOLD]}
 
 
 _KILLS = {Action.KILL_TREE, Action.KILL_SELF, Action.KILL_ROOT}

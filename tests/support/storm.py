@@ -21,7 +21,7 @@ from swarm.bus import box, lines, log, taking
 from swarm.bus.box import Limits
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import PRIORITIES, Message
-from swarm.kit.errors import Locked
+from swarm.project.errors import Locked
 from tests.support.ledger import judge
 
 if TYPE_CHECKING:

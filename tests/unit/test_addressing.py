@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from swarm.bus.addressing import Member, one, resolve, split
-from swarm.kit.errors import AgentNotFound, Ambiguous, Refused, SessionNotFound, SwarmError, UsageProblem
+from swarm.kit.errors import Ambiguous, Refused, SwarmError, UsageProblem
+from swarm.project.errors import AgentNotFound, SessionNotFound
 
 DEV = Member("developer", "fx", "developer")
 REV = Member("reviewer", "fx", "reviewer")

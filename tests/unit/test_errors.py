@@ -13,16 +13,10 @@ import pytest
 
 import swarm
 from swarm.kit import errors
-from swarm.kit.errors import (
-    CleanupFailed,
-    Interrupted,
-    InvalidName,
-    Refused,
-    SwarmError,
-    WorkAtRisk,
-    WorktreeExists,
-    raise_all,
-)
+from swarm.kit.errors import Interrupted, Refused, SwarmError, raise_all
+from swarm.project.errors import InvalidName
+from swarm.sessions.errors import CleanupFailed
+from swarm.worktrees.errors import WorkAtRisk, WorktreeExists
 
 DOCS = Path(__file__).parents[2] / "docs" / "errors.md"
 EXIT_STATUSES = {0, 1, 2, 3, 4, 5, 6, 70, 75}
@@ -44,7 +38,7 @@ SEED_CODES = {
 
 def _classes() -> tuple[type[SwarmError], ...]:
     for module in pkgutil.walk_packages(swarm.__path__, "swarm."):
-        if not module.name.startswith(("swarm.cli", "swarm.__main__", "swarm.builtin", "swarm.pane", "swarm.demo")):
+        if not module.name.startswith(("swarm.cli", "swarm.__main__", "swarm.builtin", "swarm.demo")):
             importlib.import_module(module.name)
     return tuple(cls for cls in errors.all_error_classes() if cls.__module__.startswith("swarm."))
 
@@ -61,8 +55,8 @@ def concrete() -> list[type[SwarmError]]:
     return [cls for cls in CLASSES if own(cls, "code")]
 
 
-def test_every_error_is_at_home_in_one_module() -> None:
-    assert {cls.__module__ for cls in CLASSES} == {"swarm.kit.errors"}
+def test_every_error_is_at_home_in_the_errors_of_a_room() -> None:
+    assert all(re.fullmatch(r"swarm\.\w+\.errors", cls.__module__) for cls in CLASSES)
 
 
 def test_each_code_has_one_class() -> None:

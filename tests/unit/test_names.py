@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm.kit.errors import InvalidName, ReservedName, UsageProblem, one_line
+from swarm.kit.errors import UsageProblem, one_line
 from swarm.project import names
+from swarm.project.errors import InvalidName, ReservedName
 from tests.support.odd import reads_well
 
 #: Name → a pattern that the cause must contain.

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator  # noqa: TC003  # looked at below
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -16,7 +17,7 @@ import pytest
 import swarm
 from swarm import AgentHandle, Swarm, worktrees
 from swarm.api import functions
-from swarm.kit.errors import SwarmError, all_error_classes
+from swarm.kit.errors import all_error_classes
 from swarm.project.model import Session, WorktreeEntry
 from swarm.project.reports import (
     CleanupReport,
@@ -85,7 +86,9 @@ RECORDS = {
 }
 #: What is given back, or taken, by the verbs about messages and queues.
 MESSAGES = {
-    "AgentEvent": ("id", "kind", "worker", "session", "agent", "status", "message", "cause", "time_ms"),
+    "AgentEvent": (
+        "id", "kind", "worker", "session", "agent", "status", "message", "cause", "time_ms", "text", "approval",
+    ),
     "Claim": ("id", "address", "messages", "attempts", "lease", "places", "who", "since_ms"),
     "Depth": ("waiting", "claimed", "dead", "oldest_ms"),
     "Event": ("name", "time_ms", "evidence"),
@@ -211,7 +214,8 @@ VERBS = {
     "transcript": "(self, agent: str, session: str | None = None) -> tuple[TranscriptEntry, ...]",
     "usage": "(self, session: str | None = None, *, everything: bool = False) -> UsageReport",
     "wait_for_event": (
-        "(self, timeout: float | None = None, kinds: Sequence[str] = (), *, ack: bool = True) -> AgentEvent | None"
+        "(self, timeout: float | None = None, kinds: Sequence[str] = (), *, session: str | None = None, "
+        "agents: Sequence[str] = (), ack: bool = True) -> AgentEvent | None"
     ),
     "event_done": "(self, event: AgentEvent | str) -> None",
     "watch_transcript": "(self, agent: str, session: str | None = None) -> Iterator[tuple[TranscriptEntry, ...]]",
@@ -241,7 +245,10 @@ class _Written:
 
 
 def test_the_package_exports_these_names() -> None:
-    errors = {cls.__name__ for cls in all_error_classes() if cls.__module__ == SwarmError.__module__}
+    for path in Path(swarm.__path__[0]).glob("*/errors.py"):
+        if path.parent.name != "cli":
+            import_module(f"swarm.{path.parent.name}.errors")
+    errors = {cls.__name__ for cls in all_error_classes() if cls.__module__.startswith("swarm.")}
     assert set(swarm.__all__) == {"Swarm", "WorktreeError", "__version__", *MESSAGES, *RECORDS, *RESULTS, *errors}
     for name in swarm.__all__:
         assert getattr(swarm, name) is not None

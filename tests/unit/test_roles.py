@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.kit.errors import ConfigProblem, InvalidName, Refused, ReservedName, RoleNotFound, SymlinkInTheWay
+from swarm.kit.errors import ConfigProblem, Refused, SymlinkInTheWay
+from swarm.project.errors import InvalidName, ReservedName
 from swarm.project.names import VALID_ROLES
+from swarm.roles.errors import RoleNotFound
 from swarm.roles.find import (
     RolePlaces,
     builtin_roles_dir,

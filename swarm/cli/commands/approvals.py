@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +15,7 @@ from swarm.cli.text import age, iso, plain
 from swarm.cli.verb import Run, group, verb
 from swarm.cli.watch import again
 from swarm.kit.errors import UsageProblem
+from swarm.machine.records import names_good_dir
 
 if TYPE_CHECKING:
     from swarm.approvals.grants import Grant
@@ -81,18 +84,16 @@ def approvals(
 ) -> Answer:
     """Show what agents ask to be allowed and wait for, oldest first."""
     run.command = "approvals"  # as it was typed
-    swarm = run.open()
     if standing and (watch or all):
         raise UsageProblem("--standing goes with neither --watch nor --all")
     problems: list[SwarmError] = []
-    found = swarm.approvals(everything=all, standing=standing, problems=problems)
+    look = _looker(run, standing=standing)
+    found = look(all, problems)
     warnings = [problem.message for problem in problems]
     if watch:
         for warning in warnings:
             run.output.label("warning", warning, "warn")
-        return _watch(
-            run, lambda: swarm.approvals(everything=True), known=() if all else swarm.approvals(everything=True)
-        )
+        return _watch(run, lambda: look(True, []), known=() if all else look(True, []))
 
     def show(output: Output) -> None:
         if not found:
@@ -108,6 +109,20 @@ def approvals(
         "problems": [problem.as_dict() for problem in problems],
     }
     return Answer(data, show, warnings, next=hint)
+
+
+def _looker(run: Run, *, standing: bool) -> Callable[[bool, list[SwarmError]], Sequence[Approval]]:
+    """Return what looks at the approvals; without git where plain files tell."""
+    from swarm.approvals.decide import look_in
+    from swarm.messages import directory
+
+    where = str(run.directory)
+    if not standing and names_good_dir(os.environ) and directory.find_root(where) is not None:
+        state = directory.find_state(where, os.environ)
+        if state is not None:
+            return lambda everything, problems: look_in(Path(state), everything=everything, problems=problems)
+    swarm = run.open()
+    return lambda everything, problems: swarm.approvals(everything=everything, standing=standing, problems=problems)
 
 
 def _how_to_answer(one: Approval) -> str:

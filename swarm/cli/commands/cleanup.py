@@ -13,7 +13,8 @@ from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import count, plain
 from swarm.cli.verb import NoTeardown, Run, group, milliseconds, verb
-from swarm.kit.errors import EXIT_FAILED, CleanupFailed, SwarmError, UsageProblem
+from swarm.kit.errors import EXIT_FAILED, SwarmError, UsageProblem
+from swarm.sessions.errors import CleanupFailed
 
 if TYPE_CHECKING:
     from swarm.api.swarm import Swarm

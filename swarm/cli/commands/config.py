@@ -12,7 +12,7 @@ from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.text import place, plain
 from swarm.cli.verb import Run, group, verb
-from swarm.kit.errors import NotARepo
+from swarm.git.errors import NotARepo
 
 if TYPE_CHECKING:
     from swarm.project.config.settings import Origin, Setting, Settings

@@ -24,7 +24,8 @@ from swarm.cli.views.messages import (
     taken_hints,
     taken_lines,
 )
-from swarm.kit.errors import UsageProblem, WaitOver
+from swarm.kit.errors import UsageProblem
+from swarm.sessions.errors import WaitOver
 
 if TYPE_CHECKING:
     from swarm.bus.protocol import Depth, Pruned, PrunedAttachments, Stored

@@ -77,7 +77,10 @@ def _question(agent: str) -> tuple[Question, str]:
     """Return what the program asks, and where it works."""
     from swarm.approvals.values import Question
 
-    asked = json.loads(sys.stdin.buffer.read(_LARGEST))
+    try:
+        asked = json.loads(sys.stdin.buffer.read(_LARGEST))
+    except ValueError as error:
+        raise ValueError("standard input holds no request as JSON") from error
     tool, given = asked.get("tool_name"), asked.get("tool_input")
     if not isinstance(tool, str) or not isinstance(given, dict):
         raise ValueError("the request names no tool")  # noqa: TRY004  # what was written there is the matter

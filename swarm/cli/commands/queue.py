@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm.bus.errors import NothingToTake
 from swarm.cli import completion, given
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, lines_of
 from swarm.cli.verb import Run, group, milliseconds, seconds_of, span, verb
-from swarm.kit.errors import NothingToTake, UsageProblem
+from swarm.kit.errors import UsageProblem
 
 if TYPE_CHECKING:
     from swarm.bus.message import Message

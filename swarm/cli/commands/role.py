@@ -15,7 +15,8 @@ from swarm.cli.table import Column
 from swarm.cli.text import count, place, plain
 from swarm.cli.verb import Run, group, verb
 from swarm.cli.views.role_checks import Checked, check_all
-from swarm.kit.errors import EXIT_USAGE, NotARepo
+from swarm.git.errors import NotARepo
+from swarm.kit.errors import EXIT_USAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
@@ -128,13 +129,36 @@ def agent_data(one: AgentStatus, session: str) -> dict[str, Any]:
 
 
 def list_(run: Run) -> Answer:
-    """List the sessions and their agents.
-
-    AHEAD is the number of commits since the start.
-    """
+    """List the sessions: a line each, with its state and how many agents are in which state."""
     swarm = run.open()
     problems: list[SwarmError] = []
-    return _answer(swarm, swarm.status(problems=problems), None, problems)
+    return _answer(swarm, swarm.status(problems=problems), None, problems, show=_show_sessions)
+
+
+def _show_sessions(output: Output, found: Sequence[SessionStatus], session: str | None) -> None:
+    """Print a line for each session."""
+    if not found:
+        _show(output, found, session)
+        return
+    columns = (
+        Column("SESSION"),
+        Column("STATE", keep="all"),
+        Column("AGENTS"),
+        Column("BASE", 2),
+        Column("AGE", 1, keep="all", right=True),
+    )
+    output.table(columns, [_session_row(one) for one in found])
+
+
+def _session_row(one: SessionStatus) -> tuple[str | Cell, ...]:
+    states = Counter(str(agent.status.state) for agent in one.agents)
+    return (
+        one.session.name,
+        Cell(one.state, _STYLES.get(one.state, "")),
+        ", ".join(f"{number} {state}" for state, number in states.most_common()) or "-",
+        one.session.base_ref,
+        age(one.session.created_ms),
+    )
 
 
 def status(
@@ -157,12 +181,16 @@ def status(
 
 
 def _answer(
-    swarm: Swarm, found: Sequence[SessionStatus], session: str | None, problems: Sequence[SwarmError] = ()
+    swarm: Swarm,
+    found: Sequence[SessionStatus],
+    session: str | None,
+    problems: Sequence[SwarmError] = (),
+    show: Callable[[Output, Sequence[SessionStatus], str | None], None] | None = None,
 ) -> Answer:
     granted = [one.name for one in swarm.grants()]
     return Answer(
         {"sessions": [session_data(one) for one in found], "grants": granted},
-        lambda output: _show(output, found, session),
+        lambda output: (show or _show)(output, found, session),
         warnings=[f"not shown: {problem.message}; {problem.hint}" for problem in problems],
         next=_next(found, asks=_asks(swarm, found), granted=granted),
         errors=[problem.as_dict() for problem in problems],

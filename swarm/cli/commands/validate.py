@@ -11,7 +11,8 @@ import typer
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import count
 from swarm.cli.verb import Run, verb
-from swarm.kit.errors import EXIT_USAGE, ConfigProblem, NotARepo, Refused, StateDirProblem, SwarmError
+from swarm.git.errors import NotARepo
+from swarm.kit.errors import EXIT_USAGE, ConfigProblem, Refused, StateDirProblem, SwarmError
 
 
 def add_to(root: typer.Typer) -> None:

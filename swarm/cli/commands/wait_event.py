@@ -11,7 +11,7 @@ from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, plain
 from swarm.cli.verb import Run, seconds_of, verb
-from swarm.kit.errors import WaitOver
+from swarm.sessions.errors import WaitOver
 
 _STYLES = {SUCCESS: "good", FAILURE: "bad"}
 
@@ -42,7 +42,7 @@ def wait_event(
         typer.Option(
             "--kind",
             metavar="KIND",
-            help="Only this one, repeatable: WorkerComplete, AgentWaiting, BudgetNear, BudgetReached.",
+            help="Only this one, repeatable: WorkerComplete, AgentIdle, AgentWaiting, BudgetNear, BudgetReached.",
             autocompletion=completion.event_kinds,
             show_default=False,
         ),

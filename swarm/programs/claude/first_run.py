@@ -14,8 +14,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
-from swarm.kit.errors import Environment, Locked, SwarmError
+from swarm.kit.errors import Environment, SwarmError
 from swarm.programs.base import seen_login
+from swarm.project.errors import Locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.kit.errors import Environment, RulesNotHeld, UsageProblem
+from swarm.kit.errors import Environment, UsageProblem
 from swarm.programs.base import Program
+from swarm.programs.errors import RulesNotHeld
 from swarm.roles.options import PermissionMode
 
 if TYPE_CHECKING:

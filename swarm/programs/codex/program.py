@@ -11,12 +11,12 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.kit.errors import RulesNotHeld
 from swarm.permissions import codex_calls
 from swarm.permissions.rules import Rules
 from swarm.programs import guarded, prompts
 from swarm.programs.base import Program, home_of, seen_login
 from swarm.programs.codex import hooks
+from swarm.programs.errors import RulesNotHeld
 from swarm.programs.notes import note
 from swarm.programs.screens import load
 from swarm.programs.values import LaunchSpec, Login

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.kit import files as fsio
-from swarm.kit.errors import RulesNotHeld, SwarmError
+from swarm.kit.errors import SwarmError
 from swarm.permissions.decide import Rules
 from swarm.programs import prompts
 from swarm.programs.base import Program, home_of, seen_login
+from swarm.programs.errors import RulesNotHeld
 from swarm.programs.gemini.translate import translate
 from swarm.programs.notes import note
 from swarm.programs.screens import load

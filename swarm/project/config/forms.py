@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from typing import Any, Generic, TypeVar
 
 from swarm.kit import commandline as setups
-from swarm.kit.errors import InvalidName
 from swarm.kit.scalars import (
     bytes_from,
     milliseconds_from,
@@ -21,6 +20,7 @@ from swarm.kit.scalars import (
     show_seconds,
 )
 from swarm.project.config.prices import parse as parse_price
+from swarm.project.errors import InvalidName
 from swarm.project.names import check_prefix
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm.git.errors import GitFailed
 from swarm.kit import files
-from swarm.kit.errors import GitFailed
 from swarm.project import codec
 from swarm.worktrees import adopt
 from swarm.worktrees.steps.step import Registry, Step

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm.git.errors import GitFailed
 from swarm.kit import files
-from swarm.kit.errors import GitFailed, WorktreeExists
 from swarm.kit.words import count
 from swarm.project import layout as places
 from swarm.worktrees import trash
+from swarm.worktrees.errors import WorktreeExists
 from swarm.worktrees.steps.step import Registry, Step, stamp
 
 if TYPE_CHECKING:

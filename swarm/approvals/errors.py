@@ -1,0 +1,37 @@
+"""Errors about permission requests and grants."""
+
+from __future__ import annotations
+
+from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, SwarmError
+
+
+class ApprovalNotFound(SwarmError):
+    """No such question of an agent."""
+
+    code = "APPROVAL_NOT_FOUND"
+    exit_code = EXIT_NOT_FOUND
+    default_hint = "list the open ones with `swarm approvals`"
+
+
+class AlreadyAnswered(SwarmError):
+    """Somebody answered an agent's question first."""
+
+    code = "ALREADY_ANSWERED"
+    exit_code = EXIT_EXISTS
+    default_hint = "see who and how with `swarm approvals --all`"
+
+
+class GrantExists(SwarmError):
+    """A program's grant of this name is already there."""
+
+    code = "GRANT_EXISTS"
+    exit_code = EXIT_EXISTS
+    default_hint = "choose another name, or revoke it first: swarm approvals grant NAME --revoke"
+
+
+class GrantNotFound(SwarmError):
+    """No grant of this name."""
+
+    code = "GRANT_NOT_FOUND"
+    exit_code = EXIT_NOT_FOUND
+    default_hint = "`swarm approvals grants` lists them"

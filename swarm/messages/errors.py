@@ -1,0 +1,26 @@
+"""Errors of the post office."""
+
+from __future__ import annotations
+
+from swarm.bus.errors import AttachmentProblem, BusProblem
+from swarm.kit.errors import EXIT_EXISTS, EXIT_TRY_AGAIN
+
+
+class SentInPart(BusProblem):
+    """Some of the recipients have the message, and others refused it.
+
+    ``facts`` tell the ``id``, the ``sender``, who has it (``sent``), and the ``problems``: an error for each other one,
+    whose ``facts["to"]`` names it.
+    """
+
+    code = "SENT_IN_PART"
+    exit_code = EXIT_TRY_AGAIN
+    default_hint = "send it again under the same id, to those alone who did not get it"
+
+
+class AttachmentExists(AttachmentProblem):
+    """A file is already there where an attachment would be copied to."""
+
+    code = "ATTACHMENT_EXISTS"
+    exit_code = EXIT_EXISTS
+    default_hint = "name another folder"

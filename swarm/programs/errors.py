@@ -1,0 +1,19 @@
+"""Errors about agent programs."""
+
+from __future__ import annotations
+
+from swarm.kit.errors import Environment
+
+
+class ProgramMissing(Environment):
+    """The agent program is not installed."""
+
+    code = "AGENT_MISSING"
+    default_hint = "install it, or try swarm without one: --agent demo"
+
+
+class RulesNotHeld(Environment):
+    """The agent program, as it is set up on this machine, would not hold the deny rules of a role."""
+
+    code = "RULES_NOT_HELD"
+    default_hint = "take another program with --agent, or `permissions.deny` out of the role"

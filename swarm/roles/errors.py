@@ -1,0 +1,29 @@
+"""Errors about roles and workflows."""
+
+from __future__ import annotations
+
+from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, SwarmError
+
+
+class RoleNotFound(SwarmError):
+    """No instructions exist for this role."""
+
+    code = "ROLE_NOT_FOUND"
+    exit_code = EXIT_NOT_FOUND
+    default_hint = "create roles/<role>/CLAUDE.md first, or name an existing role"
+
+
+class RoleExists(SwarmError):
+    """A role of this name is already in that place."""
+
+    code = "ROLE_EXISTS"
+    exit_code = EXIT_EXISTS
+    default_hint = "edit it, or choose another name"
+
+
+class WorkflowNotFound(SwarmError):
+    """No workflow of this name."""
+
+    code = "WORKFLOW_NOT_FOUND"
+    exit_code = EXIT_NOT_FOUND
+    default_hint = "`swarm workflow list` shows those there are"
