@@ -43,7 +43,7 @@ def merge(
         str,
         typer.Argument(
             metavar="SESSION[/AGENT]",
-            help="Whose work to merge.",
+            help="Session, or one agent of it.",
             autocompletion=completion.targets,
             show_default=False,
         ),
@@ -59,22 +59,22 @@ def merge(
     ] = False,
     squash: Annotated[bool, typer.Option("--squash", help="One commit for each agent.", show_default=False)] = False,
     rebase: Annotated[
-        bool, typer.Option("--rebase", help="The agents' commits, repeated on top of the branch.", show_default=False)
+        bool, typer.Option("--rebase", help="Rebase each agent's commits onto the branch.", show_default=False)
     ] = False,
     committed_only: Annotated[
         bool,
         typer.Option(
-            "--committed-only", help="Leave out what is not committed, instead of refusing.", show_default=False
+            "--committed-only", help="Merge the commits alone, and leave uncommitted work behind.", show_default=False
         ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
+        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
     ] = False,
 ) -> Answer:
     """Merge the agents of a session into a branch, all of them or none.
 
-    It is tried first without touching anything; on any conflict everything stays as it was. A
-    checkout of the branch follows, and local changes in it are kept.
+    swarm tries the merge first without touching anything; a conflict leaves everything as it was. A checkout of
+    the branch follows it and keeps its local changes.
     """
     chosen = [how for how, wanted in ((How.MERGE, merge), (How.SQUASH, squash), (How.REBASE, rebase)) if wanted]
     if len(chosen) > 1:

@@ -58,35 +58,40 @@ def add_to(root: typer.Typer) -> None:
 def start(
     run: Run,
     session: Annotated[
-        str, typer.Argument(metavar="SESSION", help="Name of the new session, such as feature-x.", show_default=False)
+        str, typer.Argument(metavar="SESSION", help="Name of the session, such as feature-x.", show_default=False)
     ],
     roles: Annotated[
         str | None,
         typer.Option(
             "--roles",
             metavar="ROLE[:N],…",
-            help="Roles with commas between; ROLE:N for N agents, NAME=ROLE to name one.",
+            help="Comma-separated roles; ROLE:N starts N agents, NAME=ROLE names one.",
             autocompletion=completion.role_lists,
             show_default=False,
         ),
     ] = None,
     workflow: Annotated[
         str | None,
-        typer.Option("--workflow", metavar="NAME", help="Take the roles of a kind of work.", show_default=False),
+        typer.Option("--workflow", metavar="NAME", help="Use a predefined team and prompt.", show_default=False),
     ] = None,
     task: Annotated[
-        str | None, typer.Option("--task", metavar="TEXT", help="The goal; - reads it from stdin.", show_default=False)
+        str | None,
+        typer.Option(
+            "--task", metavar="TEXT", help="Prompt for every agent; - reads it from stdin.", show_default=False
+        ),
     ] = None,
     task_file: Annotated[
         str | None,
-        typer.Option("--task-file", metavar="FILE", help="The goal, in a file; - is stdin.", show_default=False),
+        typer.Option(
+            "--task-file", metavar="FILE", help="File with the prompt for every agent; - is stdin.", show_default=False
+        ),
     ] = None,
     base: Annotated[
         str | None,
         typer.Option(
             "--base",
             metavar="REF",
-            help="Where they start; default: where the main checkout is, for an agent its own last commit.",
+            help="Commit, tag or branch to start from; default: HEAD of the main checkout, or of the calling agent.",
             show_default=False,
         ),
     ] = None,
@@ -112,7 +117,7 @@ def start(
         bool,
         typer.Option(
             "--attach/--detach",
-            help="Show the panes in this terminal afterwards, or come back at once (the default).",
+            help="Attach to the panes afterwards, or return at once (the default).",
             show_default=False,
         ),
     ] = False,
@@ -128,11 +133,11 @@ def start(
     ] = None,
     print_mode: Annotated[
         bool,
-        typer.Option("--print", help="Each does the task without a dialog, and ends.", show_default=False),
+        typer.Option("--print", help="Run every agent non-interactively until its task is done.", show_default=False),
     ] = False,
     no_setup: NoSetup = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
+        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
     ] = False,
 ) -> Answer:
     """Start a team: one worktree, one tmux pane and one agent for each role; all of them or none."""
@@ -215,7 +220,7 @@ def attach(
         ),
     ] = None,
 ) -> Answer:
-    """Show the panes in this terminal; inside tmux the client is switched, never nested."""
+    """Attach this terminal to the panes; inside tmux, switch to them."""
     swarm = run.open()
     if not run.output.json:
         if not agent:
@@ -289,7 +294,7 @@ _All = Annotated[bool, typer.Option("--all", help="All sessions.", show_default=
 
 
 def stop(run: Run, what: _What = None, everything: _All = False) -> Answer:
-    """End agents, each with everything it started. Worktrees, branches and last words stay."""
+    """Stop agents and every process they started; keep worktrees, branches and output."""
     sessions, agent = _chosen(what, everything=everything)
     report = run.open().stop(sessions, everything=everything, agent=agent)
     return Answer(
@@ -301,7 +306,7 @@ def stop(run: Run, what: _What = None, everything: _All = False) -> Answer:
 
 
 def resume(run: Run, what: _What = None, everything: _All = False) -> Answer:
-    """Start again what does not run, in the same worktrees and panes."""
+    """Restart stopped agents in the same worktrees and panes."""
     sessions, agent = _chosen(what, everything=everything)
     swarm = run.open()
     report = swarm.resume(sessions, everything=everything, agent=agent)
