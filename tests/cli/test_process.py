@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from swarm.testing.terminal import at_terminal
 from tests.cli.conftest import PROJECT
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def test_on_a_terminal_there_is_colour_and_no_leftover_progress(team: Cli) -> No
 def test_dropping_saved_work_asks_first(team: Cli, typed: bytes, left: int) -> None:
     team.ok("cleanup", "--all")
 
-    code, shown = _in_terminal(team, ["salvage", "drop", "--all"], typed)
+    code, shown = at_terminal(lambda: _in_terminal(team, ["salvage", "drop", "--all"], typed))
 
     assert (code, "Drop everything that was saved? [y/N]" in shown) == (0, True)
     assert len(team.ok("salvage", "list", "--json").data()["entries"]) == left
