@@ -29,7 +29,7 @@ NEEDS_GIT = (
     "swarm.project.config",
     "swarm.project.model",
     "swarm.roles",
-    "swarm.sessions",
+    "swarm.sessions.listing",
 )
 CHANGES = (
     *("swarm.worktrees.transaction", "swarm.worktrees.steps", "swarm.worktrees.salvage", "swarm.worktrees.setup"),
