@@ -98,7 +98,7 @@ def test_an_error_has_the_form_the_user_was_promised(cli: Cli) -> None:
     assert said.err == (
         "error: cannot create session feature-x: branch swarm/developer-feature-x already exists\n"
         "\n"
-        "hint: use a different session name, or delete that branch if nobody needs it\n"
+        "hint: use a different session name, or delete that branch if it is not needed\n"
         "code: BRANCH_EXISTS\n"
     )
 
