@@ -60,7 +60,7 @@ def _text(found: dict[str, object]) -> list[str]:
     machine = f"{where['processors']} processors, load {where['load']}, git {where['git']}, Python {where['python']}"
     lines = [
         f"in {where['folder']} ({where['file_system']}), {machine}",
-        "medians, in turns within this run; a ratio below 1 is faster than plain git",
+        "in turns within this run, medians where nothing else is said; a ratio below 1 is faster than plain git",
     ]
     for name, how in (("worktrees", worktrees.table), ("startup", startup.table), ("panes", panes.table)):
         rows = found.get(name)

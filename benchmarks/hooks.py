@@ -1,22 +1,16 @@
-"""How long a hook of Claude Code takes at every tool call, against a bare Python: ``python -m benchmarks.hooks``."""
+"""What Claude Code runs at every tool call."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
-from statistics import median
 
 import swarm.permissions.guard
 from swarm.programs.claude import rules
 from swarm.programs.values import Launch
 from swarm.roles.options import Permissions, RoleOptions
 
-_BARE = "python -I -S -c pass"
-_GOALS = {"event, noted": 1.5, "event, rules for other tools": 1.5, "event, judged by rules": 3.0}
 _DENY = ("Bash(rm *)", "Bash(git push *)", "Read(.env)", "Edit(vault/**)")
 _EVENT = {
     "hook_event_name": "PreToolUse",
@@ -27,30 +21,24 @@ _EVENT = {
 }
 
 
-def run(*, quick: bool) -> list[dict[str, object]]:
-    """Measure in turns; the first turn does not count."""
+def commands(top: Path) -> dict[str, list[str]]:
+    """Return what Claude Code runs at a tool call: of an agent without rules, with others, and with those that matter.
+
+    Args:
+        top: where the run folders of the agents are made.
+    """
     guard = Path(swarm.permissions.guard.__file__)
     python = [sys.executable, "-I", "-S"]
-    with tempfile.TemporaryDirectory() as name:
-        top = Path(name)
-        event = json.dumps({**_EVENT, "cwd": name}).encode()
-        commands = {
-            _BARE: [*python, "-c", "pass"],
-            "event, noted": [*python, str(guard.parents[1] / "machine" / "hook.py"), name],
-            "event, rules for other tools": [*python, str(guard), _folder(top, "WebFetch(domain:example.com)")],
-            "event, judged by rules": [*python, str(guard), _folder(top, *_DENY)],
-        }
-        times: dict[str, list[float]] = {one: [] for one in commands}
-        for _ in range(6 if quick else 61):
-            for one, command in commands.items():
-                began = time.perf_counter_ns()
-                subprocess.run(command, input=event, stdout=subprocess.DEVNULL, check=True)
-                times[one].append((time.perf_counter_ns() - began) / 1e6)
-    middle = {one: median(taken[1:]) for one, taken in times.items()}
-    return [
-        {"command": one, "ms": round(ms, 2), "ratio": round(ms / middle[_BARE], 2), "goal": _GOALS.get(one)}
-        for one, ms in middle.items()
-    ]
+    return {
+        "hook, noted": [*python, str(guard.parents[1] / "machine" / "hook.py"), str(top)],
+        "guard, rules for other tools": [*python, str(guard), _folder(top, "WebFetch(domain:example.com)")],
+        "guard, judged by rules": [*python, str(guard), _folder(top, *_DENY)],
+    }
+
+
+def event(cwd: Path) -> bytes:
+    """Return a tool call as the program tells it."""
+    return json.dumps({**_EVENT, "cwd": str(cwd)}).encode()
 
 
 def _folder(top: Path, *deny: str) -> str:
@@ -63,13 +51,3 @@ def _folder(top: Path, *deny: str) -> str:
     for file, text in rules.files(launch).items():
         (folder / file).write_text(text, encoding="utf-8")
     return str(folder)
-
-
-def table(rows: list[dict[str, object]]) -> list[str]:
-    """Return the rows for people."""
-    lines = [f"{'hooks':<30} {'ms':>7} {'to bare':>8} {'(goal)':>7}"]
-    return lines + [f"{r['command']:<30} {r['ms']:>7} {r['ratio']:>8} {r['goal'] or '':>7}" for r in rows]
-
-
-if __name__ == "__main__":
-    sys.stdout.write("\n".join(table(run(quick=False))) + "\n")

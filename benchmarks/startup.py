@@ -1,85 +1,99 @@
-"""How long the program takes for what is done all day, against a bare Python and a plain typer program."""
+"""How much CPU the commands of every day use, against a bare Python.
+
+Measured is the CPU of a process and its children, user and system, so that neither a disk nor another program counts.
+The minimum of all turns is shown: what else runs on the machine only ever adds.
+"""
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
-from statistics import median
+from typing import NamedTuple
 
-from benchmarks import scratch
+from benchmarks import hooks, scratch
 
 _BARE = "python -I -S -c pass"
-_TYPER = """\
-import typer
-app = typer.Typer()
+_PLAIN, _LOOKS, _AT_EACH_CALL = 12.0, 16.0, 3.0
+_REQUEST = b'{"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}'
+_AGENT = "developer@bench"
+#: Each command with its goal, as a ratio to the bare Python.
+_COMMANDS: dict[tuple[str, ...], float] = {
+    ("version",): _PLAIN,
+    ("--help",): _PLAIN,
+    ("send", "--help"): _PLAIN,
+    ("start", "--help"): _PLAIN,
+    ("send", _AGENT, "please look at parser.py"): _PLAIN,
+    ("inbox", _AGENT): _PLAIN,
+    ("approvals",): _PLAIN,
+    ("permission-request", "--agent", _AGENT, "--wait", "0"): _PLAIN,
+    ("status",): _LOOKS,
+    ("list",): _LOOKS,
+    ("why", _AGENT): _LOOKS,
+}
 
-@app.command()
-def send(to: str, text: str) -> None:
-    with open("sent", "a") as file:
-        print(to, text, file=file)
 
-app()
-"""
-#: What was wanted of some, as a ratio to the bare Python.
-_GOALS = dict.fromkeys(("swarm version", "swarm --help", "swarm send, in memory"), 12.0)
-_WORDS = ["developer", "please look at parser.py"]
+class _Case(NamedTuple):
+    name: str
+    argv: list[str]
+    goal: float | None
+    given: bytes = b""
 
 
 def run(*, quick: bool) -> list[dict[str, object]]:
-    """Measure in turns; the first turn does not count.
-
-    A message is synced: that is the disk's time, and on a busy one longer than all the rest.
-    """
-    with scratch.folder() as memory, tempfile.TemporaryDirectory(prefix=".bench-start-", dir=".") as name:
+    """Measure in turns; the first one only makes the caches."""
+    with scratch.folder() as top:
         program = str(Path(sys.executable).with_name("swarm"))
-        on_disk, in_memory = _repository(Path(name).resolve(), program), _repository(memory, program)
-        (memory / "app.py").write_text(_TYPER, encoding="utf-8")
-        commands = {
-            _BARE: (in_memory, [sys.executable, "-I", "-S", "-c", "pass"]),
-            "python -c pass": (in_memory, [sys.executable, "-c", "pass"]),
-            "swarm version": (in_memory, [program, "version"]),
-            "swarm --help": (in_memory, [program, "--help"]),
-            "swarm send, in memory": (in_memory, [program, "send", *_WORDS]),
-            "swarm send, on a disk": (on_disk, [program, "send", *_WORDS]),
-            "typer program": (in_memory, [sys.executable, str(memory / "app.py"), *_WORDS]),
+        env = {**scratch.environment(top / "home"), "SWARM_TMUX_SOCKET": str(top / "tmux.sock")}
+        repository = _repository(top, program, env)
+        cases = [
+            _Case(_BARE, [sys.executable, "-I", "-S", "-c", "pass"], None),
+            _Case("python -c 'import typer'", [sys.executable, "-c", "import typer"], None),
+            *(
+                _Case(f"swarm {' '.join(args[:2])}", [program, *args], goal, _REQUEST)
+                for args, goal in _COMMANDS.items()
+            ),
+            *(_Case(name, argv, _AT_EACH_CALL, hooks.event(top)) for name, argv in hooks.commands(top).items()),
+        ]
+        cpu: dict[str, list[float]] = {case.name: [] for case in cases}
+        for turn in range(3 if quick else 26):
+            for case in cases:
+                taken = _cpu_ms(case, repository, env)
+                if turn:
+                    cpu[case.name].append(taken)
+    least = {name: min(taken) for name, taken in cpu.items()}
+    return [
+        {
+            "command": case.name,
+            "cpu_ms": round(least[case.name], 2),
+            "ratio": round(least[case.name] / least[_BARE], 2),
+            "goal": case.goal,
         }
-        times: dict[str, list[float]] = {one: [] for one in commands}
-        for _ in range(4 if quick else 26):
-            for one, (folder, command) in commands.items():
-                began = time.perf_counter_ns()
-                subprocess.run(command, cwd=folder, env=_environment(folder), stdout=subprocess.DEVNULL, check=True)
-                times[one].append((time.perf_counter_ns() - began) / 1e6)
-    middle = {one: median(taken[1:]) for one, taken in times.items()}
-    rows: list[dict[str, object]] = []
-    for one, ms in middle.items():
-        row = {"command": one, "ms": round(ms, 2), "ratio": round(ms / middle[_BARE], 3)}
-        rows.append({**row, "to_typer": round(ms / middle["typer program"], 3), "goal": _GOALS.get(one)})
-    return rows
+        for case in cases
+    ]
 
 
-def _environment(repository: Path) -> dict[str, str]:
-    return scratch.environment(repository.parent / "home")
+def _cpu_ms(case: _Case, folder: Path, env: dict[str, str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(case.argv, cwd=folder, env=env, input=case.given, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
 
 
-def _repository(top: Path, program: str) -> Path:
-    """Make a repository with a session of one agent."""
+def _repository(top: Path, program: str, env: dict[str, str]) -> Path:
+    """Make a repository with a session of two agents."""
     path = top / "repository"
-    env = _environment(path)
     scratch.repository(path, env, 3)
-    create = [program, "worktree", "create", "bench", "--roles", "developer", "--quiet"]
+    create = [program, "worktree", "create", "bench", "--roles", "developer,reviewer", "--quiet"]
     subprocess.run(create, cwd=path, env=env, stdout=subprocess.DEVNULL, check=True)
-    subprocess.run([program, "send", *_WORDS], cwd=path, env=env, stdout=subprocess.DEVNULL, check=True)
     return path
 
 
 def table(rows: list[dict[str, object]]) -> list[str]:
     """Return the rows for people."""
-    lines = [f"{'start-up':<22} {'ms':>7} {'to bare':>8} {'(goal)':>7} {'to typer':>9}"]
+    lines = [f"{'start-up, least CPU':<30} {'ms':>7} {'to bare':>8} {'goal':>7}"]
     for row in rows:
-        goal = "" if row["goal"] is None else f"{row['goal']:g}"
-        left = f"{row['command']:<22} {row['ms']:>7.1f} {row['ratio']:>8.2f}"
-        lines.append(f"{left} {goal:>7} {row['to_typer']:>9.3f}")
+        goal = "" if row["goal"] is None else f"<= {row['goal']:g}"
+        lines.append(f"{row['command']:<30} {row['cpu_ms']:>7} {row['ratio']:>8} {goal:>7}")
     return lines

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import scratch
 from swarm import Swarm
+from swarm.testing.terminal import at_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +94,7 @@ def _swarm(side: Side, env: dict[str, str], trees: int, names: list[str], *, loo
     began = _now()
     Swarm.open(side.root, environ=env).cleanup(["bench"])
     side.cleanup.append(_now() - began)
-    Swarm.open(side.root, environ=env).drop_salvage(everything=True)
+    at_terminal(lambda: Swarm.open(side.root, environ=env).drop_salvage(everything=True))
 
 
 def _first_status(side: Side, env: dict[str, str], tree: Path, names: list[str], *, look_closely: bool) -> None:

@@ -6,7 +6,7 @@ from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, SwarmError, UsageProbl
 
 
 class AgentRunning(SwarmError):
-    """The agent runs already."""
+    """The agent is already running."""
 
     code = "AGENT_RUNNING"
     exit_code = EXIT_EXISTS
@@ -14,7 +14,7 @@ class AgentRunning(SwarmError):
 
 
 class AgentNotRunning(SwarmError):
-    """The agent does not run."""
+    """The agent is not running."""
 
     code = "AGENT_NOT_RUNNING"
     exit_code = EXIT_NOT_FOUND
@@ -22,7 +22,7 @@ class AgentNotRunning(SwarmError):
 
 
 class LimitReached(UsageProblem):
-    """More was asked for than the limits of a role allow."""
+    """The request exceeds the limits of a role."""
 
     code = "LIMIT_REACHED"
     default_hint = "raise the limit in the role's file or the configuration"

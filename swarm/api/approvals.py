@@ -206,6 +206,7 @@ class Approvals(Sets):
         from swarm.machine import hooklog
 
         found, one = self._find(agent, session)
+        self._refuse_strangers("note_trouble", found, one)
         hooklog.note(str(self._world.layout.run_folder(found.name, one.name)), hook, trouble)
 
     def collect_event(self, event: dict[str, Any], agent: str, session: str | None = None) -> None:

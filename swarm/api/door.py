@@ -342,16 +342,10 @@ class Door:
             NotAPerson: nothing shows that it is a person.
         """
         from swarm.approvals import decide
-        from swarm.callers import caller
-        from swarm.callers.errors import NotAPerson, NotForAgents
+        from swarm.callers import caller, rights
 
         found = caller.caller(self._world)
-        if found.who is not None:
-            raise NotForAgents(f"{attempt}: that is for people, and you are agent {found.who.address}")
-        if not found.consents:
-            raise NotAPerson(
-                f"{attempt}: that is for people, and nothing shows that this process is one: {found.doubt}"
-            )
+        rights.check_person(found, attempt)
         return decide.by_grant(found.grant) if found.grant else decide.by_user(caller.user_name())
 
     def _refuse_strangers(self, verb: str, session: Session, *agents: Agent) -> None:

@@ -131,7 +131,8 @@ class Sets(Door):
         Args:
             sessions: which; or *everything*.
             force: also where work is uncommitted: it is salvaged, then removed.
-            discard: do not salvage.  The only way to lose work; implies nothing about *force*.
+            discard: do not salvage.  The only way to lose work; implies nothing about *force*.  A person has to
+                ask for it, or a program with a grant.
             keep_branches: leave the branches.
             older_than_ms: only sessions made longer ago than this; those at risk are skipped, not an error.
             teardown: first run the commands that configuration and roles name.

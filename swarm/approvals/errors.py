@@ -6,7 +6,7 @@ from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, SwarmError
 
 
 class ApprovalNotFound(SwarmError):
-    """No such question of an agent."""
+    """No request of an agent has this id."""
 
     code = "APPROVAL_NOT_FOUND"
     exit_code = EXIT_NOT_FOUND
@@ -14,15 +14,15 @@ class ApprovalNotFound(SwarmError):
 
 
 class AlreadyAnswered(SwarmError):
-    """Somebody answered an agent's question first."""
+    """Another answer came first."""
 
     code = "ALREADY_ANSWERED"
     exit_code = EXIT_EXISTS
-    default_hint = "see who and how with `swarm approvals --all`"
+    default_hint = "`swarm approvals --all` shows the answer and its author"
 
 
 class GrantExists(SwarmError):
-    """A program's grant of this name is already there."""
+    """A grant of this name already exists."""
 
     code = "GRANT_EXISTS"
     exit_code = EXIT_EXISTS

@@ -6,38 +6,38 @@ from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, EXIT_TRY_AGAIN, EXIT_U
 
 
 class BusProblem(SwarmError):
-    """A message could not be sent, taken or settled."""
+    """swarm could not send, take or finish a message."""
 
     code = "BUS"
-    default_hint = "look at what the message names, then try again"
+    default_hint = "fix what the message names, then try again"
 
 
 class MessageProblem(BusProblem):
-    """The message itself is wrong: too long, not text, or addressed to nobody in particular."""
+    """The message is not valid: too long, not text, or without a recipient."""
 
     code = "MESSAGE"
     exit_code = EXIT_USAGE
-    default_hint = "mend what is named, and send it again"
+    default_hint = "fix the named part, and send it again"
 
 
 class IdTaken(BusProblem):
-    """Another message has this id: one of another sender, or one of the same that says something else."""
+    """Another message, with another sender or text, has this id."""
 
     code = "ID_TAKEN"
     exit_code = EXIT_EXISTS
-    default_hint = "choose another id, or none; `swarm message ID` shows what has it"
+    default_hint = "choose another id, or none; `swarm message ID` shows the other message"
 
 
 class QuotaReached(BusProblem):
-    """The inbox holds as much as it may; nothing was added."""
+    """The inbox is full; swarm added nothing."""
 
     code = "QUOTA"
     exit_code = EXIT_TRY_AGAIN
-    default_hint = "try again when its owner has taken some of them"
+    default_hint = "try again after its reader has finished some messages"
 
 
 class InboxNotFound(BusProblem):
-    """There is no such inbox or queue."""
+    """No inbox or queue of this name."""
 
     code = "INBOX_NOT_FOUND"
     exit_code = EXIT_NOT_FOUND
@@ -45,7 +45,7 @@ class InboxNotFound(BusProblem):
 
 
 class ClaimLost(BusProblem):
-    """The claim is over: its time ran out or its holder ended, and the messages went back."""
+    """The claim ended: its lease expired or its holder ended, and swarm returned the messages."""
 
     code = "CLAIM_LOST"
     exit_code = EXIT_NOT_FOUND
@@ -57,19 +57,19 @@ class MessageNotFound(BusProblem):
 
     code = "MESSAGE_NOT_FOUND"
     exit_code = EXIT_NOT_FOUND
-    default_hint = "look at the inbox for the ids of the messages in it"
+    default_hint = "`swarm inbox` shows the ids of its messages"
 
 
 class NothingToTake(BusProblem):
-    """No task of the queue can be taken now: it is empty, or what it holds is taken, or waits for others."""
+    """The queue has no ready task: it is empty, or its tasks are taken or depend on others."""
 
     code = "NOTHING_TO_TAKE"
     exit_code = EXIT_TRY_AGAIN
-    default_hint = "see what it holds with `swarm queue list`, or wait for a task: --wait 10m"
+    default_hint = "`swarm queue list` shows the tasks; wait for one with --wait 10m"
 
 
 class AttachmentProblem(BusProblem):
-    """An attachment is too large, gone, or not what was attached."""
+    """An attachment is too large, missing or changed."""
 
     code = "ATTACHMENT"
     default_hint = "ask the sender to attach it again"

@@ -190,6 +190,18 @@ class FileBus(Looking):
         with os_errors(f"cannot extend a claim on {box.address}"):
             taking.extend(box, self._machine, claim, lease, holder)
 
+    def take_over(self, claim: Claim) -> None:
+        """Have a claim in hand that depends on nobody's life, in place of the process that took it.
+
+        Raises:
+            ClaimLost: it is over, in part settled, or in other hands than when it was looked at.
+        """
+        from swarm.bus import taking
+
+        box = self._box(claim.address)
+        with os_errors(f"cannot take over a claim on {box.address}"):
+            taking.take_over(box, self._machine, claim)
+
     # --- removing what is not kept --------------------------------------------------------------
 
     def _tidy(self, box: Box) -> None:

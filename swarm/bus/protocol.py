@@ -73,6 +73,7 @@ class Claim(NamedTuple):
         attempts: how many times each has been handed out by now.
         who: in whose name it was taken, as the taker said.
         since_ms: when, by the time of day, for people only.
+        taker: the process that has it in hand: on whose life it depends; else that took it; None: nobody knows.
     """
 
     id: str
@@ -83,6 +84,7 @@ class Claim(NamedTuple):
     places: tuple[Place, ...]
     who: str = ""
     since_ms: int = 0
+    taker: Holder | None = None
 
 
 class Keep(NamedTuple):
@@ -227,6 +229,9 @@ class Bus(Protocol):
 
     def extend(self, claim: Claim, lease: float, holder: Holder | None = None) -> None:
         """Keep a claim for so many more seconds from now; with *holder* it depends on that life from then on."""
+
+    def take_over(self, claim: Claim) -> None:
+        """Have a claim in hand in place of the process that took it; its time and its holder stay."""
 
     def claims(self, address: str) -> tuple[Claim, ...]:
         """Return the claims in flight."""

@@ -20,7 +20,11 @@ _REMEMBERED = 64
 
 
 class Held(NamedTuple):
-    """A claim in flight; ``up`` and ``lease`` are milliseconds since boot, ``since_ms`` is for people."""
+    """A claim in flight; ``up`` and ``lease`` are milliseconds since boot, ``since_ms`` is for people.
+
+    Attributes:
+        by: pid and start of the process that took it, where the claim depends on no life; else not written down.
+    """
 
     holder: Holder
     up: int
@@ -28,6 +32,13 @@ class Held(NamedTuple):
     places: tuple[Place, ...]
     who: str = ""
     since_ms: int = 0
+    by: tuple[int, int] = (0, 0)
+
+    @property
+    def taker(self) -> Holder | None:
+        """The process that has it in hand."""
+        holder = self.holder if self.holder.pid else self.holder._replace(pid=self.by[0], start=self.by[1])
+        return holder if holder.pid else None
 
 
 class Grave(NamedTuple):
@@ -160,7 +171,8 @@ class State:
 
     def _on_claim(self, entry: dict[str, Any], places: list[Place]) -> None:
         held = Held(Holder(*entry["by"]), entry["up"], entry["lease"], tuple(places))
-        self.claims[entry["claim"]] = held._replace(who=entry.get("who", ""), since_ms=entry.get("t", 0))
+        more = {"who": entry.get("who", ""), "since_ms": entry.get("t", 0), "by": _process(entry)}
+        self.claims[entry["claim"]] = held._replace(**more)
         for place in places:
             self.attempts[place.id] = self.attempts.get(place.id, 0) + 1
             self.delayed.pop(place.id, None)
@@ -191,6 +203,11 @@ class State:
         if held is not None:
             holder = Holder(*entry["by"]) if "by" in entry else held.holder
             self.claims[entry["claim"]] = held._replace(holder=holder, up=entry["up"], lease=entry["lease"])
+
+    def _on_over(self, entry: dict[str, Any], _: list[Place]) -> None:
+        held = self.claims.get(entry["claim"])
+        if held is not None:
+            self.claims[entry["claim"]] = held._replace(by=_process(entry))
 
     def _on_dead(self, entry: dict[str, Any], places: list[Place]) -> None:
         for place in places:
@@ -251,6 +268,11 @@ class State:
                 del self.claims[claim]
 
 
+def _process(entry: dict[str, Any]) -> tuple[int, int]:
+    pid, start = entry.get("taker", (0, 0))
+    return pid, start
+
+
 # --- as JSON ---------------------------------------------------------------------------------------
 
 
@@ -286,7 +308,8 @@ def load(data: dict[str, Any]) -> State:
         if gone:
             lane.gone, lane.removed = Spans(gone[0]), gone[1]
     for claim, (holder, up, lease, places, *rest) in data["claims"].items():
-        state.claims[claim] = Held(Holder(*holder), up, lease, tuple(Place(*p) for p in places), *rest)
+        held = Held(Holder(*holder), up, lease, tuple(Place(*p) for p in places), *rest)
+        state.claims[claim] = held._replace(by=(held.by[0], held.by[1]))
     state.attempts = data["attempts"]
     state.delayed = {i: (Place(*p), until, boot) for i, (p, until, boot) in data["delayed"].items()}
     state.dead = {i: Grave(Place(*p), reason, t) for i, (p, reason, t) in data["dead"].items()}

@@ -85,10 +85,12 @@ def take(box: Box, machine: Machine, limit: int, taker: Taker, only: Only) -> Ta
             held = _held(machine, taker.holder, taker.lease, tuple(one.place for one in picked))
             claim_id = new_id()
             entry = _entry("claim", claim_id, machine, held.places) | {"by": held.holder} | _times(held)
+            entry |= {"taker": held.by} if held.by[0] else {}
             box.book.add(entry | {"who": taker.who} if taker.who else entry)
             attempts = tuple(state.attempts[place.id] for place in held.places)
             messages = tuple(one.message for one in picked)
-            claim = Claim(claim_id, box.address, messages, attempts, taker.lease, held.places, taker.who, entry["t"])
+            told = (taker.who, entry["t"], held.taker)
+            claim = Claim(claim_id, box.address, messages, attempts, taker.lease, held.places, *told)
         owed, untold = bool(state.owed), bool(state.untold)
     due = chooser.due_ms - machine.up_ms() if chooser.due_ms else _LOOK_EVERY * 1000
     return Taken(claim, _seconds(due), owed=owed, untold=untold)
@@ -120,9 +122,14 @@ def _times(held: Held) -> dict[str, int]:
 
 def _held(machine: Machine, holder: Holder | None, lease: float, places: tuple[Place, ...]) -> Held:
     if holder is None:
-        pid = os.getpid()
-        holder = Holder(machine.boot_id(), pid, machine.start_of(pid) or 0)
-    return Held(holder, machine.up_ms(), int(lease * 1000), places)
+        holder = Holder(machine.boot_id(), *_this_process(machine))
+    by = (0, 0) if holder.pid else _this_process(machine)
+    return Held(holder, machine.up_ms(), int(lease * 1000), places, by=by)
+
+
+def _this_process(machine: Machine) -> tuple[int, int]:
+    pid = os.getpid()
+    return pid, machine.start_of(pid) or 0
 
 
 def _take_back(box: Box, machine: Machine, state: State) -> None:
@@ -195,6 +202,15 @@ def extend(box: Box, machine: Machine, claim: Claim, lease: float, holder: Holde
         places = _mine(state, claim, None)
         times = {"up": machine.up_ms(), "lease": int(lease * 1000)}
         box.book.add(_entry("extend", claim.id, machine, places) | times | ({"by": holder} if holder else {}))
+
+
+def take_over(box: Box, machine: Machine, claim: Claim) -> None:
+    """Have a claim in hand in place of the process that took it; whoever is faster has it."""
+    with box.mutex, box.book as state:
+        held = state.claims.get(claim.id)
+        if held is None or held.holder.pid or (held.taker, held.places) != (claim.taker, claim.places):
+            raise ClaimLost(f"the claim on {claim.address} is in other hands", claim=claim.id)
+        box.book.add(_entry("over", claim.id, machine, held.places) | {"taker": _this_process(machine)})
 
 
 def requeue(box: Box, machine: Machine, message_id: str) -> None:

@@ -53,7 +53,8 @@ def claims(box: Box, over: Callable[[Held], str]) -> Iterator[Claim]:
             messages = tuple(_message(box.lanes[p.lane].one(p.at, p.size)) for p in held.places)
             attempts = tuple(state.attempts.get(p.id, 0) for p in held.places)
             lease = held.lease / 1000
-            yield Claim(claim_id, box.address, messages, attempts, lease, held.places, held.who, held.since_ms)
+            told = (held.who, held.since_ms, held.taker)
+            yield Claim(claim_id, box.address, messages, attempts, lease, held.places, *told)
 
 
 def oldest(box: Box, state: State, age: Callable[[dict[str, Any]], int]) -> int:

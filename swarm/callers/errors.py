@@ -6,7 +6,7 @@ from swarm.kit.errors import EXIT_REFUSED, SwarmError
 
 
 class NotForAgents(SwarmError):
-    """An agent tried what is for people, or what it has no right to do to others."""
+    """The command is reserved for people, or the agent lacks the right to it."""
 
     code = "NOT_FOR_AGENTS"
     exit_code = EXIT_REFUSED
@@ -14,7 +14,7 @@ class NotForAgents(SwarmError):
 
 
 class NotAPerson(SwarmError):
-    """Nothing shows that a person, or a program with a grant, asks for what only these may do."""
+    """The command is reserved for a person or a program with a grant, and the caller is neither."""
 
     code = "NOT_A_PERSON"
     exit_code = EXIT_REFUSED

@@ -10,8 +10,9 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
+from swarm.callers import caller as callers
 from swarm.callers import parents
-from swarm.callers.errors import NotForAgents
+from swarm.callers.errors import NotAPerson, NotForAgents
 from swarm.machine import person
 from swarm.machine.identity import whoami
 from swarm.programs.role_effects import NO_RIGHTS
@@ -59,22 +60,24 @@ def caller(world: World) -> Caller | None:
 
 
 def check(world: World, verb: str, targets: Iterable[tuple[Session, Agent | None]] = (), *, attempt: str = "") -> None:
-    """Refuse where an agent calls that may not do this to its targets.
+    """Refuse where an agent calls that may not do this to its targets, or nobody known where a person is needed.
 
     Args:
-        verb: as in ``domain.rights.VERBS``.
+        verb: as in ``roles.rights.VERBS``.
         targets: agents, or whole sessions.
         attempt: what could not be done, in words; default: the verb.
 
     Raises:
-        NotForAgents
+        NotForAgents, NotAPerson
     """
     who = caller(world)
+    attempt = attempt or f"cannot {verb.replace('_', ' ')}"
     if who is None:
+        if VERBS[verb] is Need.PERSON:
+            check_person(callers.caller(world), attempt)
         return
     chosen = list(targets)
-    attempt = attempt or f"cannot {verb.replace('_', ' ')}"
-    if VERBS[verb] is Need.PERSON:
+    if VERBS[verb] in (Need.PERSON, Need.NO_AGENT):
         raise for_people(attempt, who.address)
     if verb in _ENDS_PROGRAMS and any(_is_caller(who, session, agent) for session, agent in chosen):
         raise NotForAgents(
@@ -126,6 +129,19 @@ def allowed(world: World, who: Caller, verb: str, session: Session, agent: Agent
     if VERBS[verb] is Need.NOTHING or VERBS[verb] in who.may:
         return True
     return who.me is not None and (_is_caller(who, session, agent) or _started(world, who.me, session))
+
+
+def check_person(found: callers.Caller, attempt: str) -> None:
+    """Refuse what is neither a person nor a program with a grant.
+
+    Raises:
+        NotForAgents: it is one, of whatever repository.
+        NotAPerson: nothing shows that it is a person.
+    """
+    if found.who is not None:
+        raise for_people(attempt, found.who.address)
+    if not found.consents:
+        raise NotAPerson(f"{attempt}: that is for people, and nothing shows that this process is one: {found.doubt}")
 
 
 def for_people(attempt: str, address: str) -> NotForAgents:

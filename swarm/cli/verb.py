@@ -26,11 +26,11 @@ _STOPPING = (
 #: Of commands that make worktrees, and of those that remove them.
 NoSetup = Annotated[
     bool,
-    typer.Option("--no-setup", help="Copy nothing into the worktrees and run no commands in them.", show_default=False),
+    typer.Option(
+        "--no-setup", help="Skip setup: copy no files and run no commands in the worktrees.", show_default=False
+    ),
 ]
-NoTeardown = Annotated[
-    bool, typer.Option("--no-teardown", help="Run no commands before worktrees go.", show_default=False)
-]
+NoTeardown = Annotated[bool, typer.Option("--no-teardown", help="Skip the teardown commands.", show_default=False)]
 
 
 class Run:

@@ -6,7 +6,7 @@ from swarm.kit.errors import EXIT_TRY_AGAIN, SwarmError
 
 
 class PaneBusy(SwarmError):
-    """A pane does not take keys at this moment."""
+    """The pane does not accept keys now."""
 
     code = "PANE_BUSY"
     exit_code = EXIT_TRY_AGAIN

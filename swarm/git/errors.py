@@ -6,36 +6,36 @@ from swarm.kit.errors import EXIT_EXISTS, EXIT_TRY_AGAIN, Environment, SwarmErro
 
 
 class RefConflict(UsageProblem):
-    """A branch is in the way of the folder of branches that swarm needs, or below one of them."""
+    """An existing branch blocks the branch names that swarm needs."""
 
     code = "REF_CONFLICT"
     default_hint = "rename that branch, or set worktrees.branch_prefix to another word"
 
 
 class GitFailed(SwarmError):
-    """A git command failed; what it printed is in ``details``."""
+    """A git command failed; ``details`` holds its output."""
 
     code = "GIT_FAILED"
     default_hint = "read what git printed; disk space and permissions are the usual causes"
 
 
 class BranchExists(GitFailed):
-    """The branch name is taken; what git says of that is in ``details``."""
+    """The branch name is taken; ``details`` holds git's message."""
 
     code = "BRANCH_EXISTS"
     exit_code = EXIT_EXISTS
-    default_hint = "use a different session name, or delete that branch if nobody needs it"
+    default_hint = "use a different session name, or delete that branch if it is not needed"
 
 
 class GitTimeout(GitFailed):
-    """git, or a filter or hook that it ran, did not end in time."""
+    """git, or its filter or hook, exceeded the time limit."""
 
     code = "GIT_TIMEOUT"
     default_hint = "look for a filter that hangs, or raise git.timeout"
 
 
 class GitBusy(GitFailed):
-    """Another git program kept one of the repository's own lock files the whole time."""
+    """Another git process held a lock file of the repository for the whole waiting time."""
 
     code = "GIT_BUSY"
     exit_code = EXIT_TRY_AGAIN
@@ -70,14 +70,14 @@ class RepositoryOwner(Environment):
 
 
 class GitMissing(Environment):
-    """There is no git program."""
+    """git is not installed."""
 
     code = "GIT_MISSING"
     default_hint = "install git 2.38 or newer, for example: sudo apt-get install git"
 
 
 class GitTooOld(Environment):
-    """The git program is too old for this."""
+    """git is too old."""
 
     code = "GIT_TOO_OLD"
     default_hint = "install git 2.38 or newer"

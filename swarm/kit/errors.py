@@ -27,7 +27,7 @@ EXIT_TRY_AGAIN = 75
 
 
 class SwarmError(Exception):
-    """Something could not be done.
+    """The command failed.
 
     Attributes:
         message: what could not be done and to what, with the cause; one line.
@@ -109,21 +109,21 @@ class StateDirProblem(UsageProblem):
 
 
 class SymlinkInTheWay(UsageProblem):
-    """A path that swarm would write through is a symbolic link."""
+    """A folder on the path that swarm would write to is a symbolic link."""
 
     code = "SYMLINK"
     default_hint = "replace the link by a plain folder"
 
 
 class ConfigProblem(UsageProblem):
-    """A YAML file, an environment variable or a flag holds something that is not allowed there."""
+    """A YAML file, an environment variable or a flag has an invalid value."""
 
     code = "CONFIG"
     default_hint = "run `swarm validate` to see every problem at once"
 
 
 class Ambiguous(UsageProblem):
-    """Several things have this name."""
+    """The name matches more than one agent or session."""
 
     code = "AMBIGUOUS"
     default_hint = "name the session as well"
@@ -136,29 +136,29 @@ class Ambiguous(UsageProblem):
 
 
 class Environment(SwarmError):
-    """The machine, not the request, is the problem."""
+    """The machine has a problem; the request is fine."""
 
     code = "ENVIRONMENT"
     exit_code = EXIT_ENVIRONMENT
-    default_hint = "look at what the message names, then try again"
+    default_hint = "fix what the message names, then try again"
 
 
 class NoSpace(Environment):
-    """The disk is full, or has too little room for what was asked."""
+    """The disk is full, or has too little space."""
 
     code = "NO_SPACE"
     default_hint = "free some disk space, for example with `swarm cleanup`, then try again"
 
 
 class NoPermission(Environment):
-    """The operating system does not allow it."""
+    """The operating system denies access."""
 
     code = "PERMISSION"
-    default_hint = "check who owns the folder and whether it is writable"
+    default_hint = "check the owner and the permissions of the folder"
 
 
 class Interrupted(SwarmError):
-    """A signal asked to stop; what was begun has been rolled back, or is finished by the next command."""
+    """A signal stopped the command; swarm rolled it back, or the next command finishes it."""
 
     code = "INTERRUPTED"
 

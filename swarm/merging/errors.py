@@ -7,14 +7,14 @@ from swarm.worktrees.errors import WorkAtRisk
 
 
 class NotCommitted(WorkAtRisk):
-    """Refused: agents hold work that a merge would leave out. ``facts['agents']`` lists it."""
+    """Refused: agents have uncommitted work, which the merge would leave out. ``facts['agents']`` lists it."""
 
     code = "NOT_COMMITTED"
     default_hint = "let them commit it, or add --committed-only to merge without it"
 
 
 class MergeConflict(SwarmError):
-    """Refused: the work does not go together. ``facts['conflicts']`` lists the files of each agent."""
+    """Refused: the agents' work conflicts. ``facts['conflicts']`` lists the files of each agent."""
 
     code = "MERGE_CONFLICT"
     exit_code = EXIT_REFUSED
@@ -22,7 +22,7 @@ class MergeConflict(SwarmError):
 
 
 class MergeBlocked(SwarmError):
-    """Refused: local work in the checkout of the target branch stands in the way."""
+    """Refused: the checkout of the target branch has local changes in the same files."""
 
     code = "MERGE_BLOCKED"
     exit_code = EXIT_REFUSED
@@ -30,7 +30,7 @@ class MergeBlocked(SwarmError):
 
 
 class TargetNotFound(SwarmError):
-    """There is no such branch to merge into."""
+    """The target branch of the merge does not exist."""
 
     code = "TARGET_NOT_FOUND"
     exit_code = EXIT_NOT_FOUND
@@ -38,7 +38,7 @@ class TargetNotFound(SwarmError):
 
 
 class TargetMoved(SwarmError):
-    """The target branch got another commit while the merge was made; everything was taken back."""
+    """The target branch got another commit during the merge; swarm undid the merge."""
 
     code = "TARGET_MOVED"
     exit_code = EXIT_TRY_AGAIN
@@ -46,7 +46,7 @@ class TargetMoved(SwarmError):
 
 
 class IdentityMissing(Environment):
-    """git does not know whose commits it is to make."""
+    """git has no name and email for new commits."""
 
     code = "IDENTITY_MISSING"
     default_hint = "git config --global user.name 'Your Name' && git config --global user.email you@example.com"

@@ -7,7 +7,7 @@ from swarm.kit.errors import EXIT_EXISTS, EXIT_TRY_AGAIN
 
 
 class SentInPart(BusProblem):
-    """Some of the recipients have the message, and others refused it.
+    """Some recipients got the message, others did not.
 
     ``facts`` tell the ``id``, the ``sender``, who has it (``sent``), and the ``problems``: an error for each other one,
     whose ``facts["to"]`` names it.
@@ -15,12 +15,12 @@ class SentInPart(BusProblem):
 
     code = "SENT_IN_PART"
     exit_code = EXIT_TRY_AGAIN
-    default_hint = "send it again under the same id, to those alone who did not get it"
+    default_hint = "send it again under the same id to the recipients without it"
 
 
 class AttachmentExists(AttachmentProblem):
-    """A file is already there where an attachment would be copied to."""
+    """A file already exists at the destination of an attachment."""
 
     code = "ATTACHMENT_EXISTS"
     exit_code = EXIT_EXISTS
-    default_hint = "name another folder"
+    default_hint = "choose another folder"

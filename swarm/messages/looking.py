@@ -96,7 +96,7 @@ class Looking(PostBase):
             older_than_ms: how old; default: what the settings say.
 
         Raises:
-            NotForAgents: what was said is removed by people.
+            NotForAgents, NotAPerson: what was said is removed by people.
         """
         from swarm.messages import pruned
 
@@ -117,11 +117,12 @@ class Looking(PostBase):
         return pruned.prune_attachments(self.bus, self._prunable(name), keep, dry_run=dry_run)
 
     def _prunable(self, name: str | None) -> tuple[str, ...]:
-        me = self.me()
-        if me.who is not None or me.outside:
-            from swarm.callers.rights import for_people
+        from swarm.callers import caller, rights
 
-            raise for_people("cannot remove messages", me.outside or me.address)
+        attempt = "cannot remove messages"
+        if self.me().outside:
+            raise rights.for_people(attempt, self.me().outside)
+        rights.check_person(caller.caller_of(self._state, self._environ), attempt)
         return self.bus.addresses() if name is None else (box_of(self.address(name)),)
 
     def unreadable(self, message_id: str = "") -> tuple[str, ...]:

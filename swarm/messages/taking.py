@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from swarm.bus.protocol import Claim
 
 _NOT_NOW = 5.0
+#: How often a waiting person looks whether another process of theirs has ended with messages in hand.
+_LOOK_EVERY = 2.0
 
 
 class Taken(NamedTuple):
@@ -51,7 +53,8 @@ class Taking(PostBase):
     ) -> Taken | None:
         """Take the next messages of an inbox, one's own by default; they are the taker's until *lease* is over.
 
-        What was taken before and not yet acknowledged is given again; what another reader has in hand is not.
+        What was taken before and not yet acknowledged is given again; what another reader has in hand is not.  An
+        agent is one reader.  So is each process of the user's, and what it leaves in hand at its end is the next one's.
 
         Args:
             wait: for how many seconds to wait for the first.
@@ -65,26 +68,45 @@ class Taking(PostBase):
         time = self._lease if lease is None else lease
         holder = self.holder() if hold else None
         try:
-            held = [claim for claim in self.bus.claims(address) if self._took(claim)]
-            if held:
-                return Taken(self._checked(held[0]), again=True)
-            return self._receive(address, wait, limit, time, holder)
+            return self._again(address) or self._receive(address, wait, limit, time, holder)
         except InboxNotFound:
             if wait <= 0 and address == USER and not os.path.isdir(self._state):
                 return None  # nothing was ever made here, and nothing is waited for
             self._declare(address)
             return self._receive(address, wait, limit, time, holder)
 
+    def _again(self, address: str) -> Taken | None:
+        """Return what this reader has in hand already; what an ended process of the user's had becomes this one's."""
+        for claim in self.bus.claims(address):
+            if not self._took(claim):
+                continue
+            if self.me().who is None and claim.taker is not None and not _is_here(claim.taker):
+                try:
+                    self.bus.take_over(claim)
+                except ClaimLost:  # another one was faster
+                    continue
+            return Taken(self._checked(claim), again=True)
+        return None
+
     def _took(self, claim: Claim) -> bool:
-        return claim.who in ("", self.me().address)
+        """Whether this reader has a claim in hand: the agent; of the user, no other process that lives."""
+        if claim.who not in ("", self.me().address):
+            return False
+        taker = claim.taker
+        return self.me().who is not None or taker is None or _is_here(taker) or not _lives(taker)
 
     def held_by(self, name: str | None = None) -> str:
         """Return who else has messages of an inbox in hand, so that nobody can take any; empty: nobody."""
         try:
-            others = (claim.who for claim in self.bus.claims(self.address(name)) if not self._took(claim))
+            others = (self._has(claim) for claim in self.bus.claims(self.address(name)) if not self._took(claim))
             return next(others, "")
         except InboxNotFound:
             return ""
+
+    def _has(self, claim: Claim) -> str:
+        """Return who has a claim in hand, in words."""
+        mine = claim.taker is not None and claim.who in ("", self.me().address)
+        return f"{claim.who or 'pid'} {claim.taker.pid}" if mine and claim.taker is not None else claim.who
 
     def _receive(self, address: str, wait: float, limit: int, lease: float, holder: Holder | None) -> Taken | None:
         me = self.me()
@@ -92,11 +114,15 @@ class Taking(PostBase):
         while True:
             left, due = until - monotonic(), self._tell_overdue(address)
             pause = max(0.0, left if due is None else min(left, due))
+            if me.who is None:
+                pause = min(pause, _LOOK_EVERY)
             claim = self.bus.receive(address, wait=pause, limit=limit, lease=lease, holder=holder, who=me.address)
             if claim is not None:
                 return Taken(self._checked(claim))
             if monotonic() >= until:
                 return None
+            if me.who is None and (taken := self._again(address)) is not None:
+                return taken
 
     def _checked(self, claim: Claim) -> Claim:
         """Return a claim whose messages are marked where they only say that they are the user's."""
@@ -179,8 +205,7 @@ class Taking(PostBase):
     def _in_hand(self, ids: Sequence[str], name: str | None, what: str) -> tuple[Claim, tuple[str, ...]]:
         address = self._mine(name, f"{what} messages of")
         try:
-            # A person may settle what anybody has in hand.
-            claims = [claim for claim in self.bus.claims(address) if self.me().who is None or self._took(claim)]
+            claims = [claim for claim in self.bus.claims(address) if self._may_settle(claim, named=bool(ids))]
         except InboxNotFound:
             claims = []
         for claim in claims:
@@ -188,13 +213,31 @@ class Taking(PostBase):
             if not ids or set(ids) <= set(own):
                 return claim, tuple(i for i in own if not ids or i in ids)
         if not claims:
-            raise ClaimLost(f"cannot {what}: nothing of {address} is in hand")
+            other = self.held_by(name)
+            hint = f"{other} has some in hand; name those that you mean: swarm inbox {address}" if other else None
+            raise ClaimLost(f"cannot {what}: nothing of {address} is in hand", hint=hint)
         there = {message.id for claim in claims for message in claim.messages}
         missing = ", ".join(i[:60] for i in ids if i not in there)
         raise ClaimLost(f"cannot {what} {missing!a}: not in hand", hint="in hand: " + ", ".join(sorted(there)[:5]))
+
+    def _may_settle(self, claim: Claim, *, named: bool) -> bool:
+        """Whether this process may settle a claim: a person what anybody has, of a process of theirs what they name."""
+        if self._took(claim):
+            return True
+        return self.me().who is None and (named or claim.who not in ("", self.me().address))
 
     def _declare(self, address: str) -> None:
         member = next((m for m in self.members() if m.address == address), None)
         if address != USER and member is None:
             raise AgentNotFound(f"there is no agent {address}")
         self.declare(member)
+
+
+def _is_here(taker: Holder) -> bool:
+    return taker.pid == os.getpid() and _lives(taker)
+
+
+def _lives(taker: Holder) -> bool:
+    from swarm.machine import processes
+
+    return processes.is_alive(taker.pid, taker.start)

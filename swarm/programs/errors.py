@@ -13,7 +13,7 @@ class ProgramMissing(Environment):
 
 
 class RulesNotHeld(Environment):
-    """The agent program, as it is set up on this machine, would not hold the deny rules of a role."""
+    """The installed agent program cannot enforce the deny rules of a role."""
 
     code = "RULES_NOT_HELD"
     default_hint = "take another program with --agent, or `permissions.deny` out of the role"

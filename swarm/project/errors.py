@@ -6,24 +6,24 @@ from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, EXIT_TRY_AGAIN, Enviro
 
 
 class InvalidName(UsageProblem):
-    """A role, agent or session name is not one."""
+    """The name of a role, agent or session is not valid."""
 
     code = "INVALID_NAME"
     default_hint = "use 1 to 40 letters, digits, - and _, starting with a letter or digit"
 
 
 class ReservedName(UsageProblem):
-    """The name means something to swarm or git."""
+    """swarm or git reserves this name."""
 
     code = "NAME_RESERVED"
     default_hint = "choose another name"
 
 
 class NameCollision(UsageProblem):
-    """Two names differ only in case, or the same one was given twice."""
+    """Two names are equal or differ only in case."""
 
     code = "NAME_COLLISION"
-    default_hint = "names are compared without case; choose one that differs in more than that"
+    default_hint = "swarm compares names without case; choose a name that differs in its letters"
 
 
 class SessionNotFound(SwarmError):
@@ -31,14 +31,14 @@ class SessionNotFound(SwarmError):
 
     code = "SESSION_NOT_FOUND"
     exit_code = EXIT_NOT_FOUND
-    default_hint = "`swarm list` shows the sessions there are"
+    default_hint = "`swarm list` shows the sessions"
 
 
 class RecordProblem(Environment):
-    """A file of swarm's own cannot be read, or was written by a newer swarm."""
+    """swarm cannot read one of its own files, or a newer swarm wrote it."""
 
     code = "RECORD"
-    default_hint = "update swarm if the file is newer; else mend it, or put it aside (mv FILE FILE.bad)"
+    default_hint = "update swarm if the file is newer; else fix it, or move it away (mv FILE FILE.bad)"
 
 
 class AgentNotFound(SwarmError):
@@ -50,14 +50,14 @@ class AgentNotFound(SwarmError):
 
 
 class SwarmDirProblem(UsageProblem):
-    """A swarm directory was named that is none."""
+    """The named folder is not a swarm directory."""
 
     code = "SWARM_DIR"
     default_hint = "run `swarm init` in that directory, or unset the variable"
 
 
 class SwarmDirNotFound(SwarmDirProblem):
-    """No swarm directory anywhere."""
+    """No swarm directory was found."""
 
     code = "SWARM_DIR_NOT_FOUND"
     exit_code = EXIT_NOT_FOUND
@@ -65,7 +65,7 @@ class SwarmDirNotFound(SwarmDirProblem):
 
 
 class SwarmDirExists(SwarmDirProblem):
-    """The directory is already initialised."""
+    """The swarm directory already exists."""
 
     code = "SWARM_DIR_EXISTS"
     exit_code = EXIT_EXISTS
@@ -73,8 +73,8 @@ class SwarmDirExists(SwarmDirProblem):
 
 
 class Locked(SwarmError):
-    """Others held the repository's lock, or that of a box of messages, the whole time."""
+    """Other processes held the lock of the repository or of an inbox for the whole waiting time."""
 
     code = "LOCKED"
     exit_code = EXIT_TRY_AGAIN
-    default_hint = "wait for it to end, then try again"
+    default_hint = "wait for them to end, then try again"

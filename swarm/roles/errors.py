@@ -6,7 +6,7 @@ from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, SwarmError
 
 
 class RoleNotFound(SwarmError):
-    """No instructions exist for this role."""
+    """The role has no instructions."""
 
     code = "ROLE_NOT_FOUND"
     exit_code = EXIT_NOT_FOUND
@@ -14,7 +14,7 @@ class RoleNotFound(SwarmError):
 
 
 class RoleExists(SwarmError):
-    """A role of this name is already in that place."""
+    """A role of this name already exists in that folder."""
 
     code = "ROLE_EXISTS"
     exit_code = EXIT_EXISTS
@@ -26,4 +26,4 @@ class WorkflowNotFound(SwarmError):
 
     code = "WORKFLOW_NOT_FOUND"
     exit_code = EXIT_NOT_FOUND
-    default_hint = "`swarm workflow list` shows those there are"
+    default_hint = "`swarm workflow list` shows the workflows"

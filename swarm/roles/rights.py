@@ -29,7 +29,8 @@ class Need(StrEnum):
 
     NOTHING = "nothing"  # it only looks, makes something new, or is about the caller's own messages and tasks
     OWN = "own"  # an agent calls it for itself and for what it started
-    PERSON = "person"  # no agent
+    NO_AGENT = "no agent"  # an agent has no part in it; what goes is saved
+    PERSON = "person"  # somebody shown to be one, or a program with a grant: what goes is gone
 
 
 _LOOKING = (
@@ -95,6 +96,6 @@ VERBS: Mapping[str, Right | Need] = {
     ),
     **dict.fromkeys(("update_role", "update_role_config"), Right.WORKTREE),
     **dict.fromkeys(("approve", "deny", "grant", "revoke", "revoke_grant", "type_into"), Need.PERSON),
-    **dict.fromkeys(("cleanup.discard", "drop_salvage", "prune", "prune_sessions", "prune_worktrees"), Need.PERSON),
-    **dict.fromkeys(("post.prune", "post.prune_attachments"), Need.PERSON),
+    **dict.fromkeys(("cleanup.discard", "drop_salvage", "post.prune", "post.prune_attachments"), Need.PERSON),
+    **dict.fromkeys(("prune", "prune_sessions", "prune_worktrees"), Need.NO_AGENT),
 }

@@ -7,14 +7,14 @@ from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, EXIT_TRY_AGAIN, EXIT_U
 
 
 class CleanupFailed(SwarmError):
-    """Some worktrees or branches could not be removed; ``facts['failed']`` lists them."""
+    """swarm could not remove some worktrees or branches; ``facts['failed']`` lists them."""
 
     code = "CLEANUP_FAILED"
     default_hint = "look at the cause of each, then run the same command again, maybe with --force"
 
 
 class BaseNotFound(GitFailed):
-    """The starting point is no commit of this repository."""
+    """The starting point is not a commit of this repository."""
 
     code = "BASE_NOT_FOUND"
     exit_code = EXIT_USAGE
@@ -22,7 +22,7 @@ class BaseNotFound(GitFailed):
 
 
 class SessionExists(SwarmError):
-    """A session of this name is already there."""
+    """A session of this name already exists."""
 
     code = "SESSION_EXISTS"
     exit_code = EXIT_EXISTS
@@ -30,22 +30,22 @@ class SessionExists(SwarmError):
 
 
 class RestoreConflict(SwarmError):
-    """What is there now is in the way of what should be brought back."""
+    """An existing file, folder or branch blocks the restore."""
 
     code = "RESTORE_CONFLICT"
     exit_code = EXIT_EXISTS
-    default_hint = "clean up or rename what is in the way, then restore again"
+    default_hint = "remove or rename the named thing, then restore again"
 
 
 class NotReached(SwarmError):
-    """What was waited for can no longer happen."""
+    """The awaited state can no longer be reached."""
 
     code = "NOT_REACHED"
-    default_hint = "`swarm why AGENT` tells what happened"
+    default_hint = "`swarm why AGENT` shows the cause"
 
 
 class WaitOver(SwarmError):
-    """The time to wait was over before it happened."""
+    """The waiting time ended first."""
 
     code = "TIMEOUT"
     exit_code = EXIT_TRY_AGAIN
@@ -53,8 +53,8 @@ class WaitOver(SwarmError):
 
 
 class NoRecord(SwarmError):
-    """An agent's program writes nothing down of its conversation that swarm can read."""
+    """The agent's program keeps no record that swarm can read."""
 
     code = "NO_RECORD"
     exit_code = EXIT_NOT_FOUND
-    default_hint = "what its pane shows: `swarm peek AGENT`"
+    default_hint = "read its pane: `swarm peek AGENT`"

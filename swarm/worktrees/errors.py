@@ -6,7 +6,7 @@ from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, EXIT_REFUSED, SwarmErr
 
 
 class WorktreeExists(SwarmError):
-    """Something is already at the path of the new worktree; that path is in ``details``."""
+    """The path of the new worktree is taken; ``details`` holds the path."""
 
     code = "WORKTREE_EXISTS"
     exit_code = EXIT_EXISTS
@@ -14,29 +14,29 @@ class WorktreeExists(SwarmError):
 
 
 class WorktreeNotFound(SwarmError):
-    """There is no such worktree."""
+    """No worktree of this name or path."""
 
     code = "WORKTREE_NOT_FOUND"
     exit_code = EXIT_NOT_FOUND
-    default_hint = "it may already be removed; `swarm worktree list` shows what is there"
+    default_hint = "it may already be removed; `swarm worktree list` shows the worktrees"
 
 
 class SetupFailed(SwarmError):
-    """A fresh worktree could not be made ready; what a command printed last is in ``details``."""
+    """The setup of a new worktree failed; ``details`` holds the last output."""
 
     code = "SETUP_FAILED"
-    default_hint = "mend the cause, set the policy of the setup to warn, or leave it out: --no-setup"
+    default_hint = "fix the cause, set the setup policy to warn, or skip setup: --no-setup"
 
 
 class TeardownFailed(SwarmError):
-    """A command that runs before a worktree goes failed, and its policy is *abort*: nothing was removed."""
+    """A teardown command failed, and its policy is *abort*; swarm removed nothing."""
 
     code = "TEARDOWN_FAILED"
-    default_hint = "mend the cause, set the policy of the teardown to warn, or leave it out: --no-teardown"
+    default_hint = "fix the cause, set the teardown policy to warn, or skip teardown: --no-teardown"
 
 
 class SalvageNotFound(SwarmError):
-    """Nothing was salvaged under this name."""
+    """No saved work has this name."""
 
     code = "SALVAGE_NOT_FOUND"
     exit_code = EXIT_NOT_FOUND
@@ -44,7 +44,7 @@ class SalvageNotFound(SwarmError):
 
 
 class WorkAtRisk(SwarmError):
-    """Refused: work would be gone from the working tree. ``facts['risks']`` lists it per agent."""
+    """Refused: the removal would lose uncommitted work. ``facts['risks']`` lists it per agent."""
 
     code = "WORK_AT_RISK"
     exit_code = EXIT_REFUSED
@@ -52,7 +52,7 @@ class WorkAtRisk(SwarmError):
 
 
 class SalvageFailed(SwarmError):
-    """Work could not be saved, so nothing was removed."""
+    """swarm could not save the work, and removed nothing."""
 
     code = "SALVAGE_FAILED"
-    default_hint = "nothing was removed; look at the cause, then try again"
+    default_hint = "fix the cause, then try again"

@@ -14,12 +14,43 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from swarm.testing.terminal import at_terminal
 from tests.cli.conftest import PROJECT
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
-HEAVY = {"libtmux", "git", "filelock", "rich", "pydantic", "asyncio", "http", "email", "unittest"}
+#: Loaded by no command of every day.
+HEAVY = (*("libtmux", "git", "yaml", "filelock", "rich", "pydantic", "asyncio", "http", "email"), "typer.rich_utils")
+#: Of swarm: what asks git, and what only making, removing and saving need.
+NEEDS_GIT = (
+    "swarm.api",
+    "swarm.git.runner",
+    "swarm.project.config",
+    "swarm.project.model",
+    "swarm.roles",
+    "swarm.sessions.listing",
+)
+CHANGES = (
+    *("swarm.worktrees.transaction", "swarm.worktrees.steps", "swarm.worktrees.salvage", "swarm.worktrees.setup"),
+    *("swarm.sessions.create", "swarm.sessions.cleanup", "swarm.agents.launch", "swarm.merging", "swarm.roles.file"),
+)
+#: Each command with what it must not load, and how many of swarm's modules it may: time follows from that.
+STARTUP: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {
+    ("version",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 20),
+    ("--json", "--version"): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 20),
+    ("--help",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 20),
+    ("send", "--help"): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 35),
+    ("send", "developer", "hello"): ((*NEEDS_GIT, *CHANGES), 75),
+    ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 75),
+    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 50),
+    ("permission-request", "--agent", "developer", "--wait", "0"): (CHANGES, 140),
+    ("status",): (CHANGES, 180),
+    ("list",): (CHANGES, 180),
+    ("why", "developer"): (CHANGES, 180),
+    ("worktree", "list"): ((), 180),
+    ("log",): (CHANGES, 180),
+}
 
 
 def _loaded(cli: Cli, *args: str) -> set[str]:
@@ -34,6 +65,7 @@ def _loaded(cli: Cli, *args: str) -> set[str]:
         [sys.executable, "-c", script],
         cwd=cli.lab.root,
         env={**cli.lab.env, "PYTHONPATH": str(PROJECT)},
+        input='{"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}',
         capture_output=True,
         text=True,
         check=True,
@@ -41,25 +73,18 @@ def _loaded(cli: Cli, *args: str) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize(
-    "args", [("version",), ("--version",), ("version", "--json"), ("--json", "--version")], ids=" ".join
-)
-def test_the_version_needs_next_to_nothing(cli: Cli, args: tuple[str, ...]) -> None:
-    loaded = _loaded(cli, *args)
+def test_a_command_loads_what_it_uses_and_no_more(cli: Cli) -> None:
+    """`scripts/bench startup` shows the time of the same commands."""
+    cli.lab.swarm.create("fx", ["developer", "reviewer"], instructions=False)
+    wrong: dict[str, object] = {}
+    for args, (unused, most) in STARTUP.items():
+        loaded = _loaded(cli, *args)
+        names = {one for one in loaded for bad in (*HEAVY, *unused) if one == bad or one.startswith(f"{bad}.")}
+        ours = [one for one in loaded if one.startswith("swarm")]
+        if names or len(ours) > most:
+            wrong[" ".join(args)] = (sorted(names), len(ours))
 
-    assert not (HEAVY | {"yaml"}) & loaded
-    assert not {name for name in loaded if name.startswith(("swarm.engine", "swarm.store", "swarm.drivers"))}
-
-
-@pytest.mark.parametrize(
-    "args", [("--help",), ("worktree", "list"), ("worktree", "list", "--json"), ("log",)], ids=" ".join
-)
-def test_reading_loads_no_heavy_library(cli: Cli, args: tuple[str, ...]) -> None:
-    loaded = _loaded(cli, *args)
-
-    assert not HEAVY & loaded
-    assert "yaml" not in loaded or args != ("--help",)
-    assert "typer.rich_utils" not in loaded
+    assert wrong == {}
 
 
 # --- streams ---------------------------------------------------------------------------------------
@@ -152,7 +177,7 @@ def test_on_a_terminal_there_is_colour_and_no_leftover_progress(team: Cli) -> No
 def test_dropping_saved_work_asks_first(team: Cli, typed: bytes, left: int) -> None:
     team.ok("cleanup", "--all")
 
-    code, shown = _in_terminal(team, ["salvage", "drop", "--all"], typed)
+    code, shown = at_terminal(lambda: _in_terminal(team, ["salvage", "drop", "--all"], typed))
 
     assert (code, "Drop everything that was saved? [y/N]" in shown) == (0, True)
     assert len(team.ok("salvage", "list", "--json").data()["entries"]) == left

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from swarm.approvals.grants import VARIABLE
 from tests.cli.test_inbox_cli import Shell
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def at(tmp_path: Path) -> Shell:
-    return Shell(tmp_path.resolve())
+    shell = Shell(tmp_path.resolve())
+    shell.env[VARIABLE] = shell.person.grant("pruner")
+    return shell
 
 
 def test_what_is_done_is_removed_and_said_to_be_gone(at: Shell) -> None:
@@ -75,6 +78,6 @@ def test_attachments_go_when_no_message_refers_to_them_any_longer(at: Shell) -> 
     assert done["attachments"] == {"files": 2, "bytes": len("to the user") + len("no message")}
     assert there() == {"to an agent"}, "a restore brings its message back"
 
-    at.swarm.drop_salvage(everything=True)
+    at.swarm.drop_salvage(everything=True, now=True)
     assert at.said("inbox", "prune") == "1 attachment removed (11 bytes)\n"
     assert there() == set()

@@ -98,7 +98,7 @@ def test_an_error_has_the_form_the_user_was_promised(cli: Cli) -> None:
     assert said.err == (
         "error: cannot create session feature-x: branch swarm/developer-feature-x already exists\n"
         "\n"
-        "hint: use a different session name, or delete that branch if nobody needs it\n"
+        "hint: use a different session name, or delete that branch if it is not needed\n"
         "code: BRANCH_EXISTS\n"
     )
 
@@ -297,8 +297,9 @@ def test_keep_branches_leaves_them(team: Cli) -> None:
 
 
 def test_discard_saves_nothing(team: Cli) -> None:
-    said = team.ok("cleanup", "feature-x", "--discard")
+    said = team.typed("cleanup", "feature-x", "--discard")
 
+    assert said.code == 0
     assert "restore with" not in said.err
     assert team.ok("salvage", "list", "--json").data() == {"entries": []}
 
@@ -386,16 +387,16 @@ def test_salvage_can_be_shown_and_dropped(team: Cli) -> None:
     asked = team("salvage", "drop", "feature-x/developer")
     assert (asked.code, "--yes" in asked.err) == (2, True)
 
-    data = team.ok("salvage", "drop", "feature-x/developer", "--yes", "--json").data()
+    data = team.typed("salvage", "drop", "feature-x/developer", "--yes", "--json").data()
     assert (len(data["dropped"]), data["for_good"]) == (1, False)
     assert "developer" not in team.ok("salvage", "list").out
     assert "developer" in team.ok("salvage", "list", "--dropped").out
-    said = team.ok("salvage", "drop", "feature-x", "--yes")
+    said = team.typed("salvage", "drop", "feature-x", "--yes")
     assert "dropped 1 saved worktree" in said.out
     assert "take it back within 7d: swarm restore feature-x/researcher@" in said.err
-    assert "deleted 2 saved worktrees for good" in team.ok("salvage", "drop", "--all", "--now", "--yes").out
+    assert "deleted 2 saved worktrees for good" in team.typed("salvage", "drop", "--all", "--now", "--yes").out
     assert team("salvage", "show", "feature-x/developer").code == 6
-    assert "nothing to drop" in team.ok("salvage", "drop", "--all", "--yes").out
+    assert "nothing to drop" in team.typed("salvage", "drop", "--all", "--yes").out
 
 
 def test_a_lost_record_is_told_of_and_made_anew(team: Cli) -> None:

@@ -222,6 +222,7 @@ class MemoryBus:
             tuple(item.place for item in held.items),
             held.who,
             held.since,
+            held.holder if held.holder.pid else self._machine.holder(),
         )
 
     def _choose(self, box: _Box, limit: int, wanted: Callable[[Message], bool]) -> tuple[list[_Item], list[_Item]]:
@@ -332,6 +333,11 @@ class MemoryBus:
         if not items or (ids is not None and len(items) != len(set(ids))):
             raise ClaimLost("the claim is over")
         return box, held, items
+
+    def take_over(self, claim: Claim) -> None:
+        held = self._box(claim.address).claims.get(claim.id)
+        if held is None or held.holder.pid or tuple(item.place for item in held.items) != claim.places:
+            raise ClaimLost("the claim is in other hands")
 
     def _drop(self, box: _Box, claim: Claim, items: list[_Item]) -> None:
         held = box.claims[claim.id]

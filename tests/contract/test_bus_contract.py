@@ -353,6 +353,37 @@ def test_a_claim_can_be_settled_by_another_process_that_finds_it(rig: Rig, bus: 
     assert bus.claims(DEV) == ()
 
 
+def test_a_claim_of_nobodys_life_is_taken_over_as_it_was_seen_or_not_at_all(rig: Rig, bus: Tasks) -> None:
+    for text in ("one", "two"):
+        say(bus, text)
+    nobody = rig.machine.holder()._replace(pid=0, start=0)
+    made = bus.receive(DEV, limit=2, holder=nobody)
+    assert made is not None
+    (seen,) = rig.open().claims(DEV)
+    assert made.taker == seen.taker
+    assert seen.taker is not None
+    bus.take_over(seen)
+    bus.ack(seen, (seen.messages[0].id,))
+
+    with pytest.raises(ClaimLost):
+        bus.take_over(seen)  # of what is done nothing is handed out again
+    (left,) = bus.claims(DEV)
+    bus.take_over(left)
+    assert bodies(left) == ["two"]
+    bus.ack(left)
+    with pytest.raises(ClaimLost):
+        bus.take_over(left)
+
+
+def test_a_claim_that_depends_on_a_life_is_not_taken_over(rig: Rig, bus: Tasks) -> None:
+    say(bus, "one")
+    claim = must_take(rig, bus)
+
+    assert claim.taker == rig.machine.holder(100)
+    with pytest.raises(ClaimLost):
+        bus.take_over(claim)
+
+
 # --- leases ----------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.support.crash import Scenario, build_user
+from tests.support.crash import Scenario, build_user, grant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -177,6 +177,13 @@ def after_cleanup(folder: Path) -> Lab:
     return lab
 
 
+def after_cleanup_with_grant(folder: Path) -> Lab:
+    """The same, for what only a person does, or a program with a grant."""
+    lab = after_cleanup(folder)
+    grant(lab)
+    return lab
+
+
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
@@ -254,7 +261,7 @@ SCENARIOS = {
         ),
         Scenario(
             "salvage-drop",
-            after_cleanup,
+            after_cleanup_with_grant,
             lambda swarm: swarm.drop_salvage(everything=True, now=True),
             goes_on=True,
             drops=True,

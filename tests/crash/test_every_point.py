@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm.testing.terminal import at_terminal
 from tests.crash.scenarios import MESSAGES, SCENARIOS, SESSION
 from tests.support.crash import FULL, AgainTrials, NestedTrials, Tally, Trials
 
@@ -112,7 +113,7 @@ def test_what_no_kill_changes_is_that_messages_go_into_the_salvage_and_come_back
     assert found(bench.lab()) == {agent: {} for agent in MESSAGES}
     for agent in MESSAGES:
         assert len(list((lab.root / ".swarm/salvage" / SESSION / agent).glob("*/inbox"))) == 1
-        assert lab.swarm.post.prune_attachments(older_than_ms=0) == (0, 0)
+        assert at_terminal(lambda: lab.swarm.post.prune_attachments(older_than_ms=0)) == (0, 0)
     lab.swarm.restore(SESSION)
     assert found(bench.lab()) == MESSAGES
     assert not list((lab.root / ".swarm/salvage").rglob("inbox"))

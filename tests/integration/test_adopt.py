@@ -58,7 +58,7 @@ def test_a_cleanup_needs_no_record(lab: Lab, swarm: Swarm) -> None:
     swarm.restore("fx")
     assert (lab.tree("developer", "fx") / "work.txt").read_text() == "work\n"
     swarm.cleanup(everything=True, force=True)
-    swarm.drop_salvage(everything=True)
+    lab.person.drop_salvage(everything=True)
     assert lab.fingerprint() == before
 
 

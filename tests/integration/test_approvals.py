@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm import GrantExists, GrantNotFound, NotAPerson, SwarmError
-from swarm.approvals.values import Standing
+from swarm.approvals.values import Question, Standing
 from swarm.callers.caller import user_name
-from swarm.kit.errors import UsageProblem
+from swarm.kit.errors import Ambiguous, UsageProblem
 from swarm.machine import hooklog, processes
 from swarm.programs import reviewer
 from swarm.programs.reviewer import verdict_of
@@ -111,6 +112,23 @@ def test_a_question_is_shown_and_approved_from_another_process(asker: Asker) -> 
     assert done.answer.by.startswith("user")
     assert done.answer.reason == "fine"
     assert asker.lab.swarm.approvals() == ()
+
+
+def test_the_beginning_of_two_open_questions_answers_neither(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = asker.lab.swarm._approval_store()
+    ids = iter("kdjrtbkdjxwz")
+    monkeypatch.setattr("secrets.choice", lambda _: next(ids))
+    me = (os.getpid(), processes.start_of(os.getpid()) or 0, processes.boot_id())
+    put = [store.ask(Question("", "fx", "developer", "Bash", RUN, 0, *me)) for _ in range(2)]
+    monkeypatch.undo()
+    assert [one.id for one in put] == ["kdjrtb", "kdjxwz"]
+
+    for answer in (asker.lab.person.approve, asker.lab.person.deny):
+        with pytest.raises(Ambiguous, match="kdjrtb, kdjxwz"):
+            answer("kdj")
+    assert len(asker.lab.swarm.approvals()) == 2
+    asker.lab.person.deny("kdjx")
+    assert [one.question.id for one in asker.lab.swarm.approvals()] == ["kdjrtb"]
 
 
 COLOURS = {

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from swarm import Swarm
+from swarm.approvals.grants import VARIABLE
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import Message
 from swarm.callers.caller import caller_of
@@ -24,6 +26,8 @@ from swarm.machine.identity import whoami
 from swarm.testing.terminal import at_terminal, wait_for, without_terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from swarm.testing.lab import Lab
     from swarm.testing.panes import PaneLab
 
@@ -243,6 +247,44 @@ def test_what_is_for_people_is_refused_to_nobody_with_the_reason(lab: Lab) -> No
 
     assert (caught.value.code, caught.value.exit_code) == ("NOT_A_PERSON", 4)
     assert "swarm approvals grant NAME" in caught.value.hint
+
+
+#: What cannot be taken back, or is gone for good sooner for it.
+LOSES: dict[str, Callable[[Swarm], object]] = {
+    "cleanup": lambda swarm: swarm.cleanup(["fx"], force=True, discard=True),
+    "remove": lambda swarm: swarm.remove("developer", "fx", force=True, discard=True),
+    "drop": lambda swarm: swarm.drop_salvage(everything=True),
+    "drop --now": lambda swarm: swarm.drop_salvage(everything=True, now=True),
+    "prune": lambda swarm: swarm.post.prune(older_than_ms=0),
+    "attachments": lambda swarm: swarm.post.prune_attachments(older_than_ms=0),
+}
+
+
+@pytest.mark.parametrize("what", LOSES)
+def test_what_loses_something_needs_a_person_or_a_grant(lab: Lab, what: str) -> None:
+    lab.swarm.create("fx", "developer,reviewer")
+    lab.swarm.create("old", "developer")
+    lab.swarm.cleanup(["old"])
+
+    def act(environ: dict[str, str]) -> object:
+        return LOSES[what](Swarm.open(lab.root, environ=environ))
+
+    with pytest.raises(NotAPerson, match="it has no terminal") as caught:
+        without_terminal(lambda: act(lab.env))
+    assert "swarm approvals grant NAME" in caught.value.hint
+    assert (len(lab.swarm.sessions()), len(lab.swarm.salvaged())) == (1, 1)
+
+    granted = lab.env | {VARIABLE: lab.person.grant("bridge")}
+    without_terminal(lambda: act(granted))
+
+
+def test_what_saves_everything_needs_no_person(lab: Lab) -> None:
+    lab.swarm.create("fx", "developer")
+
+    without_terminal(lab.swarm.prune)
+    without_terminal(lambda: lab.swarm.prune_sessions(older_than_ms=0))
+
+    assert lab.swarm.sessions() == ()
 
 
 def test_a_dead_supervisors_folder_is_believed_for_the_program_it_named_alone(shells: PaneLab) -> None:

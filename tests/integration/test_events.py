@@ -196,7 +196,7 @@ def test_the_events_of_an_agent_go_with_it_and_come_back(lab: Lab) -> None:
     lab.swarm.restore("fx")
     assert [one.message.body for one in lab.swarm.post.bus.peek("events.developer-fx")] == ["dev@fx: success"]
     assert parents.living(lab.swarm._world, replace(session, parent=lead)) == lead
-    lab.swarm.cleanup(["fx"], discard=True)
+    lab.person.cleanup(["fx"], discard=True)
     assert not folder.exists()
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm import Swarm
-    from swarm.testing.lab import Lab
+    from swarm.testing.lab import Lab, Person
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def make(swarm: Swarm, lab: Lab, *agents: str) -> Path:
     return lab.tree(agents[0], "fx")
 
 
-def refused(swarm: Swarm, **how: bool) -> WorkAtRisk:
+def refused(swarm: Swarm | Person, **how: bool) -> WorkAtRisk:
     with pytest.raises(WorkAtRisk) as caught:
         swarm.cleanup(["fx"], **how)
     return caught.value
@@ -42,7 +42,7 @@ def test_who_refused_to_discard_is_not_told_to_discard(lab: Lab, swarm: Swarm) -
     tree = make(swarm, lab, "developer")
     lab.write({"notes.txt": "not committed\n"}, tree)
 
-    assert refused(swarm, discard=True).hint.startswith("--force instead of --discard")
+    assert refused(lab.person, discard=True).hint.startswith("--force instead of --discard")
     assert refused(swarm).hint.startswith("commit it, or add --force")
 
 
@@ -71,7 +71,7 @@ def test_discarded_commits_are_named(lab: Lab, swarm: Swarm) -> None:
     lab.write({"work.txt": "work\n"}, tree)
     tip = lab.commit("work", cwd=tree)
 
-    removed = swarm.cleanup(["fx"], discard=True).removed
+    removed = lab.person.cleanup(["fx"], discard=True).removed
 
     assert {one.agent: one.notes for one in removed} == {
         "developer": (
@@ -263,7 +263,7 @@ def test_a_worktree_inside_an_agents_is_never_taken_along(lab: Lab, swarm: Swarm
         swarm.remove("developer", "fx", force=True)
     assert f"git worktree move '{inner}' PATH" in caught.value.hint
     with pytest.raises(CleanupFailed, match="inside it: tools/inner"):
-        swarm.remove("developer", "fx", force=True, discard=True)
+        lab.person.remove("developer", "fx", force=True, discard=True)
     report = swarm.cleanup(["fx"], force=True)
     assert [one.agent for one in report.removed] == ["reviewer"]
     assert "tools/inner; first `git worktree move" in report.skipped[0].reason

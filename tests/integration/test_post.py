@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -269,6 +271,86 @@ def test_what_is_taken_is_given_again_until_it_is_done(lab: Lab) -> None:
         swarm.ack()
 
 
+#: Takes until nothing is left, and prints the ids of what it got; "once": takes once, and ends with it in hand.
+_READER = """
+import sys
+from swarm.messages.post import Post
+
+post = Post(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+left = True
+while left:
+    taken = post.take(wait=0.2, limit=20)
+    if taken is not None:
+        print(*(message.id for message in taken.messages))
+        if sys.argv[2] != "once":
+            post.done(taken)
+    depth = post.depth("user")
+    left = sys.argv[2] != "once" and depth.waiting + depth.claimed > 0
+if sys.argv[2] == "once":
+    print("done", flush=True)
+    sys.stdin.readline()  # it lives, and has them in hand
+"""
+
+
+def _reader(lab: Lab, how: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-P", "-c", _READER, str(lab.root / ".swarm"), how]
+    made = subprocess.Popen(command, env=lab.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert made.stdout is not None
+    assert made.stdout.readline() == "ready\n"
+    return made
+
+
+def _go(reader: subprocess.Popen[str]) -> None:
+    assert reader.stdin is not None
+    reader.stdin.write("\n")
+    reader.stdin.flush()
+
+
+def test_processes_that_take_from_the_users_inbox_at_once_get_each_message_once(lab: Lab) -> None:
+    lab.swarm.send("user", "makes the box", id="m0")
+    bus = post_of(lab).bus
+    for number in range(1, 1000):
+        bus.send(Message("user", "developer-1@fx", "x", id=f"m{number}"), durable=False)
+    readers = [_reader(lab, "all") for _ in range(4)]
+    for one in readers:
+        _go(one)
+
+    got = [one.communicate(timeout=120)[0].split() for one in readers]
+
+    assert [one.returncode for one in readers] == [0, 0, 0, 0]
+    assert sorted(id_ for ids in got for id_ in ids) == sorted(f"m{number}" for number in range(1000))
+
+
+def test_what_a_process_of_the_users_left_in_hand_is_given_to_one_other(lab: Lab) -> None:
+    lab.swarm.send("user", "x", id="m1")
+    first = _reader(lab, "once")
+    _go(first)
+    wait_for(lambda: post_of(lab).depth().claimed == 1, "the first reader")
+    assert lab.swarm.take() is None, "it lives"
+    assert post_of(lab).held_by() == f"user {first.pid}"
+    with pytest.raises(ClaimLost, match="nothing of user is in hand"):
+        lab.swarm.ack()  # not what another one has
+    first.communicate("\n", timeout=60)
+    others = [_reader(lab, "once") for _ in range(3)]
+    for one in others:
+        _go(one)
+
+    said: list[str] = []
+    for one in others:
+        assert one.stdout is not None
+        said += iter(one.stdout.readline, "done\n")
+    for one in others:
+        one.communicate("\n", timeout=60)
+
+    assert said == ["m1\n"]
+    (again,) = [lab.swarm.take()]
+    assert again is not None
+    assert (again.again, again.claim.attempts) == (True, (1,))
+    assert lab.swarm.ack(["m1"]) == ("m1",)
+
+
 def test_what_is_given_back_comes_again(lab: Lab) -> None:
     lab.swarm.send("user", "later")
     first = lab.swarm.take()
@@ -382,7 +464,7 @@ def test_an_inbox_without_a_message_is_not_kept(lab: Lab) -> None:
 
 def test_discard_discards_messages_too(lab: Lab) -> None:
     lab.swarm.send("researcher", "x")
-    lab.swarm.cleanup(["fx"], discard=True)
+    lab.person.cleanup(["fx"], discard=True)
     assert (boxes(lab), salvaged_inboxes(lab)) == ([], [])
     assert "gone with it (--discard)" in post_of(lab).history("user")[0].message.body
 

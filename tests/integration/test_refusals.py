@@ -437,7 +437,7 @@ ABSENT: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "show": (lambda swarm: swarm.show("nope"), "WORKTREE_NOT_FOUND", "no agent nope"),
     "show-in": (lambda swarm: swarm.show("developer", "nope"), "SESSION_NOT_FOUND", "no session nope"),
     "cleanup": (lambda swarm: swarm.cleanup(["nope"]), "SESSION_NOT_FOUND", "no session nope"),
-    "cleanup-force": (lambda swarm: swarm.cleanup(["nope"], force=True, discard=True), "SESSION_NOT_FOUND", "nope"),
+    "cleanup-force": (lambda swarm: swarm.cleanup(["nope"], force=True), "SESSION_NOT_FOUND", "nope"),
     "remove": (lambda swarm: swarm.remove("nope"), "WORKTREE_NOT_FOUND", "no agent nope"),
     "restore": (lambda swarm: swarm.restore("nope"), "SALVAGE_NOT_FOUND", "nope"),
     "restore-agent": (lambda swarm: swarm.restore("nope/developer@1"), "SALVAGE_NOT_FOUND", "nope"),
@@ -464,7 +464,7 @@ def test_what_is_not_there_is_said_and_nothing_is_made(
 )
 def test_a_hostile_restore_target_is_refused(lab: Lab, target: str) -> None:
     before = lab.fingerprint()
-    for act in (lab.swarm.restore, lab.swarm.salvage_entry, lambda target: lab.swarm.drop_salvage([target])):
+    for act in (lab.swarm.restore, lab.swarm.salvage_entry, lambda target: lab.person.drop_salvage([target])):
         with pytest.raises(SwarmError) as caught:
             act(target)
         assert caught.value.exit_code in (2, 6), caught.value.message

@@ -34,6 +34,7 @@ question = Question("f" * 32, "other", "dev", "Bash", {"command": "true"})
 tries = {
     "ask_permission": lambda: swarm.ask_permission(question, timeout=0),
     "collect_event": lambda: swarm.collect_event({"hook_event_name": "Stop"}, "dev", "other"),
+    "note_trouble": lambda: swarm.note_trouble("collect", "x", "dev", "other"),
     "nudge": lambda: swarm.nudge("dev", "other"),
     "send_heartbeat": lambda: swarm.send_heartbeat("dev", "other", "x"),
     "tell_budget": lambda: swarm.tell_budget("dev", "other"),

@@ -13,6 +13,7 @@ from swarm.kit.errors import Ambiguous, UsageProblem
 from swarm.project.errors import ReservedName, SessionNotFound
 from swarm.sessions.errors import CleanupFailed
 from swarm.testing.lab import file_digests
+from swarm.testing.terminal import at_terminal
 from swarm.worktrees import salvage
 from swarm.worktrees.errors import SalvageNotFound, WorkAtRisk
 from tests.support.work import process
@@ -81,7 +82,7 @@ def test_dropped_work_is_gone_with_refs_and_files(lab: Lab) -> None:
     tip = work(lab)
     swarm.cleanup(["feature-x"], force=True)
     assert (lab.root / ".swarm/salvage").is_dir()
-    (dropped,) = swarm.drop_salvage(["feature-x/developer"], now=True)
+    (dropped,) = lab.person.drop_salvage(["feature-x/developer"], now=True)
     assert dropped.agent == "developer"
     assert [entry.agent for entry in swarm.salvaged()] == ["reviewer"]
     assert not any("/developer/" in ref for ref in salvage_refs(lab))
@@ -99,7 +100,7 @@ def test_dropping_everything_leaves_no_trace(lab: Lab, swarm: Swarm) -> None:
         swarm.create(session, ["developer"])
         work(lab, "developer", session)
         swarm.cleanup([session], force=True)
-    assert len(swarm.drop_salvage(everything=True, now=True)) == 2
+    assert len(lab.person.drop_salvage(everything=True, now=True)) == 2
     assert salvage_refs(lab) == []
     assert not (lab.root / ".git/refs/swarm").exists()
     assert lab.fingerprint() == before
@@ -112,13 +113,13 @@ def test_a_drop_takes_every_entry_of_a_name_and_restore_brings_one_back(lab: Lab
         swarm.cleanup(["feature-x"], force=True)
     assert len(swarm.salvaged()) == 4
 
-    assert len(swarm.drop_salvage(["feature-x/developer"])) == 2
+    assert len(lab.person.drop_salvage(["feature-x/developer"])) == 2
     assert [entry.agent for entry in swarm.salvaged()] == ["reviewer", "reviewer"]
-    assert len(swarm.drop_salvage(["feature-x"])) == 2
+    assert len(lab.person.drop_salvage(["feature-x"])) == 2
     assert swarm.salvaged() == ()
     assert len(swarm.salvaged(dropped=True)) == 4
     with pytest.raises(SalvageNotFound):
-        swarm.drop_salvage(["feature-x"])
+        lab.person.drop_salvage(["feature-x"])
     swarm.restore("feature-x/developer")
     assert (lab.tree("developer") / "notes.txt").read_text() == "not committed\n"
 
@@ -130,7 +131,7 @@ def test_what_was_dropped_is_deleted_when_its_time_is_over_or_at_once(lab: Lab, 
         swarm.cleanup([session], force=True)
 
     saved("one")
-    swarm.drop_salvage(["one"])
+    lab.person.drop_salvage(["one"])
     saved("two")
     assert len(salvage_refs(lab)) > 0
     assert [entry.session for entry in swarm.salvaged(dropped=True)] == ["one"]
@@ -140,10 +141,10 @@ def test_what_was_dropped_is_deleted_when_its_time_is_over_or_at_once(lab: Lab, 
     assert not any("/one/" in ref for ref in salvage_refs(lab))
     assert not record.exists()
 
-    swarm.drop_salvage(["two"])
-    swarm.drop_salvage(["two"], now=True)
+    lab.person.drop_salvage(["two"])
+    lab.person.drop_salvage(["two"], now=True)
     assert not any("/two/" in ref for ref in salvage_refs(lab))
-    assert len(lab.open(cleanup__keep_dropped="0").drop_salvage(["three"])) == 1
+    assert len(at_terminal(lambda: lab.open(cleanup__keep_dropped="0").drop_salvage(["three"]))) == 1
     assert salvage_refs(lab) == []
     assert not record.exists()
 
@@ -151,7 +152,7 @@ def test_what_was_dropped_is_deleted_when_its_time_is_over_or_at_once(lab: Lab, 
 def test_a_damaged_note_of_what_was_dropped_deletes_nothing(lab: Lab, swarm: Swarm) -> None:
     swarm.create("feature-x", ["developer"])
     swarm.cleanup(["feature-x"])
-    swarm.drop_salvage(everything=True)
+    lab.person.drop_salvage(everything=True)
     (lab.root / ".swarm/dropped.json").write_text("{")
     swarm.create("other", ["developer"])
     swarm.cleanup(["other"])
@@ -162,15 +163,15 @@ def test_a_damaged_note_of_what_was_dropped_deletes_nothing(lab: Lab, swarm: Swa
 def test_dropping_by_age_spares_what_is_younger(lab: Lab, swarm: Swarm) -> None:
     swarm.create("feature-x", ["developer"])
     swarm.cleanup(["feature-x"])
-    assert swarm.drop_salvage(older_than_ms=3_600_000) == ()
-    assert len(swarm.drop_salvage(older_than_ms=0)) == 1
+    assert lab.person.drop_salvage(older_than_ms=3_600_000) == ()
+    assert len(lab.person.drop_salvage(older_than_ms=0)) == 1
 
 
 def test_a_drop_names_what_it_means(lab: Lab, swarm: Swarm) -> None:
     with pytest.raises(UsageProblem):
-        swarm.drop_salvage()
+        lab.person.drop_salvage()
     with pytest.raises(SalvageNotFound):
-        swarm.drop_salvage(["feature-x"])
+        lab.person.drop_salvage(["feature-x"])
 
 
 # --- discard, keep, age -------------------------------------------------------------------------------
@@ -180,8 +181,8 @@ def test_discard_saves_nothing_and_says_so(lab: Lab, swarm: Swarm) -> None:
     swarm.create("feature-x", ["developer"])
     work(lab)
     with pytest.raises(WorkAtRisk):
-        swarm.cleanup(["feature-x"], discard=True)  # it implies nothing about force
-    (removed,) = swarm.cleanup(["feature-x"], discard=True, force=True).removed
+        lab.person.cleanup(["feature-x"], discard=True)  # it implies nothing about force
+    (removed,) = lab.person.cleanup(["feature-x"], discard=True, force=True).removed
     assert removed.salvage == ""
     assert removed.saved_files == 0
     assert removed.discarded == ("notes.txt",)
@@ -359,7 +360,7 @@ def test_an_entry_that_an_earlier_version_made_of_nothing_is_passed_over(
     assert len(swarm.salvaged()) == 2
 
     assert [agent.name for agent in swarm.restore("feature-x").agents] == ["reviewer"]
-    assert len(swarm.drop_salvage(["feature-x/developer"])) == 1
+    assert len(lab.person.drop_salvage(["feature-x/developer"])) == 1
 
 
 # --- which, and from where ----------------------------------------------------------------------------

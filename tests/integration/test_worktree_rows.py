@@ -835,7 +835,7 @@ def test_wt44_an_age_is_not_negative(lab: Lab, swarm: Swarm, age: int) -> None:
     with pytest.raises(UsageProblem):
         swarm.prune_sessions(older_than_ms=age)
     with pytest.raises(UsageProblem):
-        swarm.drop_salvage(everything=True, older_than_ms=age)
+        lab.person.drop_salvage(everything=True, older_than_ms=age)
     assert path.is_dir()
 
 

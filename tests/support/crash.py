@@ -48,6 +48,7 @@ import swarm.worktrees.commands
 import swarm.worktrees.preparing
 import swarm.worktrees.trees  # noqa: F401
 from swarm import Swarm, SwarmError
+from swarm.approvals.grants import VARIABLE
 from swarm.cli.signals import watched
 from swarm.kit.errors import Interrupted
 from swarm.testing.lab import Lab, environment
@@ -233,6 +234,18 @@ def build_user(folder: Path, *, packed: bool = False) -> Lab:
     return lab
 
 
+def grant(lab: Lab) -> None:
+    """Let what is run in a lab act as the user does, who would type it: the traced child has no terminal."""
+    token = lab.person.grant("crash")
+    (lab.root.parent / "grant").write_text(token)
+
+
+def granted(lab: Lab) -> dict[str, str]:
+    """Return the token of the lab's grant as it goes into the environment."""
+    token = lab.root.parent / "grant"
+    return {VARIABLE: token.read_text()} if token.exists() else {}
+
+
 # --- scenarios -----------------------------------------------------------------------------------------
 
 
@@ -297,7 +310,7 @@ class Setup:
 
     def swarm(self, lab: Lab) -> Swarm:
         """Open the repository as the user would."""
-        return Swarm.open(lab.root, environ=lab.env, flags=self.scenario.flags)
+        return Swarm.open(lab.root, environ=lab.env | granted(lab), flags=self.scenario.flags)
 
     def act(self) -> object:
         """Run the command."""

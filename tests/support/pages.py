@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from swarm.callers.caller import user_name
 from swarm.testing.panes import PaneLab
-from swarm.testing.terminal import wait_for
+from swarm.testing.terminal import at_terminal, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,9 +125,7 @@ def _run(command: list[str], where: Path, lab: PaneLab) -> tuple[str, Path]:
     note = lab.root.parent / "where"
     if command[0] == "bash":
         command = ["bash", "-c", f"{command[-1]}\ncode=$?; pwd > {shlex.quote(str(note))}; exit $code"]
-    done = subprocess.run(
-        command, cwd=where, env=lab.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=60
-    )
+    done = _typed(command, where, lab)
     printed = done.stdout.decode("utf-8", "replace").replace(str(lab.root.parent), "~")
     assert command[0] == "bash" or done.returncode == 0, f"{command[-1]}\n{printed}"
     return printed, Path(note.read_text().strip()) if note.exists() else where
@@ -135,8 +133,24 @@ def _run(command: list[str], where: Path, lab: PaneLab) -> tuple[str, Path]:
 
 def _holds(condition: str, where: Path, lab: PaneLab) -> bool:
     time.sleep(0.1)
-    done = subprocess.run(["bash", "-c", condition], cwd=where, env=lab.env, capture_output=True, check=False)
-    return done.returncode == 0
+    return _typed(["bash", "-c", condition], where, lab).returncode == 0
+
+
+def _typed(command: list[str], where: Path, lab: PaneLab) -> subprocess.CompletedProcess[bytes]:
+    """Run as the reader does, who has a terminal; what is printed goes into one pipe."""
+    done: subprocess.CompletedProcess[bytes] = at_terminal(
+        lambda: subprocess.run(
+            command,
+            cwd=where,
+            env=lab.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=60,
+        )
+    )
+    return done
 
 
 def _same(shown: str, printed: str) -> bool:

@@ -89,7 +89,7 @@ MESSAGES = {
     "AgentEvent": (
         "id", "kind", "worker", "session", "agent", "status", "message", "cause", "time_ms", "text", "approval",
     ),
-    "Claim": ("id", "address", "messages", "attempts", "lease", "places", "who", "since_ms"),
+    "Claim": ("id", "address", "messages", "attempts", "lease", "places", "who", "since_ms", "taker"),
     "Depth": ("waiting", "claimed", "dead", "oldest_ms"),
     "Event": ("name", "time_ms", "evidence"),
     "Message": (

@@ -31,7 +31,7 @@ def add_to(root: typer.Typer) -> None:
     """Add the commands to the tree."""
     app = group(
         "approvals",
-        "What agents ask to be allowed; without a command those who wait.",
+        "List permission requests and questions; without a subcommand, those that wait.",
         "swarm approvals\nswarm approvals --watch\nswarm approvals grant bridge",
         default="list",
     )
@@ -73,16 +73,16 @@ def add_to(root: typer.Typer) -> None:
 def approvals(
     run: Run,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on, and show each new one as it comes.", show_default=False)
+        bool, typer.Option("--watch", help="Keep running, and show each new request.", show_default=False)
     ] = False,
     all: Annotated[
-        bool, typer.Option("--all", help="Also those that were answered, and by whom.", show_default=False)
+        bool, typer.Option("--all", help="Also show answered requests, and by whom.", show_default=False)
     ] = False,
     standing: Annotated[
-        bool, typer.Option("--standing", help="Those answered for always, and not revoked.", show_default=False)
+        bool, typer.Option("--standing", help="Show only standing answers that still apply.", show_default=False)
     ] = False,
 ) -> Answer:
-    """Show what agents ask to be allowed and wait for, oldest first."""
+    """List pending permission requests and questions, oldest first."""
     run.command = "approvals"  # as it was typed
     if standing and (watch or all):
         raise UsageProblem("--standing goes with neither --watch nor --all")
@@ -213,20 +213,20 @@ def approval_data(one: Approval) -> dict[str, Any]:
 
 Question = Annotated[
     str,
-    typer.Argument(metavar="ID", help="Which question, or how its id begins.", show_default=False),
+    typer.Argument(metavar="ID", help="Id of the request, or its first letters.", show_default=False),
 ]
 Reason = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why; written down, and told to the agent.", show_default=False)
+    str, typer.Option("--reason", metavar="TEXT", help="Reason, recorded and shown to the agent.", show_default=False)
 ]
 Always = Annotated[
-    bool, typer.Option("--always", help="Holds from now on for the same tool with the same input.", show_default=False)
+    bool, typer.Option("--always", help="Apply the answer to identical requests from now on.", show_default=False)
 ]
 Rule = Annotated[
     str,
     typer.Option(
         "--rule",
         metavar="RULE",
-        help="Holds from now on for all that this rule covers, such as 'Bash(npm test *)'.",
+        help="Apply the answer to everything this rule matches, such as 'Bash(npm test *)'.",
         show_default=False,
     ),
 ]
@@ -237,7 +237,7 @@ Answers = Annotated[
     typer.Option(
         "--answer",
         metavar="TEXT",
-        help="What you say to a question of the agent; once for each that it asks.",
+        help="Answer to a question of the agent; once for each question.",
         show_default=False,
     ),
 ]
@@ -245,15 +245,15 @@ Answers = Annotated[
 
 def grant(
     run: Run,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name for the program.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name for the program.", show_default=False)],
     revoke: Annotated[
-        bool, typer.Option("--revoke", help="Let it count no longer; what it answered stays.", show_default=False)
+        bool, typer.Option("--revoke", help="Withdraw the grant; earlier answers stay valid.", show_default=False)
     ] = False,
 ) -> Answer:
-    """Let a program of yours answer agents as you would.
+    """Let one of your programs answer agents on your behalf.
 
-    It prints a token, once; give it to the program as SWARM_GRANT. Whoever can read it there acts by the grant,
-    an agent without a sandbox as well. Only a person at a terminal makes one.
+    Prints a token once; give it to the program as SWARM_GRANT. Any process that can read the token can use the grant,
+    an agent without a sandbox included. Only a person at a terminal can make a grant.
     """
     swarm = run.open()
     if revoke:
@@ -268,7 +268,7 @@ def grant(
 
 
 def grants(run: Run) -> Answer:
-    """Show the programs that may answer agents by a grant of yours."""
+    """List the programs that hold a grant."""
     found = run.open().grants()
 
     def show(output: Output) -> None:
@@ -294,19 +294,19 @@ def approve(
     always: Always = False,
     rule: Rule = "",
 ) -> Answer:
-    """Allow what an agent asks, or answer its question."""
+    """Approve a request of an agent, or answer its question."""
     return _said(
         "allowed", run.open().approve(question, reason=reason, always=always, rule=rule, answers=answers or ())
     )
 
 
 def deny(run: Run, question: Question, reason: Reason = "", always: Always = False, rule: Rule = "") -> Answer:
-    """Refuse what an agent asks; it is told the reason and goes on without."""
+    """Deny a request; the agent gets the reason and continues."""
     return _said("denied", run.open().deny(question, reason=reason, always=always, rule=rule))
 
 
 def revoke(run: Run, question: Question, reason: Reason = "") -> Answer:
-    """Take back that an answer holds for always; what it covered is asked again."""
+    """Revoke a standing answer; swarm asks again from now on."""
     return _said("revoked", run.open().revoke(question, reason=reason))
 
 

@@ -38,7 +38,7 @@ def add_to(root: typer.Typer) -> None:
         swarm cleanup --all --older-than 7d
         """,
     )(cleanup)
-    sessions = group("session", "Look after sessions that are over.", "swarm session prune --older-than 30d")
+    sessions = group("session", "Delete records of old sessions.", "swarm session prune --older-than 30d")
     verb(
         sessions,
         "prune",
@@ -55,24 +55,24 @@ Sessions = Annotated[
     ),
 ]
 All = Annotated[bool, typer.Option("--all", help="Every session, and branches left over from one.", show_default=False)]
-Force = Annotated[
-    bool, typer.Option("--force", help="Also where work is not committed: it is saved first.", show_default=False)
-]
+Force = Annotated[bool, typer.Option("--force", help="Save uncommitted work, then remove.", show_default=False)]
 Discard = Annotated[
     bool,
-    typer.Option("--discard", help="Do not save what is removed. The only way to lose work.", show_default=False),
+    typer.Option("--discard", help="Remove without saving. The only way to lose work.", show_default=False),
 ]
-KeepBranches = Annotated[bool, typer.Option("--keep-branches", help="Leave the branches.", show_default=False)]
+KeepBranches = Annotated[bool, typer.Option("--keep-branches", help="Keep the branches.", show_default=False)]
 OlderThan = Annotated[
     str | None,
     typer.Option(
         "--older-than",
         metavar="TIME",
-        help="Only sessions made longer ago, such as 24h or 7d; those with work at risk are passed over.",
+        help="Only sessions older than this, such as 24h or 7d; skip those with work at risk.",
         show_default=False,
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
+]
 
 
 def cleanup(  # one parameter per option
@@ -88,8 +88,8 @@ def cleanup(  # one parameter per option
 ) -> Answer:
     """Remove sessions: their worktrees and branches.
 
-    Work that is not committed is a reason to refuse, before anything is removed. With --force it is
-    saved, as commits always are; `swarm restore` brings it back.
+    Refuses to remove uncommitted work, before it removes anything. With --force it saves that work first, as it
+    always saves commits; `swarm restore` brings both back.
     """
     chosen = tuple(sessions or ())
     age = milliseconds("--older-than", older_than)
@@ -121,10 +121,10 @@ def prune(
         ),
     ] = "7d",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
+        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
     ] = False,
 ) -> Answer:
-    """Remove old sessions that nobody needs: no agent of theirs runs, and no work in them is uncommitted."""
+    """Remove old sessions without running agents and without uncommitted work."""
     age = milliseconds("--older-than", older_than)
     swarm = run.open()
     return removal(lambda: swarm.prune_sessions(older_than_ms=age or 0, dry_run=dry_run), "there is nothing to prune")

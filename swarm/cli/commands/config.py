@@ -41,13 +41,13 @@ def show(
         str | None,
         typer.Argument(
             metavar="[KEY]",
-            help="Only this one, or this section.",
+            help="Only this setting or section.",
             autocompletion=completion.settings,
             show_default=False,
         ),
     ] = None,
 ) -> Answer:
-    """Show every setting with its value, and where that comes from."""
+    """Show every setting with its value and origin."""
     from swarm.project.config.settings import describe, find_setting
 
     settings = _settings(run)

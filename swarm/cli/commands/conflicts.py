@@ -42,16 +42,16 @@ def conflicts(
         str | None,
         typer.Argument(
             metavar="[SESSION]",
-            help="Only among this session's agents; default: all.",
+            help="Only this session; default: all.",
             autocompletion=completion.sessions,
             show_default=False,
         ),
     ] = None,
 ) -> Answer:
-    """Tell which agents will conflict, before anybody merges.
+    """Forecast merge conflicts between agents.
 
-    Every agent is tried against its base branch and against every other one, with what it has not
-    committed. Nothing is changed by looking.
+    Tries every agent against its base branch and against every other agent, uncommitted work included. Changes
+    nothing.
     """
     report = run.open().conflicts(session)
     unknown = report.unknown

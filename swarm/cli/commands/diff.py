@@ -41,18 +41,16 @@ def diff(
         str | None,
         typer.Argument(
             metavar="[AGENT[@SESSION]]",
-            help="An agent; default: the one in whose worktree you are, or the only one.",
+            help="Agent; default: the agent of the current worktree, or the only agent.",
             autocompletion=completion.agents,
             show_default=False,
         ),
     ] = None,
-    patch: Annotated[
-        bool, typer.Option("--patch", help="Print the differences themselves, and nothing else.", show_default=False)
-    ] = False,
+    patch: Annotated[bool, typer.Option("--patch", help="Print only the patch.", show_default=False)] = False,
 ) -> Answer:
     """Show what an agent has done since it left its base branch.
 
-    First what is committed, then what is not. Nothing is changed by looking.
+    Lists committed changes first, then uncommitted ones. Changes nothing.
     """
     swarm = run.open()
     name, session = split_agent(agent) if agent else _here(run, swarm)

@@ -24,7 +24,7 @@ def add_to(root: typer.Typer) -> None:
 def doctor(run: Run) -> Answer:
     """Check git, tmux, agent programs, permissions and leftovers.
 
-    For each thing that is wrong the command that mends it is shown. Nothing is changed.
+    Shows a fixing command for each problem. Changes nothing.
     """
     found = run.open().doctor()
     bad = any(one.state == "bad" for one in found)

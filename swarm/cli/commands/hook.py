@@ -14,7 +14,7 @@ from swarm.cli.hooktrouble import hook_failed
 from swarm.cli.output import Answer
 from swarm.cli.verb import Run, group, split_agent, verb
 
-app = group("hook", "What the hooks of agent programs run.", "swarm hook collect < event.json")
+app = group("hook", "Commands for the hooks of agent programs.", "swarm hook collect < event.json")
 
 #: The program is woken with what was printed when a hook ends so.
 WAKE = 2
@@ -29,10 +29,10 @@ def add_to(root: typer.Typer) -> None:
 def collect(
     run: Run,
     agent: Annotated[
-        str, typer.Option("--agent", metavar="AGENT[@SESSION]", help="Whose event it is.", show_default=False)
+        str, typer.Option("--agent", metavar="AGENT[@SESSION]", help="Agent of the event.", show_default=False)
     ] = "",
 ) -> Answer:
-    """Note an event of an agent's program, given as JSON on stdin. It never fails, and never waits."""
+    """Record an event of an agent's program, read as JSON from stdin. Never fails, never waits."""
     from swarm.machine import hook_events
 
     noted = False

@@ -47,7 +47,7 @@ class _Inbox(Group):
 
 app = group(
     "inbox",
-    "Look into an inbox, take messages, and say that they are done; without a command it looks.",
+    "Read and acknowledge messages; without a subcommand, list your inbox.",
     "swarm inbox\nswarm inbox developer@feature-x\nswarm inbox take --wait 60\nswarm inbox ack",
 )
 app.info.cls = _Inbox
@@ -56,7 +56,7 @@ _Agent = Annotated[
     str | None,
     typer.Argument(
         metavar="[AGENT[@SESSION]]",
-        help="Whose inbox; default: your own, for a person the user's.",
+        help="Inbox of this agent; default: your own.",
         autocompletion=completion.agents,
         show_default=False,
     ),
@@ -66,16 +66,16 @@ _Of = Annotated[
     typer.Option(
         "--of",
         metavar="AGENT[@SESSION]",
-        help="Of this inbox instead of your own.",
+        help="Use this agent's inbox.",
         autocompletion=completion.agents,
         show_default=False,
     ),
 ]
 _Ids = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[ID…]", help="Which messages; default: all that are in hand.", show_default=False),
+    typer.Argument(metavar="[ID…]", help="Messages; default: all that you have taken.", show_default=False),
 ]
-_Most = Annotated[str, typer.Option("--max", metavar="N", help="How many at most.")]
+_Most = Annotated[str, typer.Option("--max", metavar="N", help="Maximum number of messages.")]
 
 
 def add_to(root: typer.Typer) -> None:
@@ -90,7 +90,7 @@ def add_to(root: typer.Typer) -> None:
     app, LOOK, attempt="cannot look into the inbox", examples="swarm inbox\nswarm inbox show developer@feature-x --json"
 )
 def show(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
-    """List what is not done yet, most urgent first; changes nothing."""
+    """List unfinished messages, most urgent first. Changes nothing."""
     post = open_post(run)
     limit = _number("--max", most)
     depth = post.depth(agent)  # first: what comes after it is shown, and not counted
@@ -116,7 +116,7 @@ def _not_shown(post: Post, agent: str | None, depth: Depth, shown: int, limit: i
 
 @verb(app, "history", attempt="cannot look into the inbox", examples="swarm inbox history developer@feature-x")
 def history(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
-    """List the last messages, whatever became of them."""
+    """List recent messages in every state."""
     post = open_post(run)
     found = post.history(agent, _number("--max", most))
     removed, address = post.removed(agent), post.address(agent)
@@ -127,7 +127,7 @@ def history(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
 
 @verb(app, "dead", attempt="cannot look into the inbox", examples="swarm inbox dead developer@feature-x")
 def dead(run: Run, agent: _Agent = None) -> Answer:
-    """List the messages that were given up, with the reasons."""
+    """List undeliverable messages, with reasons."""
     return _listed(run, agent, lambda post: post.dead(agent), "no dead letters")
 
 
@@ -172,7 +172,7 @@ def take(
     agent: _Agent = None,
     wait: Annotated[
         str | None,
-        typer.Option("--wait", metavar="SECONDS", help="How long to wait for the first.", show_default=False),
+        typer.Option("--wait", metavar="SECONDS", help="Seconds to wait for a first message.", show_default=False),
     ] = None,
     most: _Most = "100",
     lease: Annotated[
@@ -180,15 +180,15 @@ def take(
         typer.Option(
             "--lease",
             metavar="TIME",
-            help="After that what is not acknowledged goes back; default: the setting messages.lease.",
+            help="Return unacknowledged messages after this time; default: the setting messages.lease.",
             show_default=False,
         ),
     ] = None,
-    ack: Annotated[bool, typer.Option("--ack", help="Say at once that they are done.", show_default=False)] = False,
+    ack: Annotated[bool, typer.Option("--ack", help="Acknowledge them at once.", show_default=False)] = False,
 ) -> Answer:
-    """Take the messages that wait, and print them. They come again until `swarm inbox ack`.
+    """Take and print waiting messages. swarm delivers them again until `swarm inbox ack`.
 
-    What was taken before and is not acknowledged is printed again. An agent takes from its own inbox only.
+    Prints taken messages again until you acknowledge them. An agent takes from its own inbox only.
     """
     seconds = seconds_of("--wait", wait)
     given.need_stdout("take messages")
@@ -243,7 +243,7 @@ def _lease(post: Post, text: str | None) -> float:
     app, "ack", attempt="cannot acknowledge", examples="swarm inbox ack\nswarm inbox ack 018bcfe568001f2e3d4c5b6a7988"
 )
 def ack(run: Run, ids: _Ids = None, of: _Of = None) -> Answer:
-    """Say that messages in hand are done; they never come again."""
+    """Acknowledge taken messages; swarm never delivers them again."""
     return _settled("acked", open_post(run).ack(tuple(ids or ()), of), "done")
 
 
@@ -258,13 +258,14 @@ def nack(
     ids: _Ids = None,
     of: _Of = None,
     delay: Annotated[
-        str | None, typer.Option("--delay", metavar="TIME", help="Not before this time.", show_default=False)
+        str | None,
+        typer.Option("--delay", metavar="TIME", help="Redeliver no earlier than after this time.", show_default=False),
     ] = None,
     reason: Annotated[
-        str, typer.Option("--reason", metavar="TEXT", help="Why; kept with the message.", show_default=False)
+        str, typer.Option("--reason", metavar="TEXT", help="Reason, kept with the message.", show_default=False)
     ] = "",
 ) -> Answer:
-    """Give messages in hand back; they come again."""
+    """Return taken messages for redelivery."""
     pause = (milliseconds("--delay", delay) or 0) / 1000
     return _settled("returned", open_post(run).nack(tuple(ids or ()), of, delay=pause, reason=reason), "given back")
 
@@ -276,11 +277,14 @@ def extend(
     lease: Annotated[
         str | None,
         typer.Option(
-            "--lease", metavar="TIME", help="From now; default: the setting messages.lease.", show_default=False
+            "--lease",
+            metavar="TIME",
+            help="New lease from now; default: the setting messages.lease.",
+            show_default=False,
         ),
     ] = None,
 ) -> Answer:
-    """Keep what is in hand for longer."""
+    """Extend the lease on taken messages."""
     post = open_post(run)
     return _settled("extended", post.extend(_lease(post, lease), of), "kept")
 
@@ -288,10 +292,12 @@ def extend(
 @verb(app, "requeue", attempt="cannot requeue", examples="swarm inbox requeue 018bcfe568001f2e3d4c5b6a7988")
 def requeue(
     run: Run,
-    message_id: Annotated[str, typer.Argument(metavar="ID", help="A dead letter.", show_default=False)],
+    message_id: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of an undeliverable message.", show_default=False)
+    ],
     of: _Of = None,
 ) -> Answer:
-    """Let a dead letter wait again."""
+    """Return an undeliverable message to the inbox."""
     open_post(run).requeue(message_id, of)
     return _settled("requeued", (message_id,), "waiting again")
 
@@ -325,18 +331,18 @@ def prune(
         typer.Option(
             "--older-than",
             metavar="TIME",
-            help="Those older than this, such as 24h or 7d; default: the settings messages.keep and keep_bytes.",
+            help="Older than this, such as 24h or 7d; default: the settings messages.keep and keep_bytes.",
             show_default=False,
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
+        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
     ] = False,
 ) -> Answer:
-    """Remove old messages that are done, or were given up; nothing that waits or is in hand.
+    """Prune finished and undeliverable messages; keep waiting and taken ones.
 
-    They go in whole files, so some that are old enough stay with a younger one, or with one that waits. Attachments
-    go when no message refers to them any longer.
+    swarm prunes whole files: an old message stays as long as a younger or waiting one shares its file. It removes an
+    attachment when no message refers to it any longer.
     """
     age_ms = milliseconds("--older-than", older_than)
     post = open_post(run)

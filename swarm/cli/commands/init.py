@@ -44,10 +44,10 @@ def init(
         bool, typer.Option("--global", help="Make the user's own, ~/.swarm.", show_default=False)
     ] = False,
 ) -> Answer:
-    """Make a swarm directory.
+    """Create a swarm directory.
 
-    It gets a config.yaml that lists every setting. A repository does not need one: the first change
-    makes what is missing.
+    Its config.yaml lists every setting. A repository needs no swarm directory: the first changing command creates
+    the folders.
     """
     from swarm.project import dirs
 

@@ -24,11 +24,14 @@ def log(
     session: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SESSION]", help="Only what concerned it.", autocompletion=completion.sessions, show_default=False
+            metavar="[SESSION]",
+            help="Only operations on this session.",
+            autocompletion=completion.sessions,
+            show_default=False,
         ),
     ] = None,
 ) -> Answer:
-    """Show the operations done in this repository, oldest first: when, what, by whom, and how it ended."""
+    """List the operations in this repository, oldest first, with time, user and outcome."""
     entries = [entry for entry in run.open().history() if session is None or _concerns(entry, session)]
 
     def show(output: Output) -> None:

@@ -41,7 +41,7 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="SESSION[/AGENT]",
-        help="Whose work to merge.",
+        help="Session, or one agent of it.",
         autocompletion=completion.targets,
         show_default=False,
     ),
@@ -57,13 +57,17 @@ Merge = Annotated[
 ]
 Squash = Annotated[bool, typer.Option("--squash", help="One commit for each agent.", show_default=False)]
 Rebase = Annotated[
-    bool, typer.Option("--rebase", help="The agents' commits, repeated on top of the branch.", show_default=False)
+    bool, typer.Option("--rebase", help="Rebase each agent's commits onto the branch.", show_default=False)
 ]
 CommittedOnly = Annotated[
     bool,
-    typer.Option("--committed-only", help="Leave out what is not committed, instead of refusing.", show_default=False),
+    typer.Option(
+        "--committed-only", help="Merge the commits alone, and leave uncommitted work behind.", show_default=False
+    ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
+]
 
 
 def merge(
@@ -78,8 +82,8 @@ def merge(
 ) -> Answer:
     """Merge the agents of a session into a branch, all of them or none.
 
-    It is tried first without touching anything; on any conflict everything stays as it was. A
-    checkout of the branch follows, and local changes in it are kept.
+    swarm tries the merge first without touching anything; a conflict leaves everything as it was. A checkout of
+    the branch follows it and keeps its local changes.
     """
     chosen = [how for how, wanted in ((How.MERGE, merge), (How.SQUASH, squash), (How.REBASE, rebase)) if wanted]
     if len(chosen) > 1:

@@ -59,10 +59,10 @@ def message(
     message_id: MessageId,
     save: Annotated[
         str | None,
-        typer.Option("--save", metavar="DIR", help="Copy what is attached into this folder.", show_default=False),
+        typer.Option("--save", metavar="DIR", help="Copy the attachments into this folder.", show_default=False),
     ] = None,
 ) -> Answer:
-    """Show a message and what became of it: each state with its time and its evidence, for each recipient."""
+    """Show a message and its delivery history, for each recipient."""
     post = open_post(run)
     found = [(trace, post.reply(trace)) for trace in post.message(message_id)]
     with os_errors("cannot save what is attached"):
@@ -114,7 +114,7 @@ def _second(milliseconds: int) -> str:
 
 
 def thread(run: Run, message_id: MessageId) -> Answer:
-    """Show the messages that belong together with one of them, oldest first."""
+    """Show the conversation that a message belongs to, oldest first."""
     from swarm.messages.pruned import missing_from
 
     post = open_post(run)

@@ -32,15 +32,15 @@ def type_(
         str,
         typer.Argument(
             metavar="AGENT[@SESSION]",
-            help="An agent; the session is needed where several have one of that name.",
+            help="Agent; name the session where several sessions have such an agent.",
             autocompletion=completion.agents,
             show_default=False,
         ),
     ],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to type; - reads it from standard input.")],
-    enter: Annotated[bool, typer.Option("--enter/--no-enter", help="Press Enter at the end.")] = True,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to type; - reads standard input.")],
+    enter: Annotated[bool, typer.Option("--enter/--no-enter", help="Press Enter after the text.")] = True,
 ) -> Answer:
-    """Type a text into an agent's pane, literally and whole."""
+    """Type a text into an agent's pane, character by character as given."""
     name, session = split_agent(agent)
     words = _typed() if text == "-" else text
     pane = run.open().type_into(name, words, session, enter=enter)

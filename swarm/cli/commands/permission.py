@@ -44,7 +44,7 @@ def permission_request(
         str, typer.Option("--agent", metavar="AGENT[@SESSION]", help="Who asks.", show_default=False)
     ] = "",
     wait: Annotated[
-        str, typer.Option("--wait", metavar="SECONDS", help="How long to wait for an answer.", show_default=False)
+        str, typer.Option("--wait", metavar="SECONDS", help="Seconds to wait for an answer.", show_default=False)
     ] = "",
 ) -> Answer:
     """Answer a program's permission question, given on stdin as its hook gets it: rules, reviewer, a person."""

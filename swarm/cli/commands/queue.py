@@ -61,30 +61,34 @@ Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Tasks that you 
 def add(
     run: Run,
     name: Name,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT|-", help="What is to be done; - reads it from stdin.", show_default=False)
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT|-", help="Text of the task; - reads stdin.", show_default=False)],
     priority: Annotated[
         str, typer.Option("--priority", metavar="WORD", help="interrupt, high, normal or low.")
     ] = "normal",
     after: Annotated[
         list[str] | None,
-        typer.Option("--after", metavar="ID,...", help="Tasks that must be done first.", show_default=False),
+        typer.Option("--after", metavar="ID,...", help="Tasks to finish first.", show_default=False),
     ] = None,
     task_id: Annotated[
         str,
         typer.Option(
-            "--id", metavar="ID", help="Give it this id; added twice with one id, it is one task.", show_default=False
+            "--id",
+            metavar="ID",
+            help="Id of your choice; adding twice under one id makes one task.",
+            show_default=False,
         ),
     ] = "",
     ttl: Annotated[
         str | None,
         typer.Option(
-            "--ttl", metavar="TIME", help="Given up unless taken within TIME, such as 2h.", show_default=False
+            "--ttl",
+            metavar="TIME",
+            help="Give the task up unless it is taken within TIME, such as 2h.",
+            show_default=False,
         ),
     ] = None,
 ) -> Answer:
-    """Add a task. The first one makes the queue."""
+    """Add a task; the first task creates the queue."""
     needed = [one for several in after or () for one in several.split(",") if one]
     whole = _stdin() if text == "-" else text
     if not whole.strip():
@@ -128,14 +132,14 @@ def take(
     name: Name,
     wait: Annotated[
         str | None,
-        typer.Option("--wait", metavar="TIME", help="Wait so long for one, such as 60s.", show_default=False),
+        typer.Option("--wait", metavar="TIME", help="Wait this long for a task, such as 60s.", show_default=False),
     ] = None,
     lease: Annotated[
-        str, typer.Option("--lease", metavar="TIME", help="How long it is yours; then others get it.")
+        str, typer.Option("--lease", metavar="TIME", help="Keep the task this long; after that, others may take it.")
     ] = "10m",
-    most: Annotated[str, typer.Option("--max", metavar="N", help="Take up to N at once.")] = "1",
+    most: Annotated[str, typer.Option("--max", metavar="N", help="Take up to N tasks.")] = "1",
 ) -> Answer:
-    """Take the next task: the most urgent that waits for no other. Exit status 75 when there is none."""
+    """Take the most urgent ready task. Exit status 75: none is ready."""
     seconds = seconds_of("--wait", wait) or 0
     held = (milliseconds("--lease", lease) or 0) / 1000
     given.need_stdout("take a task")
@@ -197,10 +201,10 @@ def done(
     name: Name,
     ids: Ids,
     result: Annotated[
-        str, typer.Option("--result", metavar="TEXT|-", help="What came of it, for `list --all`.", show_default=False)
+        str, typer.Option("--result", metavar="TEXT|-", help="Result, shown by `list --all`.", show_default=False)
     ] = "",
 ) -> Answer:
-    """Tell that tasks are done. What waited for them can be taken now."""
+    """Finish tasks; tasks that depend on them become ready."""
     text = _stdin() if result == "-" else result
     return _settled(name, run.open().queue(name).done(ids, text), "done")
 
@@ -212,11 +216,13 @@ def back(
     ids: Ids,
     delay: Annotated[
         str | None,
-        typer.Option("--delay", metavar="TIME", help="Nobody gets it again before that.", show_default=False),
+        typer.Option(
+            "--delay", metavar="TIME", help="Hand it out no earlier than after this time.", show_default=False
+        ),
     ] = None,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)] = "",
 ) -> Answer:
-    """Give tasks back for others to take, also those that were given up."""
+    """Return tasks for others to take, even tasks that were given up."""
     later = (milliseconds("--delay", delay) or 0) / 1000
     return _settled(name, run.open().queue(name).back(ids, delay=later, reason=reason), "back in the queue")
 
@@ -233,7 +239,7 @@ def fail(
     ids: Ids,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it cannot be done.", show_default=False)],
 ) -> Answer:
-    """Give tasks up: who added them is told, and what waits for them is blocked."""
+    """Give tasks up: swarm notifies their sender and blocks the tasks that depend on them."""
     return _settled(name, run.open().queue(name).fail(ids, reason), "given up")
 
 
@@ -244,9 +250,9 @@ def extend(
     run: Run,
     name: Name,
     ids: Ids,
-    lease: Annotated[str, typer.Option("--lease", metavar="TIME", help="For how long, from now.")] = "10m",
+    lease: Annotated[str, typer.Option("--lease", metavar="TIME", help="New lease from now.")] = "10m",
 ) -> Answer:
-    """Keep tasks, and what was taken together with them, for longer."""
+    """Extend the lease on tasks, and on those taken together with them."""
     seconds = (milliseconds("--lease", lease) or 0) / 1000
     return _settled(name, run.open().queue(name).extend(ids, seconds), f"yours for {lease}")
 
@@ -266,11 +272,11 @@ def list_(
     run: Run,
     name: Name,
     all: Annotated[
-        bool, typer.Option("--all", help="Also what is done, with the results.", show_default=False)
+        bool, typer.Option("--all", help="Also show finished tasks, with results.", show_default=False)
     ] = False,
     most: Annotated[str, typer.Option("--max", metavar="N", help="At most N.")] = "1000",
 ) -> Answer:
-    """List the tasks of a queue: who has them since when, and what they wait for."""
+    """List the tasks of a queue with state, worker and dependencies."""
     tasks = run.open().queue(name).tasks(_number(most, 100_000), settled=all)
 
     def show(output: Output) -> None:
@@ -334,7 +340,7 @@ def _task(task: Task) -> dict[str, Any]:
 
 @verb(app, "names", attempt="cannot list the queues", examples="swarm queue names")
 def names(run: Run) -> Answer:
-    """List the queues, and how much is in each."""
+    """List the queues and the number of tasks in each."""
     found = run.open().queues()
 
     def show(output: Output) -> None:

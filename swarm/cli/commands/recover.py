@@ -15,9 +15,9 @@ def add_to(root: typer.Typer) -> None:
 
 
 def recover(run: Run) -> Answer:
-    """Bring operations that a crash interrupted to an end.
+    """Finish or roll back operations that a crash interrupted.
 
-    Every command that changes something does this first by itself.
+    Every changing command does this first.
     """
     report = run.open().recover()
 

@@ -39,21 +39,19 @@ def restore(
         str | None,
         typer.Argument(
             metavar="[SESSION[/AGENT[@ID]]]",
-            help="What to bring back; without an id the newest. Nothing named: list it.",
+            help="Saved worktrees; without an id the newest. Without a name, list them.",
             autocompletion=completion.salvaged,
             show_default=False,
         ),
     ] = None,
-    list: Annotated[
-        bool, typer.Option("--list", help="Only list what can be brought back.", show_default=False)
-    ] = False,
+    list: Annotated[bool, typer.Option("--list", help="List the saved worktrees.", show_default=False)] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)
+        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
     ] = False,
 ) -> Answer:
-    """Bring back what a cleanup removed.
+    """Restore worktrees and branches that a cleanup removed.
 
-    Branches, files, and what was staged are as they were.
+    Branches, files and the index come back unchanged.
     """
     swarm = run.open()
     if list or target is None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from swarm.roles.find import RolePlaces
     from swarm.roles.role import Role
 
-app = group("role", "Show, write and check the roles that agents can have.", "swarm role list")
+app = group("role", "List, show, create and check roles.", "swarm role list")
 
 _Name = Annotated[
     str, typer.Argument(metavar="ROLE", help="Its name.", autocompletion=completion.roles, show_default=False)
@@ -40,7 +40,7 @@ def add_to(root: typer.Typer) -> None:
 def list_(run: Run) -> Answer:
     """List the roles, by name and description, with where each is from and what it hides.
 
-    Roles that cannot be used are told as warnings; `swarm role check` says more.
+    Warns about unusable roles; `swarm role check` shows their mistakes.
     """
     from swarm.roles.find import overridden, scan_roles
 
@@ -74,7 +74,7 @@ def _hidden(hidden: Mapping[str, Sequence[Path]], role: Role) -> list[str]:
 
 @verb(app, "show", attempt="cannot show the role {name}", examples="swarm role show developer")
 def show(run: Run, name: _Name) -> Answer:
-    """Show one role: what its agents are told, what they may do, and all it says besides."""
+    """Show one role: instructions, permissions and all other keys."""
     from swarm.programs import role_effects
     from swarm.roles import options
 
@@ -129,8 +129,7 @@ def init(
 ) -> Answer:
     """Write a new role file, with every key explained, into the project's `roles/`.
 
-    Nothing that is there is overwritten. A role of the same name from elsewhere, such as a shipped one, is
-    hidden by the new one.
+    Overwrites nothing. The new role hides a role of the same name from elsewhere, such as a shipped one.
     """
     from swarm.roles.init import write_role
 
@@ -159,7 +158,7 @@ def check(
 ) -> Answer:
     """Check roles: every mistake with its place, and what has no effect with which agent program.
 
-    The exit status is 2 when a role cannot be used. What has no effect is told, and no mistake.
+    Exit status 2: a role is unusable. A key without effect is a note, not a mistake.
     """
     found = check_all(which or (), _places(run), run.directory)
     problems = [problem for one in found for problem in one.problems]

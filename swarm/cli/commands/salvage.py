@@ -19,7 +19,7 @@ from swarm.kit.scalars import show_seconds
 if TYPE_CHECKING:
     from swarm.project.reports import SalvageEntry
 
-app = group("salvage", "Look at what cleanups saved, and delete it for good.", "swarm salvage list")
+app = group("salvage", "List, show and delete saved work.", "swarm salvage list")
 
 
 def add_to(root: typer.Typer) -> None:
@@ -37,10 +37,10 @@ def list_(
         ),
     ] = None,
     dropped: Annotated[
-        bool, typer.Option("--dropped", help="What was dropped, and can still be restored.", show_default=False)
+        bool, typer.Option("--dropped", help="Show dropped work that can still be restored.", show_default=False)
     ] = False,
 ) -> Answer:
-    """List what was saved, newest first."""
+    """List saved work, newest first."""
     return listing(run.open().salvaged(session, dropped=dropped), hint="restore with: swarm restore SESSION[/AGENT]")
 
 
@@ -130,12 +130,10 @@ Targets = Annotated[
         show_default=False,
     ),
 ]
-All = Annotated[bool, typer.Option("--all", help="Everything that was saved.", show_default=False)]
+All = Annotated[bool, typer.Option("--all", help="All saved work.", show_default=False)]
 OlderThan = Annotated[
     str | None,
-    typer.Option(
-        "--older-than", metavar="TIME", help="Only what was saved longer ago, such as 30d.", show_default=False
-    ),
+    typer.Option("--older-than", metavar="TIME", help="Only work saved longer ago, such as 30d.", show_default=False),
 ]
 Now = Annotated[bool, typer.Option("--now", help="Delete it at once, and what was dropped before.", show_default=False)]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.", show_default=False)]
@@ -158,9 +156,10 @@ def drop(
     now: Now = False,
     yes: Yes = False,
 ) -> Answer:
-    """Drop saved work: all that a name means. It asks first, or needs --yes.
+    """Drop saved work. Asks first, or needs --yes.
 
-    For a week (cleanup.keep_dropped) it can still be restored; then a cleanup deletes it. With --now nothing stays.
+    `swarm restore` brings dropped work back for a week (cleanup.keep_dropped); then a cleanup deletes it. --now deletes
+    it at once.
     """
     names = tuple(targets or ())
     limit = milliseconds("--older-than", older_than)

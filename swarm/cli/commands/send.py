@@ -49,22 +49,23 @@ def _option(name: str, metavar: str, help: str) -> Any:
 
 _Text = Annotated[
     str | None,
-    typer.Argument(metavar="[TEXT|-]", help="What to say; - reads it from standard input.", show_default=False),
+    typer.Argument(metavar="[TEXT|-]", help="Text of the message; - reads standard input.", show_default=False),
 ]
 _File = Annotated[str | None, _option("--file", "FILE", "Take the text from a file; - is standard input.")]
-_Subject = Annotated[str, _option("--subject", "TEXT", "A line that says what it is about.")]
-_Type = Annotated[str, _option("--type", "TYPE", "A word that programs know it by; default: message.")]
+_Subject = Annotated[str, _option("--subject", "TEXT", "Subject line.")]
+_Type = Annotated[str, _option("--type", "TYPE", "Type, for programs that read messages; default: message.")]
 _Priority = Annotated[str, _option("--priority", "PRIORITY", "interrupt, high, normal or low; default: normal.")]
-_Attach = Annotated[list[str] | None, _option("--attach", "PATH", "Send a copy of a file along; may be repeated.")]
-_Id = Annotated[str, _option("--id", "ID", "Your own id; sent again under it, it is the same message.")]
+_Attach = Annotated[list[str] | None, _option("--attach", "PATH", "Attach a copy of a file; repeatable.")]
+_Id = Annotated[str, _option("--id", "ID", "Id of your choice; sending twice under one id makes one message.")]
 _Label = Annotated[
     str | None,
-    _option("--from", "NAME", "A name for a program of the user's; the sender stays user, and agents cannot use it."),
+    _option("--from", "NAME", "Name of the sending program; the sender stays user. Not for agents."),
 ]
-_Expects = Annotated[bool, typer.Option("--expects-reply", help="Say that an answer is wanted.", show_default=False)]
-_Deadline = Annotated[str | None, _option("--deadline", "TIME", "How soon, such as 10m.")]
+_Expects = Annotated[bool, typer.Option("--expects-reply", help="Ask for an answer.", show_default=False)]
+_Deadline = Annotated[str | None, _option("--deadline", "TIME", "Time limit for the answer, such as 10m.")]
 _Ttl = Annotated[
-    str | None, _option("--ttl", "TIME", "How long it counts, such as 2h; if nobody takes it by then, you are told.")
+    str | None,
+    _option("--ttl", "TIME", "Expire after this time, such as 2h; an unread message returns to you as a notice."),
 ]
 
 
@@ -92,11 +93,11 @@ def send(
     id: _Id = "",
     label: _Label = None,
 ) -> Answer:
-    """Send a message; it is on the disk in every inbox when this returns.
+    """Send a durable message to agents or to the user.
 
-    Who you are is known from the process: an agent's program is that agent. What no agent started is the user; it says
-    `via: script` unless a person sits at its terminal.
-    A recipient that does not run is named; the message waits for it.
+    swarm reads the sender from the calling process: an agent's program sends as that agent, any other process as the
+    user. Without a person at a terminal the message says `via: script`.
+    If a recipient does not run, swarm says so, and the message waits in its inbox.
     """
     how = {
         "subject": subject,
@@ -124,13 +125,13 @@ def broadcast(
         typer.Option(
             "--session",
             metavar="SESSION",
-            help="Of this session; default: your own, or the only one.",
+            help="Session; default: your own, or the only one.",
             autocompletion=completion.sessions,
             show_default=False,
         ),
     ] = None,
 ) -> Answer:
-    """Send to every agent of the session but yourself."""
+    """Send a message to every agent of the session except yourself."""
     to = f"all@{session}" if session else "all"
     return _send(run, to, _words(run, text, file), None, {"subject": subject, "priority": priority, "id": id})
 
@@ -144,7 +145,7 @@ def reply(
     priority: _Priority = "normal",
     attach: _Attach = None,
 ) -> Answer:
-    """Answer a message: to its sender, in its thread."""
+    """Answer a message."""
     how = {"subject": subject, "priority": priority, "reply_to": message_id, "attach": _files(run, attach)}
     return _send(run, (), _words(run, text, file), None, how)
 

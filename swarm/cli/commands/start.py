@@ -56,35 +56,38 @@ def add_to(root: typer.Typer) -> None:
 
 
 Session = Annotated[
-    str, typer.Argument(metavar="SESSION", help="Name of the new session, such as feature-x.", show_default=False)
+    str, typer.Argument(metavar="SESSION", help="Name of the session, such as feature-x.", show_default=False)
 ]
 Roles = Annotated[
     str | None,
     typer.Option(
         "--roles",
         metavar="ROLE[:N],…",
-        help="Roles with commas between; ROLE:N for N agents, NAME=ROLE to name one.",
+        help="Comma-separated roles; ROLE:N starts N agents, NAME=ROLE names one.",
         autocompletion=completion.role_lists,
         show_default=False,
     ),
 ]
 Workflow = Annotated[
     str | None,
-    typer.Option("--workflow", metavar="NAME", help="Take the roles of a kind of work.", show_default=False),
+    typer.Option("--workflow", metavar="NAME", help="Use a predefined team and prompt.", show_default=False),
 ]
 Task = Annotated[
-    str | None, typer.Option("--task", metavar="TEXT", help="The goal; - reads it from stdin.", show_default=False)
+    str | None,
+    typer.Option("--task", metavar="TEXT", help="Prompt for every agent; - reads it from stdin.", show_default=False),
 ]
 TaskFile = Annotated[
     str | None,
-    typer.Option("--task-file", metavar="FILE", help="The goal, in a file; - is stdin.", show_default=False),
+    typer.Option(
+        "--task-file", metavar="FILE", help="File with the prompt for every agent; - is stdin.", show_default=False
+    ),
 ]
 Base = Annotated[
     str | None,
     typer.Option(
         "--base",
         metavar="REF",
-        help="Where they start; default: where the main checkout is, for an agent its own last commit.",
+        help="Commit, tag or branch to start from; default: HEAD of the main checkout, or of the calling agent.",
         show_default=False,
     ),
 ]
@@ -110,7 +113,7 @@ AttachAfter = Annotated[
     bool,
     typer.Option(
         "--attach/--detach",
-        help="Show the panes in this terminal afterwards, or come back at once (the default).",
+        help="Attach to the panes afterwards, or return at once (the default).",
         show_default=False,
     ),
 ]
@@ -126,9 +129,11 @@ Beside = Annotated[
 ]
 PrintMode = Annotated[
     bool,
-    typer.Option("--print", help="Each does the task without a dialog, and ends.", show_default=False),
+    typer.Option("--print", help="Run every agent non-interactively until its task is done.", show_default=False),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
+]
 
 
 def start(
@@ -236,7 +241,7 @@ def attach(
         ),
     ] = None,
 ) -> Answer:
-    """Show the panes in this terminal; inside tmux the client is switched, never nested."""
+    """Attach this terminal to the panes; inside tmux, switch to them."""
     swarm = run.open()
     if not run.output.json:
         if not agent:
@@ -310,7 +315,7 @@ _All = Annotated[bool, typer.Option("--all", help="All sessions.", show_default=
 
 
 def stop(run: Run, what: _What = None, everything: _All = False) -> Answer:
-    """End agents, each with everything it started. Worktrees, branches and last words stay."""
+    """Stop agents and every process they started; keep worktrees, branches and output."""
     sessions, agent = _chosen(what, everything=everything)
     report = run.open().stop(sessions, everything=everything, agent=agent)
     return Answer(
@@ -322,7 +327,7 @@ def stop(run: Run, what: _What = None, everything: _All = False) -> Answer:
 
 
 def resume(run: Run, what: _What = None, everything: _All = False) -> Answer:
-    """Start again what does not run, in the same worktrees and panes."""
+    """Restart stopped agents in the same worktrees and panes."""
     sessions, agent = _chosen(what, everything=everything)
     swarm = run.open()
     report = swarm.resume(sessions, everything=everything, agent=agent)

@@ -39,13 +39,15 @@ _URGENT = (State.WAITING, State.FAILED, State.UNKNOWN, State.WORKING, State.STAR
 _ROWS_AROUND = 5
 SessionName = Annotated[
     str | None,
-    typer.Argument(metavar="[SESSION]", help="Only this one.", autocompletion=completion.sessions, show_default=False),
+    typer.Argument(
+        metavar="[SESSION]", help="Only this session.", autocompletion=completion.sessions, show_default=False
+    ),
 ]
 AgentName = Annotated[
     str,
     typer.Argument(
         metavar="AGENT[@SESSION]",
-        help="An agent; the session is needed where several have one of that name.",
+        help="Agent; name the session where several sessions have such an agent.",
         autocompletion=completion.agents,
         show_default=False,
     ),
@@ -164,14 +166,12 @@ def _session_row(one: SessionStatus) -> tuple[str | Cell, ...]:
 def status(
     run: Run,
     session: SessionName = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Show it again and again until Ctrl-C.", show_default=False)
-    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C.", show_default=False)] = False,
 ) -> Answer:
     """Show what every agent is doing.
 
     States: starting, working, idle, waiting (for you), done, failed, stopped, unknown.
-    `swarm why AGENT` tells what a state rests on.
+    `swarm why AGENT` shows the evidence for a state.
     """
     swarm = run.open()
     if watch:
@@ -355,12 +355,10 @@ def _show_why(output: Output, one: AgentStatus, session: str, parent: Parent | N
 def peek(
     run: Run,
     agent: AgentName,
-    lines: Annotated[str, typer.Option("-n", "--lines", metavar="LINES", help="How many lines.")] = "40",
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Show it again and again until Ctrl-C.", show_default=False)
-    ] = False,
+    lines: Annotated[str, typer.Option("-n", "--lines", metavar="LINES", help="Number of lines.")] = "40",
+    follow: Annotated[bool, typer.Option("--follow", help="Refresh until Ctrl-C.", show_default=False)] = False,
 ) -> Answer:
-    """Print the last lines an agent's pane shows, without touching it."""
+    """Print the last lines of an agent's pane."""
     wanted = int(lines) if lines.isascii() and lines.isdigit() and len(lines) <= 6 else 0
     if not 1 <= wanted <= 100_000:
         raise UsageProblem(f"--lines {lines}: give a number from 1 to 100000")

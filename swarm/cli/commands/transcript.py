@@ -38,16 +38,14 @@ def add_to(root: typer.Typer) -> None:
 def transcript(
     run: Run,
     agent: AgentName,
-    lines: Annotated[
-        str, typer.Option("-n", "--last", metavar="NUMBER", help="Only the last entries; 0 is all.")
-    ] = "0",
+    lines: Annotated[str, typer.Option("-n", "--last", metavar="NUMBER", help="Number of entries; 0 shows all.")] = "0",
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on with what is added, until Ctrl-C.", show_default=False)
+        bool, typer.Option("--follow", help="Keep printing new entries until Ctrl-C.", show_default=False)
     ] = False,
 ) -> Answer:
-    """Show an agent's conversation: when, who, what was said, and each tool call on one line.
+    """Show an agent's conversation: time, speaker and text, and one line per tool call.
 
-    It is read from the record that the agent's program keeps; of removed agents as long as that is there.
+    swarm reads the record that the agent's program keeps, even of a removed agent as long as the record exists.
     """
     wanted = int(lines) if lines.isascii() and lines.isdigit() and len(lines) <= 9 else -1
     if wanted < 0:

@@ -50,13 +50,11 @@ def usage(
             show_default=False,
         ),
     ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also the agents that were removed.", show_default=False)
-    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also show removed agents.", show_default=False)] = False,
 ) -> Answer:
     """Show tokens, cost and time of each agent and model.
 
-    CACHED is what was read from the model's cache, STORED what was put there. Costs are estimates by list prices.
+    CACHED counts cache reads, STORED cache writes. Costs are estimates from list prices.
     """
     report = run.open().usage(session, everything=everything)
     hidden = sum(1 for one in report.agents if not one.recorded)

@@ -23,7 +23,7 @@ def add_to(root: typer.Typer) -> None:
 def validate(run: Run) -> Answer:
     """Check configuration, roles and session records.
 
-    Every problem is shown, also operations that are not finished; nothing is changed.
+    Shows every problem, unfinished operations included. Changes nothing.
     """
     root = _root(run)
     checked = {"configuration": _config(root), "roles": _roles(run, root)}

@@ -33,7 +33,7 @@ def wait(
         list[str] | None,
         typer.Argument(
             metavar="[AGENT[@SESSION]…]",
-            help="For whom, such as all@feature-x; without any for a message in your own inbox.",
+            help="Agents, such as all@feature-x; default: wait for a message in your own inbox.",
             autocompletion=completion.agents,
             show_default=False,
         ),
@@ -53,11 +53,13 @@ def wait(
             "--timeout", metavar="SECONDS", help="Give up after this time, such as 90 or 30m.", show_default=False
         ),
     ] = None,
-    any_of: Annotated[bool, typer.Option("--any", help="Until the first of them is.", show_default=False)] = False,
+    any_of: Annotated[
+        bool, typer.Option("--any", help="Return at the first agent that reaches the state.", show_default=False)
+    ] = False,
 ) -> Answer:
-    """Wait until all these agents are idle, done or stopped, or a message waits for them.
+    """Wait until agents reach a state or get a message.
 
-    The exit status is 0 when it is so, 75 when the time was over, 1 when it can no longer happen.
+    Exit status: 0 reached, 75 timed out, 1 can no longer be reached.
     """
     wanted = until or ("idle" if agents else "message")
     reached = run.open().wait_for(agents or (), wanted, timeout=seconds_of("--timeout", timeout), any_of=any_of)

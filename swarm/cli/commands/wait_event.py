@@ -48,10 +48,9 @@ def wait_event(
         ),
     ] = None,
 ) -> Answer:
-    """Wait for the next event of the agents that you started, and print it. Each is printed once, in order.
+    """Print the next event of the agents that you started; each event is delivered once.
 
-    An agent sees what happens to the agents of sessions that it started; you, of those that no agent did. The exit
-    status is 75 when the time was over.
+    An agent gets the events of sessions that it started; you get those of all others. Exit status 75: timed out.
     """
     seconds = seconds_of("--timeout", timeout)
     swarm = run.open()

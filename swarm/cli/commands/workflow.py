@@ -26,7 +26,7 @@ def add_to(root: typer.Typer) -> None:
 
 @verb(app, "list", attempt="cannot list the workflows", examples="swarm workflow list")
 def list_(run: Run) -> Answer:
-    """List the workflows and the roles they take."""
+    """List the workflows and their roles."""
     found = run.open().workflows()
     return Answer({"workflows": [_data(one) for one in found]}, lambda output: _show_list(output, found))
 
@@ -40,7 +40,7 @@ def _show_list(output: Output, found: Sequence[Workflow]) -> None:
 def show(
     run: Run, name: Annotated[str, typer.Argument(metavar="NAME", help="Name or alias.", show_default=False)]
 ) -> Answer:
-    """Show one workflow, with what its agents are told."""
+    """Show one workflow, with the prompt for its agents."""
     one = run.open().workflow(name)
     return Answer(_data(one), lambda output: _show(output, one))
 

@@ -18,16 +18,16 @@ from swarm.cli.verb import NoSetup, NoTeardown, Run, group, split_agent, verb
 if TYPE_CHECKING:
     from swarm.project.reports import Commit, CreateReport, WorktreeDetails, WorktreeInfo
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.", show_default=False)]
-Force = Annotated[
-    bool, typer.Option("--force", help="Also where work is not committed: it is saved first.", show_default=False)
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
 ]
+Force = Annotated[bool, typer.Option("--force", help="Save uncommitted work, then remove.", show_default=False)]
 Discard = Annotated[
     bool,
-    typer.Option("--discard", help="Do not save what is removed. The only way to lose work.", show_default=False),
+    typer.Option("--discard", help="Remove without saving. The only way to lose work.", show_default=False),
 ]
 
-app = group("worktree", "Make, show, lock and remove the folders that agents work in.", "swarm worktree list")
+app = group("worktree", "Create, show, lock and remove worktrees.", "swarm worktree list")
 
 
 def add_to(root: typer.Typer) -> None:
@@ -42,7 +42,7 @@ Session = Annotated[
     str,
     typer.Argument(
         metavar="SESSION",
-        help="Name of the session; one that exists gets further agents.",
+        help="Name of the session; an existing one gets more agents.",
         autocompletion=completion.sessions,
         show_default=False,
     ),
@@ -52,7 +52,7 @@ Roles = Annotated[
     typer.Option(
         "--roles",
         metavar="ROLE[:N],…",
-        help="Roles with commas between; ROLE:N for N agents, NAME=ROLE to name one.",
+        help="Comma-separated roles; ROLE:N starts N agents, NAME=ROLE names one.",
         autocompletion=completion.role_lists,
         show_default=False,
     ),
@@ -62,13 +62,13 @@ Base = Annotated[
     typer.Option(
         "--base",
         metavar="REF",
-        help="Where they start; default: where the main checkout is, for an agent its own last commit.",
+        help="Commit, tag or branch to start from; default: HEAD of the main checkout, or of the calling agent.",
         show_default=False,
     ),
 ]
 NoInstructions = Annotated[
     bool,
-    typer.Option("--no-instructions", help="Do not put the roles' texts into the worktrees.", show_default=False),
+    typer.Option("--no-instructions", help="Write no role instructions into the worktrees.", show_default=False),
 ]
 
 
@@ -90,9 +90,9 @@ def create(
     no_setup: NoSetup = False,
     dry_run: DryRun = False,
 ) -> Answer:
-    """Make one worktree for each agent, all of them or none.
+    """Create one worktree for each agent, all of them or none.
 
-    Each agent gets a branch and a folder of its own. If anything fails, everything is taken back.
+    Each agent gets a branch and a folder of its own. If a step fails, swarm rolls all of them back.
     """
     report = run.open().create(
         session, roles, base=base, instructions=not no_instructions, setup=not no_setup, dry_run=dry_run
@@ -148,7 +148,7 @@ def list_(
         ),
     ] = None,
 ) -> Answer:
-    """List the worktrees, and what is in them.
+    """List the worktrees and their changes.
 
     AHEAD is the number of commits since the start.
     """
@@ -234,9 +234,9 @@ def _state(info: WorktreeInfo) -> Cell:
     """,
 )
 def show(run: Run, agent: AgentName) -> Answer:
-    """Look closely at one worktree.
+    """Show one worktree in detail.
 
-    Shows its commits, its changes, and what would stand against a cleanup.
+    Shows its commits, its changes, and the reasons that would stop a cleanup.
     """
     found = run.open().show(*split_agent(agent))
     data = {
@@ -312,7 +312,8 @@ def lock(
     run: Run,
     agent: AgentName,
     reason: Annotated[
-        str, typer.Option("--reason", metavar="TEXT", help="Why; shown to whoever removes it.", show_default=False)
+        str,
+        typer.Option("--reason", metavar="TEXT", help="Reason, shown when a removal is refused.", show_default=False),
     ] = "",
 ) -> Answer:
     """Lock a worktree against removal, as git does."""
@@ -321,7 +322,7 @@ def lock(
 
 @verb(app, "unlock", attempt="cannot unlock {agent}", examples="swarm worktree unlock developer@feature-x")
 def unlock(run: Run, agent: AgentName) -> Answer:
-    """Take the lock away again."""
+    """Remove the lock of a worktree."""
     return _changed(run.open().unlock(*split_agent(agent)), "unlocked", "")
 
 
@@ -344,9 +345,9 @@ def _changed(info: WorktreeInfo, did: str, undo: str) -> Answer:
 def update_role(
     run: Run,
     agent: AgentName,
-    force: Annotated[bool, typer.Option("--force", help="Also if the agent edited it.", show_default=False)] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite edits of the agent.", show_default=False)] = False,
 ) -> Answer:
-    """Put the role's present text into an existing worktree."""
+    """Update the role instructions in an existing worktree."""
     info = run.open().update_role(*split_agent(agent), force=force)
     return _changed(info, f"updated the instructions ({info.role}) of", "")
 
@@ -365,13 +366,13 @@ def remove(
     agent: AgentName,
     force: Force = False,
     discard: Discard = False,
-    keep_branch: Annotated[bool, typer.Option("--keep-branch", help="Leave its branch.", show_default=False)] = False,
+    keep_branch: Annotated[bool, typer.Option("--keep-branch", help="Keep its branch.", show_default=False)] = False,
     no_teardown: NoTeardown = False,
     dry_run: DryRun = False,
 ) -> Answer:
     """Remove one agent's worktree and branch.
 
-    What they hold is saved first; `swarm restore` brings it back.
+    swarm saves their content first; `swarm restore` brings it back.
     """
     name, session = split_agent(agent)
     swarm = run.open()
