@@ -17,6 +17,7 @@ from swarm.project.layout import Layout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from swarm.api.roles import Roles
     from swarm.project.config.settings import Settings
     from swarm.project.model import Agent, Session
     from swarm.project.world import World
@@ -163,10 +164,7 @@ class Door:
         Raises:
             RoleNotFound
         """
-        from swarm.roles.find import find_role
-
-        with files.os_errors(f"cannot read the role {name}"):
-            return find_role(names.check_name("role", name), self._roles)
+        return self.roles.get(name)
 
     def _role_in(self, session: Session | None, name: str) -> Role:
         """Return a role as a session has it: of the swarm directory with which it was made."""
@@ -179,18 +177,16 @@ class Door:
         with files.os_errors(f"cannot read the role {name}"):
             return find_role(names.check_name("role", name), RolePlaces.standard(self.root, world.swarm_dir))
 
-    def roles(self) -> tuple[Role, ...]:
-        """Return every role there is."""
-        from swarm.roles.find import list_roles
+    @property
+    def roles(self) -> Roles:
+        """Everything about roles; ``swarm.roles()`` returns every role there is."""
+        from swarm.api.roles import Roles
 
-        with files.os_errors("cannot read the roles"):
-            return tuple(list_roles(self._roles))
+        return Roles(self._roles, self._world.environ)
 
     def role_names(self) -> tuple[str, ...]:
         """Return the names of the roles, without reading them."""
-        from swarm.roles.find import role_names
-
-        return tuple(role_names(self._roles))
+        return self.roles.names()
 
     def unfinished(self) -> tuple[str, ...]:
         """Return the ids of interrupted operations. Never writes, never waits."""
