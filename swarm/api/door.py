@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 from pathlib import Path
@@ -50,10 +51,10 @@ class _Later(Generic[T]):
 class Door:
     """One repository, opened; the verbs are added by the classes above this one."""
 
-    def __init__(self, world: World, roles: RolePlaces) -> None:
+    def __init__(self, world: World, swarm_dir: Path | None) -> None:
         self._opened = world
         self._mine = threading.local()  # the world of a thread that changes something: it tells what it does
-        self._roles = roles
+        self._swarm_dir = swarm_dir
         self._held = 0
 
     @property
@@ -89,7 +90,6 @@ class Door:
         from swarm.project.journal import Journal
         from swarm.project.sessions import Sessions
         from swarm.project.world import World
-        from swarm.roles.find import RolePlaces
 
         env = dict(os.environ if environ is None else environ)
         with files.os_errors("cannot open the repository"):
@@ -113,7 +113,14 @@ class Door:
                 swarm_dir=swarm_dir.result() or layout.state,
                 progress=progress or (lambda _text: None),
             )
-            return cls(world, RolePlaces.standard(place.root, swarm_dir.result()))
+            return cls(world, swarm_dir.result())
+
+    @functools.cached_property
+    def _roles(self) -> RolePlaces:
+        """Where roles are looked for."""
+        from swarm.roles.find import RolePlaces
+
+        return RolePlaces.standard(self.root, self._swarm_dir)
 
     @property
     def root(self) -> Path:
