@@ -18,6 +18,7 @@ TYPE_CHECKING = False  # the module `typing` costs more than everything `swarm v
 if TYPE_CHECKING:
     from swarm.agents.errors import AgentNotRunning, AgentRunning, LimitReached
     from swarm.agents.event_values import AgentEvent
+    from swarm.api.roles import CheckedRole, Roles
     from swarm.api.swarm import Swarm
     from swarm.api.team import AgentHandle, AgentResult, Team
     from swarm.approvals.errors import AlreadyAnswered, ApprovalNotFound, GrantExists, GrantNotFound
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from swarm.messages.queues import Queue, Settled
     from swarm.messages.send_options import SendOptions
     from swarm.programs.errors import ProgramMissing, RulesNotHeld
+    from swarm.programs.role_effects import Note
     from swarm.programs.status import Evidence, State, Status
     from swarm.programs.transcript import TranscriptEntry
     from swarm.project.config.settings import Settings
@@ -178,6 +180,7 @@ __all__ = [
     "BranchExists",
     "BusProblem",
     "Check",
+    "CheckedRole",
     "Claim",
     "ClaimLost",
     "CleanupFailed",
@@ -229,6 +232,7 @@ __all__ = [
     "NotCommitted",
     "NotForAgents",
     "NotReached",
+    "Note",
     "Notes",
     "NothingToTake",
     "OrderStep",
@@ -261,6 +265,7 @@ __all__ = [
     "RoleExists",
     "RoleNotFound",
     "RoleOptions",
+    "Roles",
     "RulesNotHeld",
     "SalvageEntry",
     "SalvageFailed",
@@ -455,6 +460,8 @@ _HOMES = {
         "swarm.worktrees.errors",
     ),
     "Swarm": "swarm.api.swarm",
+    **dict.fromkeys(("CheckedRole", "Roles"), "swarm.api.roles"),
+    "Note": "swarm.programs.role_effects",
     **dict.fromkeys(("AgentHandle", "AgentResult", "Team"), "swarm.api.team"),
     "SendOptions": "swarm.messages.send_options",
     "AgentEvent": "swarm.agents.event_values",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 from pathlib import Path
@@ -17,6 +18,7 @@ from swarm.project.layout import Layout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from swarm.api.roles import Roles
     from swarm.git.discover import Place
     from swarm.project.config.settings import Settings
     from swarm.project.model import Agent, Session
@@ -82,10 +84,10 @@ def _world_of(
 class Door:
     """One repository, opened; the verbs are added by the classes above this one."""
 
-    def __init__(self, world: World, roles: RolePlaces) -> None:
+    def __init__(self, world: World, swarm_dir: Path | None) -> None:
         self._opened = world
         self._mine = threading.local()  # the world of a thread that changes something: it tells what it does
-        self._roles = roles
+        self._swarm_dir = swarm_dir
         self._held = 0
 
     @property
@@ -116,7 +118,6 @@ class Door:
         """
         from swarm.git.discover import discover
         from swarm.project.config.file import load_settings
-        from swarm.roles.find import RolePlaces
 
         env = dict(os.environ if environ is None else environ)
         with files.os_errors("cannot open the repository"):
@@ -126,7 +127,14 @@ class Door:
             user_dir = dirs.user_dir(env)
             settings = load_settings(place.root / ".swarm", user_dir=user_dir, environ=env, flags=flags or {})
             world = _world_of(place, settings, env, swarm_dir.result, progress or (lambda _text: None))
-            return cls(world, RolePlaces.standard(place.root, swarm_dir.result()))
+            return cls(world, swarm_dir.result())
+
+    @functools.cached_property
+    def _roles(self) -> RolePlaces:
+        """Where roles are looked for."""
+        from swarm.roles.find import RolePlaces
+
+        return RolePlaces.standard(self.root, self._swarm_dir)
 
     @property
     def root(self) -> Path:
@@ -177,10 +185,7 @@ class Door:
         Raises:
             RoleNotFound
         """
-        from swarm.roles.find import find_role
-
-        with files.os_errors(f"cannot read the role {name}"):
-            return find_role(names.check_name("role", name), self._roles)
+        return self.roles.get(name)
 
     def _role_in(self, session: Session | None, name: str) -> Role:
         """Return a role as a session has it: of the swarm directory with which it was made."""
@@ -193,18 +198,16 @@ class Door:
         with files.os_errors(f"cannot read the role {name}"):
             return find_role(names.check_name("role", name), RolePlaces.standard(self.root, world.swarm_dir))
 
-    def roles(self) -> tuple[Role, ...]:
-        """Return every role there is."""
-        from swarm.roles.find import list_roles
+    @property
+    def roles(self) -> Roles:
+        """Everything about roles; ``swarm.roles()`` returns every role there is."""
+        from swarm.api.roles import Roles
 
-        with files.os_errors("cannot read the roles"):
-            return tuple(list_roles(self._roles))
+        return Roles(self._roles, self._world.environ)
 
     def role_names(self) -> tuple[str, ...]:
         """Return the names of the roles, without reading them."""
-        from swarm.roles.find import role_names
-
-        return tuple(role_names(self._roles))
+        return self.roles.names()
 
     def unfinished(self) -> tuple[str, ...]:
         """Return the ids of interrupted operations. Never writes, never waits."""

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from swarm.permissions import decide
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -148,6 +146,8 @@ def asker(question: Question) -> tuple[str, str, str]:
 
 def covers(rule: str, verdict: Verdict, question: Question, place: Place | None) -> bool:
     """Whether a rule, allowed or denied for always, answers a question."""
+    from swarm.permissions import decide
+
     denies = verdict is Verdict.DENY
     rules = decide.Rules.parse(deny=[rule]) if denies else decide.Rules.parse(allow=[rule])
     decision = decide.decide(rules, question.tool, question.given, place)

@@ -15,7 +15,6 @@ from swarm.callers import parents
 from swarm.callers.errors import NotAPerson, NotForAgents
 from swarm.machine import person
 from swarm.machine.identity import whoami
-from swarm.programs.role_effects import NO_RIGHTS
 from swarm.roles.rights import VERBS, Need, Right
 from swarm.roles.role import RoleKind
 
@@ -200,6 +199,8 @@ def passed_on(world: World, rights: Iterable[str]) -> tuple[str, ...]:
 
 def warnings(world: World, roles: Iterable[Role | None]) -> tuple[str, ...]:
     """Say which rights in roles do not count, and why."""
+    from swarm.programs.role_effects import NO_RIGHTS
+
     found = []
     for role in roles:
         missing = [right for right in role.options.may if right not in given(world, role)] if role is not None else []

@@ -14,13 +14,13 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from swarm import Interrupted
 from swarm.cli import signals
 from swarm.cli.command_table import ALIASES, COMMANDS, EVERYDAY, GROUPS, INTERNAL
 from swarm.cli.commands.about import version_answer
 from swarm.cli.help import Group, option_names, write_line, write_names, write_rows
 from swarm.cli.output import OutputLost, lost_output
 from swarm.cli.verb import ROOT, Run, set_signature, signature
-from swarm.kit.errors import Interrupted
 
 #: typer carries its own copy of click; this is the class of all its complaints about usage.
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]

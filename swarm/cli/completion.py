@@ -17,8 +17,8 @@ from swarm.cli.places import find_root
 from swarm.cli.verb import ROOT, Run
 
 if TYPE_CHECKING:
+    from swarm import Session
     from swarm.project.layout import Layout
-    from swarm.project.model import Session
 
 _LIMIT = 1 << 24
 _SALVAGE = "refs/swarm/salvage/"

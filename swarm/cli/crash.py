@@ -12,8 +12,8 @@ import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from swarm import SwarmError
 from swarm.cli.places import find_root
-from swarm.kit.errors import SwarmError
 from swarm.machine import own
 from swarm.version import __version__
 

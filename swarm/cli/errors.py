@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from swarm import BranchExists, Interrupted, Refused, SentInPart, SwarmError, UsageProblem, WorkAtRisk
 from swarm.cli.output import Output
 from swarm.cli.text import count, lines_of, place, plain
 from swarm.cli.verb import command_of
-from swarm.git.errors import BranchExists
-from swarm.kit.errors import EXIT_FAILED, SAYS_ATTEMPT, Interrupted, Refused, SwarmError, UsageProblem, told_of
-from swarm.messages.errors import SentInPart
-from swarm.worktrees.errors import WorkAtRisk
+from swarm.kit.errors import EXIT_FAILED, SAYS_ATTEMPT, told_of
 
 _MOST_ITEMS = 10
 _MOST_LINES = 20

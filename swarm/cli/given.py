@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from swarm.kit.errors import Environment, UsageProblem
+from swarm import Environment, UsageProblem
 
 
 def from_stdin(limit: int) -> bytes:

@@ -6,8 +6,8 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from swarm import SwarmError
 from swarm.cli.verb import split_agent
-from swarm.kit.errors import SwarmError
 from swarm.machine import hooklog
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import NoReturn
 
-from swarm.kit.errors import Interrupted
+from swarm import Interrupted
 
 _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _WAKE = signal.SIGURG  # means nothing to anybody here, and is ignored where it is not caught

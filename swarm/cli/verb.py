@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from swarm import UsageProblem
 from swarm.cli.help import Command, Group, epilog, first_line
 from swarm.cli.output import Answer, Output
-from swarm.kit.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from swarm.api.swarm import Swarm
+    from swarm import Swarm
 
 ROOT = "swarm"
 _STOPPING = (
@@ -78,7 +78,7 @@ class Run:
 
     def open(self) -> Swarm:
         """Open the repository."""
-        from swarm.api.swarm import Swarm
+        from swarm import Swarm
 
         self._opened = Swarm.open(self.directory, progress=self.output.progress)
         return self._opened

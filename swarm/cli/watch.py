@@ -6,9 +6,9 @@ import signal
 import time
 from collections.abc import Callable
 
+from swarm import Interrupted
 from swarm.cli.output import Answer
 from swarm.cli.verb import Run
-from swarm.kit.errors import Interrupted
 
 
 def again(run: Run, look: Callable[[], None], pause: float) -> Answer:

@@ -6,10 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm.roles.options import RoleOptions
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from swarm.roles.options import RoleOptions
+
+
+def _no_options() -> RoleOptions:
+    from swarm.roles.options import RoleOptions
+
+    return RoleOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,7 @@ class Launch:
     conversation: str
     resume: bool
     executable: str
-    options: RoleOptions = field(default=RoleOptions())
+    options: RoleOptions = field(default_factory=_no_options)
     main: Path = field(default_factory=Path)
     environ: Mapping[str, str] = field(default_factory=dict, hash=False)
 

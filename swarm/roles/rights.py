@@ -61,6 +61,10 @@ _LOOKING = (
     ),
     *("wait_for", "watch_transcript", "why", "workflow", "workflows", "worktree_exists", "worktrees", "open"),
 )
+_ROLES = (
+    *("roles.around", "roles.check", "roles.get", "roles.hidden", "roles.init", "roles.is_shipped", "roles.names"),
+    *("roles.notes", "roles.options", "roles.scan"),
+)
 #: Messages, tasks and events: the bus knows the caller, and lets it change what is its own.
 _POST = (
     *("ack", "broadcast", "event_done", "inbox", "message", "nack", "post", "queue", "queues", "reply", "send"),
@@ -80,7 +84,7 @@ _HARMLESS = (
 
 #: Verb -> what it asks of an agent. Every public name of the library's objects is here; see tests/unit/test_rights.py.
 VERBS: Mapping[str, Right | Need] = {
-    **dict.fromkeys((*_LOOKING, *_POST, *_HARMLESS), Need.NOTHING),
+    **dict.fromkeys((*_LOOKING, *_ROLES, *_POST, *_HARMLESS), Need.NOTHING),
     **dict.fromkeys(
         ("ask_permission", "collect_event", "note_trouble", "nudge", "send_heartbeat", "tell_budget"), Need.OWN
     ),

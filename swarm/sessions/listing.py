@@ -16,14 +16,14 @@ from swarm.project import names
 from swarm.project.errors import AgentNotFound
 from swarm.project.reports import WorktreeDetails, WorktreeInfo
 from swarm.project.world import no_session
-from swarm.worktrees import examine
-from swarm.worktrees.landing import landing_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from swarm.project.model import Agent, Session, WorktreeEntry
     from swarm.project.world import World
+
+_AT_ONCE = 8
 
 
 #: How many names a hint holds.
@@ -61,7 +61,7 @@ def recorded(
     """
     there = _listed(world) if listed is None else listed
     pairs = [(one, agent) for one in sessions for agent in one.agents]
-    with ThreadPoolExecutor(examine.AT_ONCE) as pool:  # each look waits for a git of its own
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # each look waits for a git of its own
         return list(pool.map(lambda pair: _recorded(world, pair[0], pair[1], there, look=look), pairs))
 
 
@@ -216,6 +216,9 @@ def _changes(world: World, agent: Agent, info: WorktreeInfo) -> tuple[str, ...]:
 
 def details(world: World, session: Session, agent: Agent) -> WorktreeDetails:
     """Look at one worktree closely."""
+    from swarm.worktrees import examine
+    from swarm.worktrees.landing import landing_place
+
     listed = {entry.path: entry for entry in world.git.worktrees()}
     info = _recorded(world, session, agent, listed, look=True)
     target = examine.examine_all(world, [(session, agent)])[0]

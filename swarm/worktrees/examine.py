@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 #: How many worktrees are looked at together.
-AT_ONCE = 8
+_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[
         (session, agent), tree = one
         return _examine(world, session, agent, tree, living[tree])
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:  # each waits for gits of its own
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for gits of its own
         return tuple(pool.map(look, zip(agents, trees, strict=True)))
 
 

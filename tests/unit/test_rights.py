@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from swarm import Swarm
+from swarm import Roles, Swarm
 from swarm.messages.post import Post
 from swarm.messages.queues import Queue
 from swarm.roles.rights import VERBS, Right
 
 
 def test_every_public_name_of_the_library_says_what_it_asks_of_an_agent() -> None:
-    objects = {"": Swarm, "post.": Post, "queue.": Queue}
+    objects = {"": Swarm, "post.": Post, "queue.": Queue, "roles.": Roles}
     there = {prefix + name for prefix, thing in objects.items() for name in dir(thing) if not name.startswith("_")}
 
     assert VERBS.keys() - {"cleanup.discard"} == there - {"queue.name"}

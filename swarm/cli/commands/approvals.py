@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm import UsageProblem
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, plain
 from swarm.cli.verb import Run, group, verb
 from swarm.cli.watch import again
-from swarm.kit.errors import UsageProblem
 from swarm.machine.records import names_good_dir
 
 if TYPE_CHECKING:
-    from swarm.approvals.grants import Grant
-    from swarm.approvals.values import Answer as Verdict
-    from swarm.approvals.values import Approval
-    from swarm.kit.errors import SwarmError
+    from swarm import Answer as Verdict
+    from swarm import Approval, Grant, SwarmError
 
 _EVERY = 0.5
 _STYLES = {"open": "warn", "allowed": "good", "denied": "bad"}

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm import CleanupFailed, SwarmError, UsageProblem
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import count, plain
 from swarm.cli.verb import NoTeardown, Run, group, milliseconds, verb
-from swarm.kit.errors import EXIT_FAILED, SwarmError, UsageProblem
-from swarm.sessions.errors import CleanupFailed
 
 if TYPE_CHECKING:
-    from swarm.api.swarm import Swarm
-    from swarm.project.reports import CleanupReport, Removed, Skipped
+    from swarm import CleanupReport, Removed, Skipped, Swarm
 
 #: Why something was left alone on purpose; every other code is a failure.
 _ON_PURPOSE = frozenset({"", "WORK_AT_RISK"})
@@ -158,7 +156,7 @@ def removal(act: Callable[[], CleanupReport], nothing: str = "nothing to clean u
         warnings=(*report.warnings, *(f"{item.name} is still there: {item.reason}" for item in failed)),
         next=() if report.dry_run else _ways_back(report),
         errors=[_error(item) for item in failed],
-        exit_code=EXIT_FAILED if failed else 0,
+        exit_code=SwarmError.exit_code if failed else 0,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,10 +11,10 @@ from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.text import place, plain
 from swarm.cli.verb import Run, group, verb
-from swarm.git.errors import NotARepo
 
 if TYPE_CHECKING:
-    from swarm.project.config.settings import Origin, Setting, Settings
+    from swarm import Settings
+    from swarm.project.config.settings import Origin, Setting
 
 app = group("config", "Show the settings.", "swarm config show")
 
@@ -48,26 +47,13 @@ def show(
     ] = None,
 ) -> Answer:
     """Show every setting with its value and origin."""
-    from swarm.project.config.settings import describe, find_setting
+    from swarm.api import config
 
-    settings = _settings(run)
-    section = tuple(one for one in describe() if key is not None and one.key.startswith(f"{key}."))
-    if key is not None and not section:
-        settings.value_of(key)  # says what was meant, if it is none
-    one = find_setting(key) if key is not None and not section else None
-    chosen = (one,) if one is not None else section or describe()
+    settings = config.settings_around(run.directory)
+    chosen = config.chosen(settings, key)
+    is_one = key is not None and chosen[0].key == key
     data = {"settings": [_data(setting, settings) for setting in chosen]}
-    return Answer(data, lambda output: _show(output, settings, chosen, only_value=one is not None))
-
-
-def _settings(run: Run) -> Settings:
-    from swarm.project import dirs
-    from swarm.project.config.file import load_settings
-
-    try:
-        return run.open().settings
-    except NotARepo:
-        return load_settings(None, user_dir=dirs.user_dir(os.environ), environ=os.environ)
+    return Answer(data, lambda output: _show(output, settings, chosen, only_value=is_one))
 
 
 def _data(setting: Setting, settings: Settings) -> dict[str, Any]:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm import AgentForecast, FileConflict, SwarmError
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import count, plain
 from swarm.cli.verb import Run, verb
-from swarm.kit.errors import EXIT_FAILED
-from swarm.merging.values import AgentForecast, FileConflict, Forecast
+from swarm.merging.values import Forecast
 
 if TYPE_CHECKING:
-    from swarm.merging.values import ConflictReport, PairForecast
+    from swarm import ConflictReport, PairForecast
 
 _MOST_FILES = 3
 _MOST_HOT = 10
@@ -59,7 +59,7 @@ def conflicts(
         conflicts_data(report),
         lambda output: _show(output, report),
         errors=[_error(item) for item in unknown],
-        exit_code=EXIT_FAILED if unknown else 0,
+        exit_code=SwarmError.exit_code if unknown else 0,
     )
 
 

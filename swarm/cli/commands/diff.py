@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm import SwarmError, UsageProblem
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import count, plain, short_id
 from swarm.cli.verb import Run, split_agent, verb
-from swarm.kit.errors import SwarmError, UsageProblem
 
 if TYPE_CHECKING:
-    from swarm.api.swarm import Swarm
-    from swarm.merging.values import DiffReport, FileChange
+    from swarm import DiffReport, FileChange, Swarm
 
 _MOST_UNTRACKED = 20
 

@@ -11,7 +11,7 @@ from swarm.cli.verb import Run, verb
 if TYPE_CHECKING:
     import typer
 
-    from swarm.project.reports import Check
+    from swarm import Check
 
 _MARKS = {"ok": ("ok", "good"), "warn": ("look", "warn"), "bad": ("BAD", "bad")}
 

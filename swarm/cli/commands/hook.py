@@ -55,8 +55,8 @@ def deliver(
     now: Annotated[bool, typer.Option("--now", help="Deliver what is there, and do not wait.")] = False,
 ) -> Answer:
     """Wait for messages of the agent whose program's hook runs this, and wake the program with them."""
+    from swarm import Post
     from swarm.delivery.turns import Turns, program_lives
-    from swarm.messages.post import Post
     from swarm.programs.processes import idle_since
 
     post = Post.find()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm import UsageProblem, WaitOver
 from swarm.cli import completion, given
 from swarm.cli.commands.message import open_post, show_lines
 from swarm.cli.help import Group
@@ -24,12 +25,9 @@ from swarm.cli.views.messages import (
     taken_hints,
     taken_lines,
 )
-from swarm.kit.errors import UsageProblem
-from swarm.sessions.errors import WaitOver
 
 if TYPE_CHECKING:
-    from swarm.bus.protocol import Depth, Pruned, PrunedAttachments, Stored
-    from swarm.messages.post import Post, Taken
+    from swarm import Depth, Post, Pruned, PrunedAttachments, Stored, Taken
 
 LOOK = "show"
 _STYLES = {"queued": "warn", "nudged": "warn", "dead": "bad", "acked": "dim"}

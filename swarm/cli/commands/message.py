@@ -16,9 +16,7 @@ from swarm.cli.views.messages import message_lines, stored_data
 from swarm.kit.files import os_errors
 
 if TYPE_CHECKING:
-    from swarm.bus.protocol import Stored, Trace
-    from swarm.messages.deadlines import Reply
-    from swarm.messages.post import Post
+    from swarm import Post, Reply, Stored, Trace
 
 MessageId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message.", show_default=False)]
 
@@ -38,8 +36,8 @@ def open_post(run: Run) -> Post:
     """Return the messages that this command is about; without git where plain files tell."""
     import os
 
+    from swarm import Post
     from swarm.machine.records import names_good_dir
-    from swarm.messages.post import Post
 
     found = Post.find(run.named_directory) if names_good_dir(os.environ) else None
     return found or run.open().post  # says what is wrong

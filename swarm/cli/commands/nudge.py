@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from swarm import UsageProblem
 from swarm.cli import completion, given
 from swarm.cli.output import Answer
 from swarm.cli.verb import Run, split_agent, verb
-from swarm.kit.errors import UsageProblem
 
 _LONGEST = 1 << 20
 

@@ -20,8 +20,8 @@ from swarm.cli.output import Answer, Output
 from swarm.cli.verb import Run, seconds_of, split_agent, verb
 
 if TYPE_CHECKING:
-    from swarm.approvals.values import Answer as Verdict
-    from swarm.approvals.values import Question
+    from swarm import Answer as Verdict
+    from swarm import Question
 
 _LARGEST = 4 << 20
 #: How long a hook may take in all; the program is told the same in its settings.
@@ -75,7 +75,7 @@ def permission_request(
 
 def _question(agent: str) -> tuple[Question, str]:
     """Return what the program asks, and where it works."""
-    from swarm.approvals.values import Question
+    from swarm import Question
 
     try:
         asked = json.loads(sys.stdin.buffer.read(_LARGEST))

@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swarm.bus.errors import NothingToTake
+from swarm import NothingToTake, UsageProblem
 from swarm.cli import completion, given
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, lines_of
 from swarm.cli.verb import Run, group, milliseconds, seconds_of, span, verb
-from swarm.kit.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from swarm.bus.message import Message
-    from swarm.bus.protocol import Claim, Task
-    from swarm.messages.queues import Settled
+    from swarm import Claim, Message, Settled, Task
 
 app = group(
     "queue", "Share work between agents: add tasks, take them, finish them.", "swarm queue take work --wait 60s"

@@ -15,8 +15,7 @@ from swarm.cli.text import count, place, plain
 from swarm.cli.verb import Run, verb
 
 if TYPE_CHECKING:
-    from swarm.api.swarm import Swarm
-    from swarm.project.reports import RestoreReport
+    from swarm import RestoreReport, Swarm
 
 
 def add_to(root: typer.Typer) -> None:

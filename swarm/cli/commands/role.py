@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm import UsageProblem
 from swarm.cli import completion
 from swarm.cli.commands.validate import own_hint
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.text import count, place, plain
 from swarm.cli.verb import Run, group, verb
-from swarm.cli.views.role_checks import Checked, check_all
-from swarm.git.errors import NotARepo
-from swarm.kit.errors import EXIT_USAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from swarm.roles.find import RolePlaces
-    from swarm.roles.role import Role
+    from swarm import CheckedRole, Role, Roles
 
 app = group("role", "List, show, create and check roles.", "swarm role list")
 
@@ -42,16 +38,14 @@ def list_(run: Run) -> Answer:
 
     Warns about unusable roles; `swarm role check` shows their mistakes.
     """
-    from swarm.roles.find import overridden, scan_roles
-
-    places = _places(run)
-    roles, problems = scan_roles(places)
-    hidden = overridden(places)
+    found = _roles(run)
+    roles, problems = found.scan()
+    hidden = found.hidden()
 
     def words(output: Output) -> None:
         columns = (Column("NAME", keep="all"), Column("DESCRIPTION"), Column("FROM", 1, keep="all"), Column("HIDES", 2))
         rows = [
-            (role.name, role.description or "-", str(role.kind), ", ".join(_hidden(hidden, role)) or "-")
+            (role.name, role.description or "-", str(role.kind), ", ".join(_hidden(found, hidden, role)) or "-")
             for role in roles
         ]
         output.table(columns, rows)
@@ -64,27 +58,21 @@ def list_(run: Run) -> Answer:
     return Answer(data, words, warnings)
 
 
-def _hidden(hidden: Mapping[str, Sequence[Path]], role: Role) -> list[str]:
-    from swarm.roles.find import builtin_roles_dir
-
-    shipped = builtin_roles_dir()
-    found = hidden.get(role.name.casefold(), ())
-    return ["builtin" if path.is_relative_to(shipped) else place(path) for path in found]
+def _hidden(roles: Roles, hidden: Mapping[str, Sequence[Path]], role: Role) -> list[str]:
+    return ["builtin" if roles.is_shipped(path) else place(path) for path in hidden.get(role.name.casefold(), ())]
 
 
 @verb(app, "show", attempt="cannot show the role {name}", examples="swarm role show developer")
 def show(run: Run, name: _Name) -> Answer:
     """Show one role: instructions, permissions and all other keys."""
-    from swarm.programs import role_effects
-    from swarm.roles import options
-
-    role = _one(run, name)
-    notes = role_effects.notes_of(role)
+    roles = _roles(run)
+    role = roles.get(name)
+    notes = roles.notes(role)
     data = {
         **role_data(role),
         "instructions": role.instructions,
         "system_prompt": role.system_prompt,
-        "options": options.plain(role.options, whole=True),
+        "options": roles.options(role),
         "notes": [note._asdict() for note in notes],
     }
     return Answer(data, lambda output: _show(output, role), [f"{note.key} {note.text}" for note in notes])
@@ -131,9 +119,7 @@ def init(
 
     Overwrites nothing. The new role hides a role of the same name from elsewhere, such as a shipped one.
     """
-    from swarm.roles.init import write_role
-
-    path = write_role(name, _places(run), source=_one(run, source) if source else None, private=user)
+    path = _roles(run).init(name, source=source, user=user)
     nexts = (f"next: edit {place(path)}", f"next: swarm role check {name}")
     return Answer({"name": name, "path": path}, lambda output: output.out(f"{place(path)} written"), next=nexts)
 
@@ -160,7 +146,7 @@ def check(
 
     Exit status 2: a role is unusable. A key without effect is a note, not a mistake.
     """
-    found = check_all(which or (), _places(run), run.directory)
+    found = _roles(run).check(which or (), run.directory)
     problems = [problem for one in found for problem in one.problems]
     data = {
         "roles": [
@@ -175,13 +161,11 @@ def check(
     }
     if not problems:
         return Answer(data, lambda output: _show_checked(output, found))
-    errors = [problem.as_dict() for problem in problems]
-    return Answer(
-        data, lambda output: _show_checked(output, found), errors=errors, exit_code=EXIT_USAGE, status="error"
-    )
+    errors, code = [problem.as_dict() for problem in problems], UsageProblem.exit_code
+    return Answer(data, lambda output: _show_checked(output, found), errors=errors, exit_code=code, status="error")
 
 
-def _show_checked(output: Output, found: Sequence[Checked]) -> None:
+def _show_checked(output: Output, found: Sequence[CheckedRole]) -> None:
     for one in found:
         where = f" ({place(one.source)})" if one.source is not None else ""
         output.out(f"{plain(one.name)}{where}: {'cannot be used' if one.problems else 'ok'}", "heading")
@@ -201,21 +185,8 @@ def role_data(role: Role) -> dict[str, Any]:
     return {"name": role.name, "description": role.description, "kind": role.kind, "source": role.source}
 
 
-def _one(run: Run, name: str) -> Role:
-    from swarm.roles.find import find_role
+def _roles(run: Run) -> Roles:
+    """Return the roles; outside of a repository the user's own, and the shipped ones."""
+    from swarm import Roles
 
-    return find_role(name, _places(run))
-
-
-def _places(run: Run) -> RolePlaces:
-    """Return where roles are; outside of a repository the user's own, and the shipped ones."""
-    from swarm.git.discover import discover
-    from swarm.project import dirs
-    from swarm.roles.find import RolePlaces
-
-    environ = dict(os.environ)
-    try:
-        root: Path | None = discover(run.directory, environ).root
-    except NotARepo:
-        root = None
-    return RolePlaces.standard(root, dirs.find_dir(environ=environ, cwd=run.directory))
+    return Roles.around(run.directory)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm import UsageProblem
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.text import age, count, iso, local_time, plain, short_id
 from swarm.cli.verb import Run, group, milliseconds, verb
-from swarm.kit.errors import UsageProblem
 from swarm.kit.scalars import show_seconds
 
 if TYPE_CHECKING:
-    from swarm.project.reports import SalvageEntry
+    from swarm import SalvageEntry
 
 app = group("salvage", "List, show and delete saved work.", "swarm salvage list")
 

@@ -7,14 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from swarm.callers.errors import NotForAgents
+from swarm import NotForAgents, UsageProblem
 from swarm.cli import completion, given
 from swarm.cli.commands.message import open_post
 from swarm.cli.output import Answer
 from swarm.cli.text import plain
 from swarm.cli.verb import Run, span, verb
 from swarm.cli.views.messages import sent_data, sent_lines
-from swarm.kit.errors import UsageProblem
 
 _TEXT_LIMIT = 1 << 20
 

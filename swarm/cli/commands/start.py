@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swarm.agents.errors import AgentNotRunning
+from swarm import AgentNotRunning, UsageProblem
 from swarm.cli import completion, given
 from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.text import count, place, plain, short_id
 from swarm.cli.verb import NoSetup, Run, split_agent, verb
-from swarm.kit.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from swarm.api.swarm import Swarm
-    from swarm.project.reports import CreateReport, ResumeReport, StopReport
+    from swarm import CreateReport, ResumeReport, StopReport, Swarm
 
 _TASK_LIMIT = 1 << 20
 

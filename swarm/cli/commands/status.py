@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm import State, SwarmError, UsageProblem
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
@@ -17,14 +18,10 @@ from swarm.cli.text import age, iso, place, plain, short_id
 from swarm.cli.verb import Run, split_agent, verb
 from swarm.cli.views.setup import setup_data, setup_rows, show_setup
 from swarm.cli.watch import again
-from swarm.kit.errors import SwarmError, UsageProblem
-from swarm.programs.status import OVER_BUDGET, State
+from swarm.programs.status import OVER_BUDGET
 
 if TYPE_CHECKING:
-    from swarm.api.swarm import Swarm
-    from swarm.project.model import Parent
-    from swarm.project.reports import AgentStatus, SessionStatus
-    from swarm.worktrees.setup_values import Notes
+    from swarm import AgentStatus, Notes, Parent, SessionStatus, Swarm
 
 _STYLES = {
     State.WAITING: "warn",

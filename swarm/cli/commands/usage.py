@@ -13,7 +13,7 @@ from swarm.cli.text import count, iso, plain
 from swarm.cli.verb import Run, verb
 
 if TYPE_CHECKING:
-    from swarm.usage.values import AgentUsage, ModelUsage, UsageReport
+    from swarm import AgentUsage, ModelUsage, UsageReport
 
 #: Instead of the numbers of a program that tells none.
 _NOTHING = ("-",) * 6

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from swarm.agents.event_values import FAILURE, SUCCESS, AgentEvent
+from swarm import AgentEvent, WaitOver
+from swarm.agents.event_values import FAILURE, SUCCESS
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, plain
 from swarm.cli.verb import Run, seconds_of, verb
-from swarm.sessions.errors import WaitOver
 
 _STYLES = {SUCCESS: "good", FAILURE: "bad"}
 

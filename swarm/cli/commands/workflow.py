@@ -14,7 +14,7 @@ from swarm.cli.verb import Run, group, verb
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swarm.roles.workflow import Workflow
+    from swarm import Workflow
 
 app = group("workflow", "Show the kinds of work that `swarm start --workflow` knows.", "swarm workflow list")
 

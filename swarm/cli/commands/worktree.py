@@ -16,7 +16,7 @@ from swarm.cli.text import age, count, iso, lines_of, local_time, place, plain, 
 from swarm.cli.verb import NoSetup, NoTeardown, Run, group, split_agent, verb
 
 if TYPE_CHECKING:
-    from swarm.project.reports import Commit, CreateReport, WorktreeDetails, WorktreeInfo
+    from swarm import Commit, CreateReport, WorktreeDetails, WorktreeInfo
 
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)

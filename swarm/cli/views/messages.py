@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swarm.bus.message import Message
-    from swarm.bus.protocol import Stored
-    from swarm.messages.post import Sent, Taken
+    from swarm import Message, Sent, Stored, Taken
 
 
 # --- for machines -----------------------------------------------------------------------------------

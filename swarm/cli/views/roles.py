@@ -9,7 +9,7 @@ from swarm.kit.scalars import show_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from swarm.roles.options import RoleOptions
+    from swarm import RoleOptions
 
 
 def pairs_of(options: RoleOptions) -> list[tuple[str, str]]:

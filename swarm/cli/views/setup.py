@@ -10,8 +10,7 @@ from swarm.cli.output import Output
 from swarm.cli.text import count, place, plain
 
 if TYPE_CHECKING:
-    from swarm.project.model import Agent
-    from swarm.worktrees.setup_values import Notes
+    from swarm import Agent, Notes
 
 
 def setup_data(done: Notes) -> dict[str, Any]:

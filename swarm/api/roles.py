@@ -1,0 +1,179 @@
+"""The namespace ``swarm.roles``: list, read, write and check roles; also outside of a repository."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from swarm.kit import files
+from swarm.kit.errors import Refused, SwarmError
+from swarm.project import names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from swarm.programs.role_effects import Note
+    from swarm.roles.find import RolePlaces
+    from swarm.roles.role import Role
+
+
+class CheckedRole(NamedTuple):
+    """What was found about one role.
+
+    Attributes:
+        source: its file; None when it was not found by its name.
+        problems: why it cannot be used.
+        notes: what of it has no effect.
+    """
+
+    name: str
+    source: Path | None
+    problems: tuple[SwarmError, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+class Roles:
+    """The roles of a repository, of the user, and those that come with swarm. Call it for all of them."""
+
+    def __init__(self, places: RolePlaces, environ: Mapping[str, str]) -> None:
+        self._places = places
+        self._environ = environ
+
+    @classmethod
+    def around(cls, directory: str | os.PathLike[str], environ: Mapping[str, str] | None = None) -> Roles:
+        """Return the roles that count in a folder: of its repository, if it is in one, and the user's own."""
+        from swarm.git.discover import discover
+        from swarm.git.errors import NotARepo
+        from swarm.project import dirs
+        from swarm.roles.find import RolePlaces
+
+        env = dict(os.environ if environ is None else environ)
+        start = Path(os.path.abspath(directory))
+        try:
+            root: Path | None = discover(start, env).root
+        except NotARepo:
+            root = None
+        return cls(RolePlaces.standard(root, dirs.find_dir(environ=env, cwd=start)), env)
+
+    def __call__(self) -> tuple[Role, ...]:
+        """Return every role there is."""
+        from swarm.roles.find import list_roles
+
+        with files.os_errors("cannot read the roles"):
+            return tuple(list_roles(self._places))
+
+    def scan(self) -> tuple[tuple[Role, ...], tuple[SwarmError, ...]]:
+        """Return every role that can be used, and what is wrong with the others."""
+        from swarm.roles.find import scan_roles
+
+        roles, problems = scan_roles(self._places)
+        return tuple(roles), tuple(problems)
+
+    def get(self, name: str) -> Role:
+        """Return a role by name.
+
+        Raises:
+            RoleNotFound
+        """
+        from swarm.roles.find import find_role
+
+        with files.os_errors(f"cannot read the role {name}"):
+            return find_role(names.check_name("role", name), self._places)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the roles, without reading them."""
+        from swarm.roles.find import role_names
+
+        return tuple(role_names(self._places))
+
+    def hidden(self) -> Mapping[str, Sequence[Path]]:
+        """Return, by the name of a role in small letters, the files of that name that it hides."""
+        from swarm.roles.find import overridden
+
+        return overridden(self._places)
+
+    def is_shipped(self, source: Path) -> bool:
+        """Whether a file is of a role that comes with swarm."""
+        from swarm.roles.find import builtin_roles_dir
+
+        return source.is_relative_to(builtin_roles_dir())
+
+    def init(self, name: str, *, source: str | None = None, user: bool = False) -> Path:
+        """Write a new role file, with every key explained, and return it; nothing that is there is overwritten.
+
+        Args:
+            source: copy this role.
+            user: write it into the user's swarm directory instead of the project's ``roles/``.
+
+        Raises:
+            RoleExists, RoleNotFound, InvalidName
+        """
+        from swarm.roles.init import write_role
+
+        copied = self.get(source) if source else None
+        return write_role(name, self._places, source=copied, private=user)
+
+    def options(self, role: Role) -> dict[str, Any]:
+        """Return all that a role says beside its texts, as it is written in its file."""
+        from swarm.roles import options
+
+        plain: dict[str, Any] = options.plain(role.options, whole=True)
+        return plain
+
+    def notes(self, role: Role) -> tuple[Note, ...]:
+        """Return what of a role has no effect in its program."""
+        from swarm.programs import role_effects
+
+        return tuple(role_effects.notes_of(role))
+
+    def check(
+        self, which: Sequence[str] = (), directory: str | os.PathLike[str] | None = None
+    ) -> tuple[CheckedRole, ...]:
+        """Check the named roles, files and folders of roles; without any every role there is.
+
+        Args:
+            directory: where paths count from; default: the current one.
+        """
+        from swarm.roles.find import misnamed, role_names
+
+        start = Path.cwd() if directory is None else Path(directory)
+        found = [one for word in which for one in _within(word, start)]
+        if not found:
+            found = [*role_names(self._places), *(str(path) for path in misnamed(self._places))]
+        return tuple(self._check(one, start) for one in found)
+
+    def _check(self, what: str, directory: Path) -> CheckedRole:
+        from swarm.programs import role_effects
+        from swarm.roles.find import check_file, find_role
+
+        is_file = "/" in what or "." in what
+        source = directory / what if is_file else None
+        try:
+            role: Role = check_file(source) if source is not None else find_role(what, self._places)
+        except SwarmError as problem:
+            return CheckedRole(what, source, tuple(_single(problem)))
+        notes = role_effects.notes(role.options) if is_file else role_effects.notes_of(role)
+        return CheckedRole(role.name, role.source, tuple(self._refused(role)), notes=notes)
+
+    def _refused(self, role: Role) -> Iterator[SwarmError]:
+        """Say what of its further settings Claude Code would refuse; the program is asked where it is installed."""
+        from swarm.programs.claude.program import Claude
+
+        options = role.options
+        if options.settings and options.agent_type in ("", Claude.name) and not options.command:
+            yield from Claude().settings_problems(options, self._environ)
+
+
+def _within(what: str, directory: Path) -> list[str]:
+    """Return the roles in a folder of roles; else what was named."""
+    folder = directory / what
+    if "/" not in what or not folder.is_dir() or any((folder / name).exists() for name in ("CLAUDE.md", "role.yaml")):
+        return [what]
+    roles = sorted(one for one in folder.iterdir() if one.is_dir() or one.suffix in (".yaml", ".yml"))
+    return [str(one) for one in roles] or [what]
+
+
+def _single(problem: SwarmError) -> Iterator[SwarmError]:
+    yield from problem.problems if isinstance(problem, Refused) else (problem,)
