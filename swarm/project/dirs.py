@@ -40,7 +40,6 @@ from swarm.project.marker import (
     read_marker_version,
     write_marker,
 )
-from swarm.project.socket_dir import fits, point, short_link
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -377,6 +376,8 @@ def sockets_dir(base: str | Path | None = None, *, environ: Mapping[str, str] | 
     Raises:
         SymlinkInTheWay, StateDirProblem: someone else's file stands where the link should be.
     """
+    from swarm.project.socket_dir import fits, point, short_link
+
     real = _below(base, "sockets")
     if fits(real):
         return real

@@ -45,9 +45,9 @@ STARTUP: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {
     ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 75),
     ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 50),
     ("permission-request", "--agent", "developer", "--wait", "0"): (CHANGES, 140),
-    ("status",): (CHANGES, 170),
-    ("list",): (CHANGES, 170),
-    ("why", "developer"): (CHANGES, 170),
+    ("status",): (CHANGES, 175),
+    ("list",): (CHANGES, 175),
+    ("why", "developer"): (CHANGES, 175),
     ("worktree", "list"): ((), 180),
     ("log",): (CHANGES, 180),
 }
