@@ -18,6 +18,7 @@ TYPE_CHECKING = False  # the module `typing` costs more than everything `swarm v
 if TYPE_CHECKING:
     from swarm.agents.errors import AgentNotRunning, AgentRunning, LimitReached
     from swarm.agents.event_values import AgentEvent
+    from swarm.api.asynchronous import AsyncSwarm
     from swarm.api.roles import CheckedRole, Roles
     from swarm.api.swarm import Swarm
     from swarm.api.team import AgentHandle, AgentResult, Team
@@ -177,6 +178,7 @@ __all__ = [
     "Answer",
     "Approval",
     "ApprovalNotFound",
+    "AsyncSwarm",
     "AttachmentExists",
     "AttachmentProblem",
     "BareRepository",
@@ -463,6 +465,7 @@ _HOMES = {
         ),
         "swarm.worktrees.errors",
     ),
+    "AsyncSwarm": "swarm.api.asynchronous",
     "Swarm": "swarm.api.swarm",
     **dict.fromkeys(("CheckedRole", "Roles"), "swarm.api.roles"),
     "Note": "swarm.programs.role_effects",

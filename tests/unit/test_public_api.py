@@ -122,6 +122,7 @@ RESULTS = {
     "AgentStatus",
     "Answer",
     "Approval",
+    "AsyncSwarm",
     "Check",
     "CheckedRole",
     "CleanupReport",
@@ -220,6 +221,7 @@ VERBS = {
         "(self, timeout: float | None = None, kinds: Sequence[str] = (), *, session: str | None = None, "
         "agents: Sequence[str] = (), ack: bool = True) -> AgentEvent | None"
     ),
+    "event_back": "(self, event: AgentEvent | str) -> None",
     "event_done": "(self, event: AgentEvent | str) -> None",
     "watch_transcript": "(self, agent: str, session: str | None = None) -> Iterator[tuple[TranscriptEntry, ...]]",
 }
