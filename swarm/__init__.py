@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from swarm.api.team import AgentHandle, AgentResult, Team
     from swarm.approvals.errors import AlreadyAnswered, ApprovalNotFound, GrantExists, GrantNotFound
     from swarm.approvals.grants import Grant
-    from swarm.approvals.values import Answer, Approval, Question
+    from swarm.approvals.values import Answer, Approval, Question, Verdict
     from swarm.bus.errors import (
         AttachmentProblem,
         BusProblem,
@@ -81,7 +81,9 @@ if TYPE_CHECKING:
         DiffReport,
         FileChange,
         FileConflict,
+        Forecast,
         HotFile,
+        How,
         MergedAgent,
         MergeReport,
         OrderStep,
@@ -95,7 +97,7 @@ if TYPE_CHECKING:
     from swarm.programs.errors import ProgramMissing, RulesNotHeld
     from swarm.programs.role_effects import Note
     from swarm.programs.status import Evidence, State, Status
-    from swarm.programs.transcript import TranscriptEntry
+    from swarm.programs.transcript import Kind, TranscriptEntry, Who
     from swarm.project.config.settings import Settings
     from swarm.project.errors import (
         AgentNotFound,
@@ -204,6 +206,7 @@ __all__ = [
     "Evidence",
     "FileChange",
     "FileConflict",
+    "Forecast",
     "GitBroken",
     "GitBusy",
     "GitFailed",
@@ -214,11 +217,13 @@ __all__ = [
     "GrantExists",
     "GrantNotFound",
     "HotFile",
+    "How",
     "IdTaken",
     "IdentityMissing",
     "InboxNotFound",
     "Interrupted",
     "InvalidName",
+    "Kind",
     "LimitReached",
     "Locked",
     "MergeBlocked",
@@ -313,7 +318,9 @@ __all__ = [
     "TranscriptEntry",
     "UsageProblem",
     "UsageReport",
+    "Verdict",
     "WaitOver",
+    "Who",
     "WorkAtRisk",
     "Workflow",
     "WorkflowNotFound",
@@ -527,7 +534,9 @@ _HOMES = {
     **dict.fromkeys(("Evidence", "State", "Status"), "swarm.programs.status"),
     "Workflow": "swarm.roles.workflow",
     "Message": "swarm.bus.message",
-    "TranscriptEntry": "swarm.programs.transcript",
+    **dict.fromkeys(("Kind", "TranscriptEntry", "Who"), "swarm.programs.transcript"),
+    **dict.fromkeys(("Forecast", "How"), "swarm.merging.values"),
+    "Verdict": "swarm.approvals.values",
     **dict.fromkeys(("AgentUsage", "ModelUsage", "UsageReport"), "swarm.usage.values"),
     "Reply": "swarm.messages.deadlines",
     **dict.fromkeys(("Post", "Sender", "Sent", "Taken"), "swarm.messages.post"),
