@@ -18,12 +18,13 @@ TYPE_CHECKING = False  # the module `typing` costs more than everything `swarm v
 if TYPE_CHECKING:
     from swarm.agents.errors import AgentNotRunning, AgentRunning, LimitReached
     from swarm.agents.event_values import AgentEvent
+    from swarm.api.asynchronous import AsyncSwarm
     from swarm.api.roles import CheckedRole, Roles
     from swarm.api.swarm import Swarm
     from swarm.api.team import AgentHandle, AgentResult, Team
     from swarm.approvals.errors import AlreadyAnswered, ApprovalNotFound, GrantExists, GrantNotFound
     from swarm.approvals.grants import Grant
-    from swarm.approvals.values import Answer, Approval, Question
+    from swarm.approvals.values import Answer, Approval, Question, Verdict
     from swarm.bus.errors import (
         AttachmentProblem,
         BusProblem,
@@ -80,7 +81,9 @@ if TYPE_CHECKING:
         DiffReport,
         FileChange,
         FileConflict,
+        Forecast,
         HotFile,
+        How,
         MergedAgent,
         MergeReport,
         OrderStep,
@@ -94,7 +97,7 @@ if TYPE_CHECKING:
     from swarm.programs.errors import ProgramMissing, RulesNotHeld
     from swarm.programs.role_effects import Note
     from swarm.programs.status import Evidence, State, Status
-    from swarm.programs.transcript import TranscriptEntry
+    from swarm.programs.transcript import Kind, TranscriptEntry, Who
     from swarm.project.config.settings import Settings
     from swarm.project.errors import (
         AgentNotFound,
@@ -173,6 +176,7 @@ __all__ = [
     "Answer",
     "Approval",
     "ApprovalNotFound",
+    "AsyncSwarm",
     "AttachmentExists",
     "AttachmentProblem",
     "BareRepository",
@@ -198,6 +202,7 @@ __all__ = [
     "Evidence",
     "FileChange",
     "FileConflict",
+    "Forecast",
     "GitBroken",
     "GitBusy",
     "GitFailed",
@@ -208,11 +213,13 @@ __all__ = [
     "GrantExists",
     "GrantNotFound",
     "HotFile",
+    "How",
     "IdTaken",
     "IdentityMissing",
     "InboxNotFound",
     "Interrupted",
     "InvalidName",
+    "Kind",
     "LimitReached",
     "Locked",
     "MergeBlocked",
@@ -307,7 +314,9 @@ __all__ = [
     "TranscriptEntry",
     "UsageProblem",
     "UsageReport",
+    "Verdict",
     "WaitOver",
+    "Who",
     "WorkAtRisk",
     "Workflow",
     "WorkflowNotFound",
@@ -459,6 +468,7 @@ _HOMES = {
         ),
         "swarm.worktrees.errors",
     ),
+    "AsyncSwarm": "swarm.api.asynchronous",
     "Swarm": "swarm.api.swarm",
     **dict.fromkeys(("CheckedRole", "Roles"), "swarm.api.roles"),
     "Note": "swarm.programs.role_effects",
@@ -516,7 +526,9 @@ _HOMES = {
     **dict.fromkeys(("Evidence", "State", "Status"), "swarm.programs.status"),
     "Workflow": "swarm.roles.workflow",
     "Message": "swarm.bus.message",
-    "TranscriptEntry": "swarm.programs.transcript",
+    **dict.fromkeys(("Kind", "TranscriptEntry", "Who"), "swarm.programs.transcript"),
+    **dict.fromkeys(("Forecast", "How"), "swarm.merging.values"),
+    "Verdict": "swarm.approvals.values",
     **dict.fromkeys(("AgentUsage", "ModelUsage", "UsageReport"), "swarm.usage.values"),
     "Reply": "swarm.messages.deadlines",
     **dict.fromkeys(("Post", "Sender", "Sent", "Taken"), "swarm.messages.post"),

@@ -67,6 +67,19 @@ def done(post: Post, event_id: str) -> None:
     Raises:
         ClaimLost: it is in nobody's hands: done already, or whoever had it took too long.
     """
+    post.bus.ack(_in_hand(post, event_id), (event_id,))
+
+
+def back(post: Post, event_id: str) -> None:
+    """Let an event that is in somebody's hands wait again.
+
+    Raises:
+        ClaimLost: it is in nobody's hands.
+    """
+    post.bus.nack(_in_hand(post, event_id), (event_id,))
+
+
+def _in_hand(post: Post, event_id: str) -> Claim:
     address = event_values.address_of(post.me().address)
     try:
         claims = post.bus.claims(address)
@@ -74,8 +87,7 @@ def done(post: Post, event_id: str) -> None:
         claims = ()
     for claim in claims:
         if any(message.id == event_id for message in claim.messages):
-            post.bus.ack(claim, (event_id,))
-            return
+            return claim
     raise ClaimLost(f"event {event_id[:60]!a} is not in hand: it is done, or waits again")
 
 

@@ -70,3 +70,17 @@ class Events(Messages):
 
         with files.os_errors("cannot settle the event"):
             event_queue.done(self.post, event if isinstance(event, str) else event.id)
+
+    def event_back(self, event: AgentEvent | str) -> None:
+        """Give back an event taken with ``ack=False``: it waits again.
+
+        Args:
+            event: it, or its id.
+
+        Raises:
+            ClaimLost: it is in nobody's hands: done already, or given back.
+        """
+        from swarm.agents import event_queue
+
+        with files.os_errors("cannot give back the event"):
+            event_queue.back(self.post, event if isinstance(event, str) else event.id)

@@ -67,7 +67,20 @@ _ROLES = (
 )
 #: Messages, tasks and events: the bus knows the caller, and lets it change what is its own.
 _POST = (
-    *("ack", "broadcast", "event_done", "inbox", "message", "nack", "post", "queue", "queues", "reply", "send"),
+    *(
+        "ack",
+        "broadcast",
+        "event_back",
+        "event_done",
+        "inbox",
+        "message",
+        "nack",
+        "post",
+        "queue",
+        "queues",
+        "reply",
+        "send",
+    ),
     *("take", "thread", "wait_for_event"),
     *("post.ack", "post.address", "post.addresses", "post.dead", "post.declare", "post.depth", "post.done"),
     *("post.extend", "post.find", "post.folder", "post.hand_over", "post.held_by", "post.history", "post.holder"),

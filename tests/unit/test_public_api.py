@@ -121,6 +121,7 @@ RESULTS = {
     "AgentStatus",
     "Answer",
     "Approval",
+    "AsyncSwarm",
     "Check",
     "CheckedRole",
     "CleanupReport",
@@ -133,8 +134,11 @@ RESULTS = {
     "Evidence",
     "FileChange",
     "FileConflict",
+    "Forecast",
     "Grant",
     "HotFile",
+    "How",
+    "Kind",
     "MergeReport",
     "MergedAgent",
     "Note",
@@ -162,6 +166,8 @@ RESULTS = {
     "Status",
     "StopReport",
     "Team",
+    "Verdict",
+    "Who",
     "Workflow",
     "WorktreeDetails",
     "WorktreeEntry",
@@ -219,6 +225,7 @@ VERBS = {
         "(self, timeout: float | None = None, kinds: Sequence[str] = (), *, session: str | None = None, "
         "agents: Sequence[str] = (), ack: bool = True) -> AgentEvent | None"
     ),
+    "event_back": "(self, event: AgentEvent | str) -> None",
     "event_done": "(self, event: AgentEvent | str) -> None",
     "watch_transcript": "(self, agent: str, session: str | None = None) -> Iterator[tuple[TranscriptEntry, ...]]",
 }

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swarm import AgentForecast, FileConflict, SwarmError
+from swarm import AgentForecast, FileConflict, Forecast, SwarmError
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import count, plain
 from swarm.cli.verb import Run, verb
-from swarm.merging.values import Forecast
 
 if TYPE_CHECKING:
     from swarm import ConflictReport, PairForecast

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swarm import SwarmError, UsageProblem
+from swarm import How, SwarmError, UsageProblem
 from swarm.cli import completion
 from swarm.cli.commands.diff import show_files
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.text import count, place, plain, short_id
 from swarm.cli.verb import Run, verb
-from swarm.merging.values import How
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

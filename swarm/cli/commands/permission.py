@@ -94,7 +94,7 @@ def _question(agent: str) -> tuple[Question, str]:
 
 
 def _hook_answer(found: Verdict, question: Question) -> dict[str, Any]:
-    from swarm.approvals.values import Verdict as Kind
+    from swarm import Verdict as Kind
     from swarm.approvals.values import with_answers
 
     if found.verdict is Kind.WITHDRAWN:

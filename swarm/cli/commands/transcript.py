@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swarm import UsageProblem
+from swarm import Kind, UsageProblem, Who
 from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, lines_of, plain
 from swarm.cli.verb import Run, split_agent, verb
 from swarm.cli.watch import again
-from swarm.programs.transcript import Kind, Who
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -148,7 +148,7 @@ class Cleanup:
             "*.class",
         ),
         patterns(),
-        "Ignored folders and files that can be made again, dropped with a word; precious files in the folders are not.",
+        "Ignored files that programs can regenerate; deleted unsaved and reported. `precious` files inside are saved.",
     )
     installed: tuple[str, ...] = key(
         (
@@ -168,7 +168,7 @@ class Cleanup:
             ".cache",
         ),
         patterns(),
-        "Folders that programs alone fill: of what is dropped there, files with precious names are no exception.",
+        "Dependency and cache folders. `precious` does not apply inside them.",
     )
     ignored_file_limit: int = key(
         1024**2,
@@ -247,7 +247,7 @@ class Notify:
     command: str = key(
         "",
         program(),
-        "Program that is run as well, without a shell; its last word is a line that says who and what. "
+        "Program to run as well, without a shell; its last argument is a line with agent and event. "
         "SWARM_AGENT, SWARM_SESSION, SWARM_STATE, SWARM_DETAIL and SWARM_REPOSITORY are set for it.",
     )
 
@@ -297,17 +297,17 @@ class Telemetry:
     protocol: str = key(
         "http/protobuf",
         choice("http/protobuf", "http/json", "grpc"),
-        "How it is spoken to; usually port 4318 for http, 4317 for grpc.",
+        "Export protocol; usually port 4318 for http, 4317 for grpc.",
     )
     headers_file: str = key(
         "",
         text(private_file, "path"),
-        "File of headers for the collector, such as `authorization: Bearer …`, one a line; nobody but you may read it.",
+        "File of headers for the collector, such as `authorization: Bearer …`, one per line; readable by you alone.",
     )
     prompts: bool = key(
         False,  # noqa: FBT003
         switch(),
-        "Send the text of what agents are told, too.",
+        "Send the prompts of agents as well.",
     )
 
 

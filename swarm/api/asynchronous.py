@@ -1,0 +1,137 @@
+"""The class ``AsyncSwarm``: the verbs that wait, for programs on asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from swarm.kit.errors import SwarmError
+from swarm.sessions.errors import WaitOver
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from swarm.agents.event_values import AgentEvent
+    from swarm.api.swarm import Swarm
+    from swarm.messages.post import Taken
+    from swarm.sessions.waiting import Reached
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: So many seconds a thread waits at most before it looks whether its task was cancelled.
+STEP = 0.4
+
+
+class AsyncSwarm:
+    """A ``Swarm`` on asyncio: each verb runs in a thread, and a wait that is cancelled ends within a second.
+
+    What a cancelled wait had taken by then, an event or messages, waits again for the next.
+
+    Example:
+        >>> swarm = AsyncSwarm(Swarm.open())                                    # doctest: +SKIP
+        >>> team = await swarm.run(swarm.swarm.start, "fx", ["developer"])      # doctest: +SKIP
+        >>> event = await swarm.wait_for_event(session="fx")                    # doctest: +SKIP
+    """
+
+    def __init__(self, swarm: Swarm) -> None:
+        self.swarm = swarm
+
+    def __repr__(self) -> str:
+        return f"<AsyncSwarm {self.swarm.root}>"
+
+    async def run(self, verb: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+        """Run any verb in a thread. One that was cancelled goes on to its end there: nothing is left half done."""
+        return await asyncio.to_thread(verb, *args, **options)
+
+    async def wait_for_event(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109  # as in Swarm
+        kinds: Sequence[str] = (),
+        *,
+        session: str | None = None,
+        agents: Sequence[str] = (),
+        ack: bool = True,
+    ) -> AgentEvent | None:
+        """Return the next event of the agents that one has started; see ``Swarm.wait_for_event``."""
+        swarm, left = self.swarm, _left(timeout)
+
+        def look() -> AgentEvent | None:
+            return swarm.wait_for_event(min(STEP, left()), kinds, session=session, agents=agents, ack=False)
+
+        def give_back(event: AgentEvent | None) -> None:
+            if event is not None:
+                swarm.event_back(event)
+
+        while True:
+            event = await _step(look, give_back)
+            if event is not None and ack:
+                swarm.event_done(event)  # at once: cancelled in between, the event would be lost
+            if event is not None or left() <= 0:
+                return event
+
+    async def events(
+        self, kinds: Sequence[str] = (), *, session: str | None = None, agents: Sequence[str] = ()
+    ) -> AsyncIterator[AgentEvent]:
+        """Give each event as it comes; never ends by itself."""
+        while True:
+            event = await self.wait_for_event(None, kinds, session=session, agents=agents)
+            if event is not None:
+                yield event
+
+    async def wait_for(
+        self,
+        agents: Sequence[str],
+        until: str = "idle",
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109  # as in Swarm
+        any_of: bool = False,
+    ) -> tuple[Reached, ...]:
+        """Wait until agents are where they are waited for; see ``Swarm.wait_for``."""
+        left = _left(timeout)
+        while True:
+            try:
+                return await _step(lambda: self.swarm.wait_for(agents, until, timeout=min(STEP, left()), any_of=any_of))
+            except WaitOver:
+                if left() <= 0:
+                    raise
+
+    async def take(self, inbox: str | None = None, *, wait: float | None = 0.0, limit: int = 100) -> Taken | None:
+        """Take the next messages; see ``Swarm.take``.
+
+        Args:
+            wait: seconds to wait for the first; None waits as long as it takes.
+        """
+        swarm, left = self.swarm, _left(wait)
+
+        def give_back(taken: Taken | None) -> None:
+            if taken is not None:
+                swarm.nack([message.id for message in taken.messages], inbox)
+
+        while True:
+            taken = await _step(lambda: swarm.take(inbox, wait=min(STEP, left()), limit=limit), give_back)
+            if taken is not None or left() <= 0:
+                return taken
+
+
+def _left(seconds: float | None) -> Callable[[], float]:
+    """Return what tells how many seconds are left of these."""
+    if seconds is None:
+        return lambda: STEP
+    deadline = time.monotonic() + seconds
+    return lambda: max(0.0, deadline - time.monotonic())
+
+
+async def _step(act: Callable[[], T], undo: Callable[[T], object] | None = None) -> T:
+    """Do something short in a thread; when that was cancelled, wait for its end and take back what it did."""
+    doing = asyncio.ensure_future(asyncio.to_thread(act))
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        with contextlib.suppress(SwarmError):
+            result = await doing
+            if undo is not None:
+                await asyncio.to_thread(undo, result)
+        raise
