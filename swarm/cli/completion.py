@@ -6,19 +6,16 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
+from swarm.api import known
 from swarm.cli.output import write
 from swarm.cli.places import find_root
 from swarm.cli.verb import ROOT, Run
-
-if TYPE_CHECKING:
-    from swarm import Session
-    from swarm.project.layout import Layout
 
 _LIMIT = 1 << 24
 _SALVAGE = "refs/swarm/salvage/"
@@ -49,37 +46,16 @@ def _directory(ctx: typer.Context) -> Path:
     return Path.cwd().joinpath(*(one for several in reversed(levels) for one in several)).absolute()
 
 
-def _layout(root: Path) -> Layout:
-    from swarm.kit import files
-    from swarm.project.layout import Layout
-
-    files.refuse_foreign(root / ".swarm")
-    return Layout(root)
-
-
-def _sessions(root: Path) -> list[Session]:
-    from swarm.project.sessions import Sessions
-
-    store = Sessions(_layout(root))
-    found = []
-    for name in store.names():
-        with contextlib.suppress(Exception):  # a broken record hides no other
-            found.append(store.get(name))
-    return [session for session in found if session is not None]
-
-
 @_quiet
 def sessions(root: Path, _incomplete: str) -> Iterator[str]:
     """Complete session names."""
-    from swarm.project.sessions import Sessions
-
-    yield from Sessions(_layout(root)).names()
+    yield from known.session_names(root)
 
 
 @_quiet
 def agents(root: Path, _incomplete: str) -> Iterator[str]:
     """Complete ``agent@session``."""
-    for session in _sessions(root):
+    for session in known.sessions(root):
         for agent in session.agents:
             yield f"{agent.name}@{session.name}"
 
@@ -89,7 +65,7 @@ def recipients(root: Path, incomplete: str) -> Iterator[str]:
     """Complete the last name of a list of those who can be written to."""
     before, comma, _ = incomplete.rpartition(",")
     found = ["user", "parent", "all"]
-    for session in _sessions(root):
+    for session in known.sessions(root):
         found += [f"{agent.name}@{session.name}" for agent in session.agents]
         found += sorted({f"role:{agent.role}" for agent in session.agents})
     yield from (f"{before}{comma}{name}" for name in dict.fromkeys(found))
@@ -98,30 +74,21 @@ def recipients(root: Path, incomplete: str) -> Iterator[str]:
 @_quiet
 def event_kinds(_root: Path, _incomplete: str) -> Iterator[str]:
     """Complete the kinds of events."""
-    from swarm.agents.event_values import KINDS
-
-    yield from KINDS
+    yield from known.event_kinds()
 
 
 @_quiet
 def targets(root: Path, _incomplete: str) -> Iterator[str]:
     """Complete ``session`` or ``session/agent``."""
-    for session in _sessions(root):
+    for session in known.sessions(root):
         yield session.name
         yield from (f"{session.name}/{agent.name}" for agent in session.agents)
-
-
-def _role_names(root: Path) -> Sequence[str]:
-    from swarm.project import dirs
-    from swarm.roles.find import RolePlaces, role_names
-
-    return role_names(RolePlaces.standard(root, dirs.find_dir(cwd=root)))
 
 
 @_quiet
 def roles(root: Path, _incomplete: str) -> Iterator[str]:
     """Complete role names."""
-    yield from _role_names(root)
+    yield from known.role_names(root)
 
 
 @_quiet
@@ -129,7 +96,7 @@ def role_lists(root: Path, incomplete: str) -> Iterator[str]:
     """Complete the last role of ``a,b,c``."""
     before, comma, _ = incomplete.rpartition(",")
     taken = before.split(",") if comma else []
-    for name in _role_names(root):
+    for name in known.role_names(root):
         if name not in taken:
             yield f"{before}{comma}{name}"
 
@@ -137,8 +104,7 @@ def role_lists(root: Path, incomplete: str) -> Iterator[str]:
 @_quiet
 def queues(root: Path, _incomplete: str) -> Iterator[str]:
     """Complete the names of task queues."""
-    folder = _layout(root).state / "messages" / "queue"
-    yield from sorted(path.name for path in folder.iterdir() if (path / "reader.lock").exists())
+    yield from known.queue_names(root)
 
 
 def _salvaged(root: Path) -> list[tuple[str, str, str]]:
@@ -172,10 +138,7 @@ def salvaged(root: Path, incomplete: str) -> Iterator[str]:
 @_quiet
 def settings(_root: Path, _incomplete: str) -> Iterator[str]:
     """Complete the keys of the configuration."""
-    from swarm.project.config.settings import describe
-
-    for setting in describe():
-        yield setting.key
+    yield from known.settings()
 
 
 # --- answering the shell -------------------------------------------------------------------------
