@@ -120,7 +120,8 @@ def write_line(formatter: Any, text: str) -> None:
 def option_names(command: Any, ctx: Any) -> list[str]:
     """Return each option of a command as it is typed."""
     options = [one for one in command.get_params(ctx) if one.param_type_name == "option" and not one.hidden]
-    return [", ".join(one.opts) + (f" {one.metavar}" if one.metavar else "") for one in options]
+    # Sorted: the library keeps the names of --help in a set, so their order differs from run to run.
+    return [", ".join(sorted(one.opts, key=len)) + (f" {one.metavar}" if one.metavar else "") for one in options]
 
 
 def epilog(examples: str) -> str:
