@@ -64,12 +64,6 @@ def test_wrong_use_is_exit_2(cli: Cli, args: tuple[str, ...], command: str) -> N
     assert found["data"] == {}
 
 
-def test_the_program_alone_shows_its_help(cli: Cli) -> None:
-    said = cli.ok()
-
-    assert said.out.startswith("Usage: swarm")
-
-
 def test_a_slip_of_the_finger_is_answered_with_what_was_meant(cli: Cli) -> None:
     assert "'list'" in cli("worktree", "lst").err
     assert "swarm worktree --help" in cli("worktree", "lst").err
