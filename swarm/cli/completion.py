@@ -8,11 +8,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import typer
 
-from swarm.api import known
 from swarm.cli.output import write
 from swarm.cli.places import find_root
 from swarm.cli.verb import ROOT, Run
@@ -23,14 +23,16 @@ _SALVAGE = "refs/swarm/salvage/"
 _BREAKS = ("@", ":", "=")
 
 
-def _quiet(names: Callable[[Path, str], Iterator[str]]) -> Callable[..., list[str]]:
-    """Make a completion of a function ``(root, incomplete)``: it never fails, and never prints."""
+def _quiet(names: Callable[[ModuleType, Path, str], Iterator[str]]) -> Callable[..., list[str]]:
+    """Make a completion of a function ``(known, root, incomplete)``: it never fails, and never prints."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         with contextlib.suppress(Exception):
+            from swarm.api import known  # only the Tab key needs it; every command imports this module
+
             root = find_root(_directory(ctx))
             if root is not None:
-                return [name for name in names(root, incomplete) if name.startswith(incomplete)]
+                return [name for name in names(known, root, incomplete) if name.startswith(incomplete)]
         return []
 
     return complete
@@ -47,13 +49,13 @@ def _directory(ctx: typer.Context) -> Path:
 
 
 @_quiet
-def sessions(root: Path, _incomplete: str) -> Iterator[str]:
+def sessions(known: ModuleType, root: Path, _incomplete: str) -> Iterator[str]:
     """Complete session names."""
     yield from known.session_names(root)
 
 
 @_quiet
-def agents(root: Path, _incomplete: str) -> Iterator[str]:
+def agents(known: ModuleType, root: Path, _incomplete: str) -> Iterator[str]:
     """Complete ``agent@session``."""
     for session in known.sessions(root):
         for agent in session.agents:
@@ -61,7 +63,7 @@ def agents(root: Path, _incomplete: str) -> Iterator[str]:
 
 
 @_quiet
-def recipients(root: Path, incomplete: str) -> Iterator[str]:
+def recipients(known: ModuleType, root: Path, incomplete: str) -> Iterator[str]:
     """Complete the last name of a list of those who can be written to."""
     before, comma, _ = incomplete.rpartition(",")
     found = ["user", "parent", "all"]
@@ -72,13 +74,13 @@ def recipients(root: Path, incomplete: str) -> Iterator[str]:
 
 
 @_quiet
-def event_kinds(_root: Path, _incomplete: str) -> Iterator[str]:
+def event_kinds(known: ModuleType, _root: Path, _incomplete: str) -> Iterator[str]:
     """Complete the kinds of events."""
     yield from known.event_kinds()
 
 
 @_quiet
-def targets(root: Path, _incomplete: str) -> Iterator[str]:
+def targets(known: ModuleType, root: Path, _incomplete: str) -> Iterator[str]:
     """Complete ``session`` or ``session/agent``."""
     for session in known.sessions(root):
         yield session.name
@@ -86,13 +88,13 @@ def targets(root: Path, _incomplete: str) -> Iterator[str]:
 
 
 @_quiet
-def roles(root: Path, _incomplete: str) -> Iterator[str]:
+def roles(known: ModuleType, root: Path, _incomplete: str) -> Iterator[str]:
     """Complete role names."""
     yield from known.role_names(root)
 
 
 @_quiet
-def role_lists(root: Path, incomplete: str) -> Iterator[str]:
+def role_lists(known: ModuleType, root: Path, incomplete: str) -> Iterator[str]:
     """Complete the last role of ``a,b,c``."""
     before, comma, _ = incomplete.rpartition(",")
     taken = before.split(",") if comma else []
@@ -102,7 +104,7 @@ def role_lists(root: Path, incomplete: str) -> Iterator[str]:
 
 
 @_quiet
-def queues(root: Path, _incomplete: str) -> Iterator[str]:
+def queues(known: ModuleType, root: Path, _incomplete: str) -> Iterator[str]:
     """Complete the names of task queues."""
     yield from known.queue_names(root)
 
@@ -125,7 +127,7 @@ def _salvaged(root: Path) -> list[tuple[str, str, str]]:
 
 
 @_quiet
-def salvaged(root: Path, incomplete: str) -> Iterator[str]:
+def salvaged(_known: ModuleType, root: Path, incomplete: str) -> Iterator[str]:
     """Complete ``session``, ``session/agent`` or ``session/agent@id``."""
     found = _salvaged(root)
     if "@" in incomplete:
@@ -136,7 +138,7 @@ def salvaged(root: Path, incomplete: str) -> Iterator[str]:
 
 
 @_quiet
-def settings(_root: Path, _incomplete: str) -> Iterator[str]:
+def settings(known: ModuleType, _root: Path, _incomplete: str) -> Iterator[str]:
     """Complete the keys of the configuration."""
     yield from known.settings()
 
