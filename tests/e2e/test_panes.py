@@ -353,5 +353,5 @@ def test_no_line_is_wider_than_the_screen(panes: PaneLab, outer: TmuxServer, col
         if args in tables:
             assert not [row for row in rows if len(row.rstrip()) > columns]
             assert len([row for row in rows if "developer" in row]) >= 2
-        painted = "\x1b[3" in outer("capture-pane", "-p", "-e", "-t", target)
+        painted = "\x1b[" in outer("capture-pane", "-p", "-e", "-t", target)
         assert painted == color, args
