@@ -167,6 +167,8 @@ def _why_unsafe(world: World, tree: Path, admin: AdminDir | None) -> tuple[str, 
         return "its folder leads out of the repository", ""
     if tree in (world.layout.root, *world.layout.root.parents):
         return "it is the main checkout", ""
+    if tree.is_symlink() and (tree / ".git").is_dir():
+        return "it is a symbolic link to another repository", f"remove the link with `rm {shlex.quote(str(tree))}`"
     if (tree / ".git").is_dir():
         way = f"move it away with `mv {shlex.quote(str(tree))} PATH`, then clean up: what git knows of it is saved"
         return "it is a repository of its own now", way
