@@ -6,6 +6,7 @@ import fnmatch
 import hashlib
 import os
 import shlex
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -70,6 +71,10 @@ class Target:
     risks: tuple[Risk, ...] = ()
 
 
+#: How long a process may take to end before it counts, and how often it is looked at, in seconds.
+_ENDING, _LOOK_AGAIN = 1.0, 0.05
+
+
 class Living(NamedTuple):
     """What is alive in a worktree.
 
@@ -82,12 +87,22 @@ class Living(NamedTuple):
     others: tuple[str, ...] = ()
 
 
+def _processes_that_stay(world: World, trees: Sequence[Path], own: Sequence[int]) -> dict[Path, tuple[str, ...]]:
+    """Return the processes in some worktrees; what is just ending, such as a helper of a stopped agent, is awaited."""
+    until = time.monotonic() + _ENDING
+    found = world.host.processes_in(trees, own)
+    while any(found.values()) and time.monotonic() < until:
+        time.sleep(_LOOK_AGAIN)
+        found = world.host.processes_in(trees, own)
+    return found
+
+
 def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[Target, ...]:
     """Look at several worktrees; the processes of the machine are looked at once."""
     trees = [world.layout.root / agent.worktree for _, agent in agents]
     run = {tree: _program_of(world, *one) for one, tree in zip(agents, trees, strict=True)}
     own = [pid for pid in run.values() if pid]
-    found = world.host.processes_in([tree for tree in trees if tree.is_dir()], own)
+    found = _processes_that_stay(world, [tree for tree in trees if tree.is_dir()], own)
     living = {tree: Living(bool(pid), found.get(tree, ())) for tree, pid in run.items()}
 
     def look(one: tuple[tuple[Session, Agent], Path]) -> Target:
