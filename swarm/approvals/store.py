@@ -14,7 +14,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from swarm.approvals import values as domain
+from swarm.approvals import values
 from swarm.approvals.errors import AlreadyAnswered, ApprovalNotFound
 from swarm.approvals.values import Approval
 from swarm.kit import files
@@ -74,7 +74,7 @@ class Approvals:
         import dataclasses
 
         made = dataclasses.replace(question, id=name)
-        files.write_atomic(path, _bytes(domain.question_to_record(made)))
+        files.write_atomic(path, _bytes(values.question_to_record(made)))
         return made
 
     def answer(self, question_id: str, answer: Answer) -> None:
@@ -102,7 +102,7 @@ class Approvals:
 
     def _write_once(self, question_id: str, suffix: str, answer: Answer, taken: str) -> None:
         temporary = self._folder / f".{question_id}.{os.urandom(4).hex()}.tmp"
-        record = domain.answer_to_record(answer)
+        record = values.answer_to_record(answer)
         code = self._proof.of(suffix, self._proved(question_id, record))
         files.write_atomic(temporary, _bytes(record | {"mac": code}))
         try:
@@ -116,7 +116,7 @@ class Approvals:
     def _proved(self, question_id: str, record: dict[str, Any]) -> dict[str, Any]:
         """Return what an answer's code is made over: it answers this question, and no other words of it."""
         question = self._question(question_id)
-        asked = None if question is None else domain.question_to_record(question)
+        asked = None if question is None else values.question_to_record(question)
         return {"id": question_id, "question": asked, "answer": record}
 
     def get(self, question_id: str) -> tuple[Question, Answer | None]:
@@ -155,9 +155,9 @@ class Approvals:
         record = _read(path)
         if record is None:
             return None
-        answer: Answer = _parsed(path, domain.answer_from_record, record)
+        answer: Answer = _parsed(path, values.answer_from_record, record)
         kind = _ANSWER if suffix == _ALWAYS else suffix  # two names of one file
-        said = self._proved(question_id, domain.answer_to_record(answer))
+        said = self._proved(question_id, values.answer_to_record(answer))
         if not self._proof.holds(kind, said, record.get("mac")):
             raise RecordProblem(
                 f"cannot believe {path}: swarm did not write it as it is, or an earlier swarm did",
@@ -198,7 +198,7 @@ class Approvals:
             return {}, [_problem(path, error)]
         for line in lines:
             try:
-                one = domain.past_from_record(json.loads(line))
+                one = values.past_from_record(json.loads(line))
                 found[one.question.id] = one
             except (ValueError, RecursionError):
                 wrong += 1
@@ -217,7 +217,7 @@ class Approvals:
         for name in sorted(one.removesuffix(_ALWAYS) for one in names if one.endswith(_ALWAYS)):
             try:
                 asked = self._question(name)
-                if asked is not None and domain.asker(asked) != domain.asker(question):
+                if asked is not None and values.asker(asked) != values.asker(question):
                     continue
                 if name + _REVOKED in names and self.revoked(name) is not None:
                     continue
@@ -247,7 +247,7 @@ class Approvals:
             with contextlib.suppress(SwarmError):  # what cannot be read stays, and is told of
                 one = self._one(name)
                 if one is not None and (one.question.session, one.question.agent) == (session, agent):
-                    line = json.dumps(domain.past_to_record(one), ensure_ascii=True).encode("ascii")
+                    line = json.dumps(values.past_to_record(one), ensure_ascii=True).encode("ascii")
                     files.append_line(self._folder / _HISTORY, line)
                     for suffix in (_ALWAYS, _REVOKED, _ANSWER, _QUESTION):
                         files.unlink_if_there(self._folder / (name + suffix))
@@ -265,7 +265,7 @@ class Approvals:
     def _question(self, name: str) -> Question | None:
         path = self._folder / (name + _QUESTION)
         record = _read(path)
-        return None if record is None else _parsed(path, domain.question_from_record, record)
+        return None if record is None else _parsed(path, values.question_from_record, record)
 
 
 def _problem(path: Path, error: SwarmError | OSError) -> SwarmError:

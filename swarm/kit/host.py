@@ -1,4 +1,4 @@
-"""The machine: its boot, its clock, its processes. Implements ``ports.Host``."""
+"""The machine: its boot, its clock, its processes."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Claude Code has the same rules in its settings.  This is asked in every mode, also where the program would not ask,
 and it sees through commands that hide another one.  It runs at every tool call: nothing is imported that is not
-needed for this very tool, and the rules come from a small file that was made at the start (``drivers/agents/guarded``).
+needed for this very tool, and the rules come from a small file that was made at the start (``programs/guarded.py``).
 
 With ``codex`` behind it, the event is one of Codex: a refusal is told by the exit status alone, since the shell that
 Codex runs its hooks with may print of its own.  Its other event, PermissionRequest, is answered by the allow rules.

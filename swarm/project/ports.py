@@ -144,7 +144,7 @@ class Typist(Protocol):
 
 
 class AgentProgram(Protocol):
-    """A program that plays an agent; see ``drivers/agents/``.
+    """A program that plays an agent; see the room ``programs``.
 
     Attributes:
         prints: it has a print mode: it can do one task without a dialog, and end.

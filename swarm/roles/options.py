@@ -62,7 +62,7 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """Which tool calls need no question: rules as in `domain.permissions`, spelled as written."""
+    """Which tool calls need no question: rules as in `permissions.rules`, spelled as written."""
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ class Setup:
 
     Attributes:
         copy, link: untracked files of the main checkout, as patterns.
-        run: commands, each a line that `domain.setup.words_of` splits; there is no shell.
+        run: commands, each a line that `kit.commandline.words_of` splits; there is no shell.
         ports: names of variables that get a free port each.
         timeout: seconds for each command.
     """

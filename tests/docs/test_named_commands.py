@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,3 +63,18 @@ def test_a_page_about_the_code_names_only_files_that_are_there(page: Path) -> No
     named = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|md|yaml))[:`]", page.read_text(encoding="utf-8"))
 
     assert [name for name in named if not any((place / name).is_file() for place in (PROJECT, PROJECT / "swarm"))] == []
+
+
+_IMPORT = re.compile(r"^(?:>>> )?from (swarm[\w.]*) import ([\w, ]+)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_imports_from_swarm_is_there(page: Path) -> None:
+    imports = _IMPORT.findall(page.read_text(encoding="utf-8"))
+
+    assert not [
+        f"{module}.{name}"
+        for module, names in imports
+        for name in re.findall(r"\w+", names)
+        if not hasattr(import_module(module), name)
+    ]
