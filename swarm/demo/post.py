@@ -75,7 +75,8 @@ class Post:
         self._pulls = environ.get("SWARM_DEMO_INBOX") == "pull"
         self._there = bool(state and me.session)
         self.inbox = Inbox(f"{state}/messages/inbox/{me.actor}-{me.session}" if self._there else "")
-        self._seen: list[int] | None = self.inbox.mark() if self.inbox.is_fresh() else None
+        mark = self.inbox.mark()  # before the look: what comes after it shall still be news
+        self._seen: list[int] | None = mark if self.inbox.is_fresh() else None
 
     def has_news(self) -> bool:
         """Whether something came in that was not looked at; never for one that waits to be told."""

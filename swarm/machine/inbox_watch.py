@@ -45,7 +45,8 @@ class Inbox:
             info = _stat(f"{self._folder}/{lane}/active.log")
             found += [info.st_ino, info.st_size] if info else [0, 0]
         drop = _stat(f"{self._folder}/{_DROP}")
-        return [*found, drop.st_mtime_ns if drop else 0]
+        # A file that was empty at one look and written at the next leaves its folder's time as it was.
+        return [*found, drop.st_mtime_ns if drop else 0, len(dropped(self._folder))]
 
     def is_made(self) -> bool:
         """Whether the engine has made it whole: what makes it count comes last."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from swarm.project.world import World
     from swarm.roles.role import Role
 
+#: How long a supervisor may take beyond the grace, and how often it is looked at.
+_AFTER_GRACE, _LOOK_EVERY = 1.0, 0.05
+
 
 def finished(world: World, session: Session, agents: Sequence[Agent], role: Callable[[str], Role]) -> tuple[Agent, ...]:
     """Return those that did their task in print mode and ended well: there is nothing to take up."""
@@ -44,6 +48,7 @@ def resume(
         The names of the agents that were started.
     """
     world = in_session(world, session)
+    _await_closed(world, session, agents)
     view = View(world)
     wanted = [a for a in agents if a.program and not view.status(session, a).runs]
     told = refuse_start(world, session, wanted, role)
@@ -65,6 +70,26 @@ def resume(
     transaction.run(world, transaction.Operation(operation, "resume", session.name, started, boot, todo, refs))
     inbox_steps.declare(world, session.name, [agent.name for agent in wanted])
     return tuple(agent.name for agent in wanted)
+
+
+def _await_closed(world: World, session: Session, agents: Sequence[Agent]) -> None:
+    """Wait for the end of programs whose panes are gone: their supervisors give them the grace of a stop.
+
+    Programs in the panes of a server that swarm cannot reach go on; nobody waits for these.
+    """
+    view = View(world)
+    folders = []
+    for agent in agents:
+        facts = view.facts(session, agent)
+        closed = (facts.alive or facts.supervised) and view.pane(session, agent) is None
+        if closed and not world.terminal.lost_server(facts.supervisor)[0]:
+            folders.append(world.layout.run_folder(session.name, agent.name))
+    deadline = time.monotonic() + world.settings.agents.stop_grace + _AFTER_GRACE
+    while folders and time.monotonic() < deadline:
+        seen = [(folder, world.processes.facts(folder)) for folder in folders]
+        folders = [folder for folder, facts in seen if facts.alive or facts.supervised]
+        if folders:
+            time.sleep(_LOOK_EVERY)
 
 
 def refuse_start(

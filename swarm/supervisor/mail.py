@@ -137,11 +137,12 @@ class Mail:
         """Go on where an earlier supervisor of this agent was."""
         answer = runfiles.read(self._run_dir, runfiles.NUDGE) or {}
         seen, again = answer.get("seen"), answer.get("again_ms")
+        mark = self.inbox.mark()  # before the look: what comes after it shall still be news
         if isinstance(seen, list) and isinstance(again, int):
             self._seen = seen
             self._again = again and up_ms()  # it may have been another boot
         elif self.inbox.is_fresh():
-            self._seen = self.inbox.mark()
+            self._seen = mark
 
     def _take_answer(self, chore: Chore) -> bool:
         if chore.status is None:

@@ -26,9 +26,7 @@ class Chores:
         return SimpleNamespace(status=0)
 
 
-def test_an_inbox_is_looked_into_for_messages_and_not_for_being_made(tmp_path: Path) -> None:
-    """A look costs a quarter of a second of the processor, and at a start there are as many as agents."""
-    bus = FileBus(tmp_path / "messages")
+def watched(tmp_path: Path) -> tuple[Mail, Chores, Path]:
     inbox = tmp_path / "messages/inbox/developer-fx"
     chores = Chores()
     run = tmp_path / "run"
@@ -36,6 +34,13 @@ def test_an_inbox_is_looked_into_for_messages_and_not_for_being_made(tmp_path: P
     told = SimpleNamespace(inbox=str(inbox), nudge=[b"look"], pause=0, awaited=False)
     launch = SimpleNamespace(run_dir=str(run), mail=told, label_env={})
     mail = Mail(cast("Any", launch), cast("Any", chores), cast("Any", SimpleNamespace(maybe=lambda: True)))
+    return mail, chores, inbox
+
+
+def test_an_inbox_is_looked_into_for_messages_and_not_for_being_made(tmp_path: Path) -> None:
+    """A look costs a quarter of a second of the processor, and at a start there are as many as agents."""
+    bus = FileBus(tmp_path / "messages")
+    mail, chores, inbox = watched(tmp_path)
 
     mail.look()
     (inbox / "normal").mkdir(parents=True)
@@ -48,5 +53,19 @@ def test_an_inbox_is_looked_into_for_messages_and_not_for_being_made(tmp_path: P
     assert chores.looks == 0
 
     bus.send(Message(to=ADDRESS, sender="user", body="hello"))
+    mail.look()
+    assert chores.looks == 1
+
+
+def test_a_dropped_file_that_was_empty_at_the_last_look_is_news_when_it_is_written(tmp_path: Path) -> None:
+    FileBus(tmp_path / "messages").declare(ADDRESS)
+    mail, chores, inbox = watched(tmp_path)
+    file = inbox / "drop/note.txt"
+
+    file.touch()
+    mail.look()
+    assert chores.looks == 0
+
+    file.write_text("from a script")
     mail.look()
     assert chores.looks == 1

@@ -445,6 +445,19 @@ def test_resume_after_the_server_is_gone(panes: PaneLab) -> None:
     assert panes.swarm.resume(everything=True).started == ()
 
 
+def test_resume_right_after_the_server_is_gone_awaits_what_is_still_ending(panes: PaneLab) -> None:
+    panes.start("developer", command=["/bin/sh", "-c", "trap '' TERM HUP; echo deaf; while :; do sleep 1; done"])
+    panes.see("developer", "deaf")
+    pid = panes.one("developer").pid
+    panes.tmux.kill()
+
+    report = panes.swarm.resume(everything=True)
+
+    assert (report.started, report.running) == ((("fx", "developer"),), ())
+    panes.see("developer", "deaf")
+    assert panes.one("developer").pid != pid
+
+
 def test_resume_when_a_worktree_is_gone(panes: PaneLab) -> None:
     panes.start()
     panes.all_until("idle")

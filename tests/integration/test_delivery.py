@@ -128,7 +128,7 @@ def test_an_idle_agent_is_told_at_once_and_once(post: Post) -> None:
     message = post.send()
 
     assert post.nudged(message) == f"pasted into {post.pane} at its prompt"
-    assert post.trace(message).stored.state == "nudged"
+    assert post.trace(message).stored.state in ("nudged", "seen")  # the agent's own word may have come already
     wait_for(post.lines, "the line in the pane")
     assert post.lines() == ["demo> [swarm] 1 new message from user: run `swarm inbox take`"]
     assert post.lab.swarm.nudge(AGENT, "fx") == "it was told"
