@@ -104,7 +104,7 @@ _PUBLIC = {
     "swarm.messages.post": ("Post", "Sender", "Sent", "Taken"),
     "swarm.messages.queues": ("Queue", "Settled"),
     "swarm.messages.send_options": ("SendOptions",),
-    "swarm.programs.errors": ("ProgramMissing", "RulesNotHeld"),
+    "swarm.programs.errors": ("ProgramMissing", "RulesNotEnforced"),
     "swarm.programs.role_effects": ("Note",),
     "swarm.programs.status": ("Evidence", "State", "Status"),
     "swarm.programs.transcript": ("Kind", "TranscriptEntry", "Who"),

@@ -92,7 +92,7 @@ from swarm.messages.queues import Queue as Queue
 from swarm.messages.queues import Settled as Settled
 from swarm.messages.send_options import SendOptions as SendOptions
 from swarm.programs.errors import ProgramMissing as ProgramMissing
-from swarm.programs.errors import RulesNotHeld as RulesNotHeld
+from swarm.programs.errors import RulesNotEnforced as RulesNotEnforced
 from swarm.programs.role_effects import Note as Note
 from swarm.programs.status import Evidence as Evidence
 from swarm.programs.status import State as State
@@ -280,7 +280,7 @@ __all__ = [
     "RoleNotFound",
     "RoleOptions",
     "Roles",
-    "RulesNotHeld",
+    "RulesNotEnforced",
     "SalvageEntry",
     "SalvageFailed",
     "SalvageNotFound",

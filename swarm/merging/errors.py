@@ -18,7 +18,10 @@ class MergeConflict(SwarmError):
 
     code = "MERGE_CONFLICT"
     exit_code = EXIT_REFUSED
-    default_hint = "let one of them take the other's branch in and resolve it; `swarm conflicts` shows who meets whom"
+    default_hint = (
+        "merge the other branch in the worktree of one agent and resolve the conflict there; "
+        "`swarm conflicts` shows the pairs"
+    )
 
 
 class MergeBlocked(SwarmError):

@@ -12,8 +12,8 @@ class ProgramMissing(Environment):
     default_hint = "install it, or try swarm without one: --agent demo"
 
 
-class RulesNotHeld(Environment):
+class RulesNotEnforced(Environment):
     """The installed agent program cannot enforce the deny rules of a role."""
 
-    code = "RULES_NOT_HELD"
-    default_hint = "take another program with --agent, or `permissions.deny` out of the role"
+    code = "RULES_NOT_ENFORCED"
+    default_hint = "choose another program with --agent, or remove `permissions.deny` from the role"

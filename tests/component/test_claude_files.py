@@ -249,8 +249,8 @@ class TestSettings:
             ("{read}\n- $2 > permissions.allow: Invalid permission rule x was skipped: it", "", ""),
             ("{read}\nadvice (in $2): Write(/x) is not matched", "", ""),
             ("- /home/me/.claude/settings.json > model: Expected string\n{read}", "", ""),
-            ("nothing at all", "RULES_NOT_HELD", "settings.attribution"),
-            ("- $2 > attribution: Expected false", "RULES_NOT_HELD", "settings.attribution"),
+            ("nothing at all", "RULES_NOT_ENFORCED", "settings.attribution"),
+            ("- $2 > attribution: Expected false", "RULES_NOT_ENFORCED", "settings.attribution"),
         ],
     )
     def test_the_installed_program_says_what_it_takes_and_its_silence_alone_says_nothing(

@@ -18,7 +18,7 @@ from swarm.permissions.codex_calls import calls
 from swarm.programs import role_effects
 from swarm.programs.codex import hooks
 from swarm.programs.codex.program import Codex
-from swarm.programs.errors import RulesNotHeld
+from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.values import Launch
 from swarm.roles.options import PermissionMode, Permissions, RoleOptions
 
@@ -206,7 +206,7 @@ def test_a_program_that_would_not_run_the_hook_is_refused(tmp_path: Path) -> Non
     for entry in ({"trustStatus": "modified"}, {"enabled": False}, {"command": "another"}):
         environ = fake_codex(tmp_path, **entry)
         (problem,) = Codex().check(wish, environ)
-        assert isinstance(problem, RulesNotHeld)
+        assert isinstance(problem, RulesNotEnforced)
         assert "would not run swarm's hook" in problem.message
         assert list(Codex().check(options(("Bash(ls)",)), environ)) == []
     environ = fake_codex(tmp_path)

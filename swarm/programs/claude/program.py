@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.kit.errors import Environment, UsageProblem
 from swarm.programs.base import Program
-from swarm.programs.errors import RulesNotHeld
+from swarm.programs.errors import RulesNotEnforced
 from swarm.roles.options import PermissionMode
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Claude(Program):
         from swarm.programs.claude import rules
 
         for text, why in rules.problems(options):
-            yield UsageProblem(f"cannot hold the deny rule {text[:60]!a}: it {why}")
+            yield UsageProblem(f"cannot enforce the deny rule {text[:60]!a}: it {why}")
             return
         yield from self.settings_problems(options, environ)
         if options.permission_mode is PermissionMode.BYPASS and os.geteuid() == 0 and not environ.get("IS_SANDBOX"):
@@ -144,8 +144,8 @@ def _cannot_be_asked(executable: str, options: RoleOptions) -> Iterator[SwarmErr
 
     unknown = [f"settings.{key}" for key in options.settings if key not in settings.KNOWN]
     if unknown:
-        yield RulesNotHeld(
-            f"cannot start with {', '.join(unknown)}: {executable} does not tell whether it accepts them, "
-            "and without a word would drop all rules for one wrong value",
-            hint="take them out of `settings` of the role, or install the newest Claude Code",
+        yield RulesNotEnforced(
+            f"cannot start with {', '.join(unknown)}: {executable} cannot say whether it accepts them, "
+            "and one wrong value makes it drop all rules silently",
+            hint="remove them from `settings` of the role, or install the newest Claude Code",
         )

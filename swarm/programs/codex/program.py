@@ -16,7 +16,7 @@ from swarm.permissions.rules import Rules
 from swarm.programs import guarded, prompts
 from swarm.programs.base import Program, home_of, seen_login
 from swarm.programs.codex import hooks
-from swarm.programs.errors import RulesNotHeld
+from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.notes import note
 from swarm.programs.screens import load
 from swarm.programs.values import LaunchSpec, Login
@@ -61,9 +61,9 @@ class Codex(Program):
         """Refuse deny rules where the installed program would not run the hook that holds them."""
         found = shutil.which(self.executable(environ), path=environ.get("PATH")) if options.permissions.deny else None
         if found and not hooks.are_run(found, environ):
-            yield RulesNotHeld(
-                f"cannot hold the deny rules of a role with {found}: it would not run swarm's hook, "
-                "being of another version, or since this machine allows no hooks"
+            yield RulesNotEnforced(
+                f"cannot enforce the deny rules of a role with {found}: it would not run swarm's hook, "
+                "because its version differs or this machine allows no hooks"
             )
 
     def launch(self, launch: Launch) -> LaunchSpec:

@@ -21,7 +21,7 @@ from swarm.kit.errors import SwarmError
 from swarm.permissions.decide import Rules
 from swarm.programs import prompts
 from swarm.programs.base import Program, home_of, seen_login
-from swarm.programs.errors import RulesNotHeld
+from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.gemini.translate import translate
 from swarm.programs.notes import note
 from swarm.programs.screens import load
@@ -71,9 +71,9 @@ class Gemini(Program):
         """Refuse deny rules on a machine where the program would leave them aside."""
         policies = self._machine / "policies"
         if options.permissions.deny and any(policies.glob("*.toml")):
-            yield RulesNotHeld(
-                f"cannot hold the deny rules of a role with Gemini CLI: this machine has policies of its own in "
-                f"{policies}, and with them the program takes none from swarm"
+            yield RulesNotEnforced(
+                f"cannot enforce the deny rules of a role with Gemini CLI: this machine has its own policies in "
+                f"{policies}, and Gemini CLI then ignores those of swarm"
             )
 
     def launch(self, launch: Launch) -> LaunchSpec:

@@ -66,7 +66,7 @@ class Opencode(Program):
         said = translate(Rules.parse(options.permissions.allow, options.permissions.deny))
         if len(json.dumps(said.denials)) * len(_ITS_AGENTS) > _MOST:
             yield UsageProblem(
-                "cannot hold the deny rules of a role with opencode: they are too many to be given to it",
+                "cannot enforce the deny rules of a role with opencode: they are too many to pass to it",
                 hint="say several in one, such as Bash(git *) for single commands of git",
             )
 
