@@ -9,7 +9,7 @@ everything that was started is ended, and the worktrees go with all that is in t
 from __future__ import annotations
 
 import glob
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ _BEGAN = "setup-began"
 
 def parts_of(world: World, options: RoleOptions) -> tuple[Setup, ...]:
     """Return what the configuration wants, and then what the role wants."""
-    config = asdict(world.settings.setup)
+    config = world.settings.setup.values()
     config["policy"] = Policy(config["policy"])
     del config["post_checkout"]  # not a matter of roles
     return tuple(part for part in (Setup(**config), options.setup) if _asks_for_something(part))

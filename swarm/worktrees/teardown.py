@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from threading import Event
 from typing import TYPE_CHECKING
@@ -65,7 +65,7 @@ class Teardowns:
         except SwarmError as problem:  # a role that is gone must not keep its worktree for ever
             name = f"{target.agent.name}@{target.session.name}"
             self.warnings.append(f"teardown of {name}: what its role says was left out: {problem.message}")
-        config = asdict(self._world.settings.teardown)
+        config = self._world.settings.teardown.values()
         config["policy"] = Policy(config["policy"])
         parts = tuple(part for part in (options.teardown, Teardown(**config)) if part.run)
         return _Job(target.session, target.agent, target.tree, parts, options)

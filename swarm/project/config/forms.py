@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, Never, TypeVar, cast
 
 from swarm.kit import commandline as setups
 from swarm.kit.scalars import (
@@ -31,8 +30,7 @@ _LONGEST_FILE_NAME = 255
 # --- kinds of value ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Form(Generic[T]):
+class Form(NamedTuple, Generic[T]):
     """How a value of one type is read, checked and shown.
 
     Attributes:
@@ -48,12 +46,63 @@ class Form(Generic[T]):
     show: Callable[[T], str] = str
 
 
-def key(default: T, form: Form[T], words: str, *aliases: str) -> T:
-    """Declare one setting; *aliases* are whole dotted keys that mean the same.
+class key(Generic[T]):  # noqa: N801  # it reads as a declaration, as ``property`` does
+    """One declared setting, an attribute of its section that can only be read.
 
-    It stands where a dataclass default stands, hence the type.
+    Attributes:
+        help: what it is for.
+        aliases: whole dotted keys that mean the same.
     """
-    return field(default=default, metadata={"form": form, "help": words, "aliases": aliases})
+
+    def __init__(self, default: Any, form: Form[T], help: str, *aliases: str) -> None:  # noqa: A002
+        self.name = ""
+        self.default: T = default
+        self.form = form
+        self.help = help
+        self.aliases = aliases
+
+    def __set_name__(self, owner: type[Section], name: str) -> None:
+        self.name = name
+
+    def __get__(self, section: Section, owner: type[Section]) -> T:
+        return cast("T", section.given.get(self.name, self.default))
+
+    def __set__(self, section: Section, value: T) -> Never:
+        raise AttributeError(f"cannot change the setting {self.name}")
+
+
+class Section:
+    """Settings that belong together: each is a `key`, and has its default where no value is given.
+
+    Attributes:
+        given: the values that are set, by the names of their keys.
+    """
+
+    __slots__ = ("given",)
+
+    def __init__(self, **given: Any) -> None:
+        unknown = given.keys() - {one.name for one in self.declared()}
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no setting {', '.join(sorted(unknown))}")
+        self.given = given
+
+    @classmethod
+    def declared(cls) -> tuple[key[Any], ...]:
+        """Return the declared settings, in order."""
+        return tuple(one for one in vars(cls).values() if isinstance(one, key))
+
+    def values(self) -> dict[str, Any]:
+        """Return each setting's name with its value."""
+        return {one.name: self.given.get(one.name, one.default) for one in self.declared()}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.values() == other.values()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.values().values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.values().items())})"
 
 
 def text(check: Callable[[str], str] = str, name: str = "text") -> Form[str]:
@@ -88,7 +137,7 @@ def several(*words: str) -> Form[tuple[str, ...]]:
             raise ValueError(f"must be a list, not {shown(raw)}")  # noqa: TRY004
         return tuple(dict.fromkeys(one.read(word) for word in raw))
 
-    return replace(patterns(), name=f"list of {one.name}", read=read)
+    return patterns()._replace(name=f"list of {one.name}", read=read)
 
 
 def program() -> Form[str]:
@@ -99,7 +148,7 @@ def program() -> Form[str]:
             return ""
         return _one_command(raw)
 
-    return replace(text(), name="command", read=read)
+    return text()._replace(name="command", read=read)
 
 
 def _one_command(raw: object) -> str:
@@ -196,7 +245,7 @@ def variables() -> Form[tuple[str, ...]]:
 
 
 def _listed(form: Form[tuple[str, ...]], check: Callable[[str], str], name: str) -> Form[tuple[str, ...]]:
-    return replace(form, name=name, read=lambda raw: tuple(check(one) for one in form.read(raw)))
+    return form._replace(name=name, read=lambda raw: tuple(check(one) for one in form.read(raw)))
 
 
 def commands() -> Form[tuple[str, ...]]:

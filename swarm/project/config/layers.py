@@ -7,9 +7,8 @@ defaults < the user's file < the project's < its local one < environment < flags
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit.errors import ConfigProblem, raise_all
 from swarm.project.config.settings import (
@@ -28,6 +27,8 @@ from swarm.project.config.settings import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from swarm.project.config.forms import Section
 
 #: Variables that look like a setting of a section and are none: a pane is told them about itself.
 NOT_SETTINGS = frozenset({"SWARM_SESSION", "SWARM_SESSION_DIR", "SWARM_SESSION_ID"})
@@ -48,8 +49,7 @@ class Entry(NamedTuple):
     is_text: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """The values of one place."""
 
     kind: OriginKind
@@ -127,12 +127,12 @@ def _read(setting: Setting, entry: Entry) -> object:
 
 
 def _assemble(values: Mapping[str, object], origins: Mapping[str, Origin]) -> Settings:
-    sections: dict[str, Any] = {}
+    sections: dict[str, Section] = {}
     for name, kind in SECTION_TYPES.items():
         prefix = name + "."
         given = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
         sections[name] = kind(**given)
-    return Settings(**sections, origins=MappingProxyType(dict(origins)))
+    return Settings(MappingProxyType(dict(origins)), **sections)
 
 
 def _wrong(entry: Entry, reason: str) -> ConfigProblem:

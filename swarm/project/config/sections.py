@@ -7,9 +7,8 @@ environment variable (``SWARM_WORKTREES_BASE_PATH``), every check and the docume
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from swarm.project.config.forms import (
+    Section,
     amount,
     choice,
     collector,
@@ -41,77 +40,73 @@ _WEEK = 604_800
 _GIB = 1024**3
 
 
-@dataclass(frozen=True, slots=True)
-class Worktrees:
+class Worktrees(Section):
     """Where the agents' worktrees are, and what they and their branches are called."""
 
-    base_path: str = key(
+    base_path = key(
         WORKTREE_BASE,
         text(folder_inside, "folder in the repository"),
         "Folder that holds the worktrees, relative to the main checkout.",
         "worktree_base",
     )
-    branch_prefix: str = key(
+    branch_prefix = key(
         BRANCH_PREFIX,
         text(prefix, "branch prefix"),
         "First part of every agent's branch, before the slash.",
     )
-    layout: str = key(
+    layout = key(
         "session",
         choice("session", "role"),
         "Folders are named `<agent>-<session>`, or with `role` just `<agent>` (then one session at a time).",
     )
-    instructions_file: str = key(
+    instructions_file = key(
         "CLAUDE.local.md",
         text(file_name, "file name"),
         "File at the root of a worktree that holds the role's instructions.",
     )
-    auto_cleanup_age: int = key(
+    auto_cleanup_age = key(
         86_400_000,
         milliseconds(0, 3650 * 86_400_000),
         "Sessions older than this are stale: `cleanup_orphaned_worktrees()` of the library removes them.",
     )
-    durable: bool = key(
+    durable = key(
         True,  # noqa: FBT003
         switch(),
         "Sync the file system before a set of worktrees counts as made.",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Git:
+class Git(Section):
     """How git is run."""
 
-    timeout: float = key(120, seconds(1, _WEEK), "Longest time one git command may take.")
-    retries: int = key(
+    timeout = key(120, seconds(1, _WEEK), "Longest time one git command may take.")
+    retries = key(
         5,
         number(0, 100),
         "How often to try again when another git program holds one of its lock files.",
     )
-    jobs: int = key(
+    jobs = key(
         0,
         number(0, 64),
         "Worktrees that are filled at once; 0 is the number of processor cores.",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(Section):
     """How long one swarm command waits for another."""
 
-    timeout: float = key(10, seconds(0, _WEEK), "Longest wait for another swarm command on the same repository.")
+    timeout = key(10, seconds(0, _WEEK), "Longest wait for another swarm command on the same repository.")
 
 
-@dataclass(frozen=True, slots=True)
-class Cleanup:
+class Cleanup(Section):
     """What counts as work when a worktree is removed."""
 
-    keep_dropped: int = key(
+    keep_dropped = key(
         7 * 86_400_000,
         milliseconds(0, 3650 * 86_400_000),
         "How long dropped saved work can still be restored; 0: a drop deletes it at once.",
     )
-    precious: tuple[str, ...] = key(
+    precious = key(
         (
             ".env*",
             "*.local*",
@@ -126,7 +121,7 @@ class Cleanup:
         patterns(),
         "Files that git ignores and that still count as work.",
     )
-    bulk: tuple[str, ...] = key(
+    bulk = key(
         (
             "node_modules",
             ".venv",
@@ -150,7 +145,7 @@ class Cleanup:
         patterns(),
         "Ignored files that programs can regenerate; deleted unsaved and reported. `precious` files inside are saved.",
     )
-    installed: tuple[str, ...] = key(
+    installed = key(
         (
             "node_modules",
             ".venv",
@@ -170,81 +165,78 @@ class Cleanup:
         patterns(),
         "Dependency and cache folders. `precious` does not apply inside them.",
     )
-    ignored_file_limit: int = key(
+    ignored_file_limit = key(
         1024**2,
         size(0, 1024 * _GIB),
         "Other ignored files up to this size are saved too.",
     )
-    large_file: int = key(
+    large_file = key(
         16 * 1024**2,
         size(0, 1024 * _GIB),
         "Untracked files above this size are moved, not copied, into the salvage.",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Tmux:
+class Tmux(Section):
     """Where the agents' panes are."""
 
-    socket: str = key(
+    socket = key(
         "",
         text(tmux_socket, "socket"),
         "tmux server: a path, or a plain name as for `tmux -L`; empty is the user's default server.",
     )
-    session: str = key(
+    session = key(
         "swarm",
         text(tmux_name, "tmux session name"),
         "tmux session that holds the windows; `tmux attach -t <this>` shows the agents.",
     )
-    panes_per_window: int = key(
+    panes_per_window = key(
         16,
         number(1, 64),
         "Panes in one window; more agents get further windows.",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Agents:
+class Agents(Section):
     """Which program plays the agents, and how patient swarm is with it."""
 
-    program: str = key(
+    program = key(
         "claude",
         text(program_name, "agent program"),
         "Program that is started for each agent: claude, codex, gemini, opencode, shell or demo.",
     )
-    stop_grace: float = key(
+    stop_grace = key(
         5,
         seconds(0, 3600),
         "How long a stopped agent may take to end before it is killed.",
     )
-    nudge: str = key(
+    nudge = key(
         "idle",
         choice("idle", "unknown", "never"),
         "When a line about waiting messages is typed into an agent's pane: when it is known to be idle, also when "
         "nothing is known, or never. Never while it works, or waits for you.",
     )
-    nudge_pause: float = key(
+    nudge_pause = key(
         30,
         seconds(0.1, 3600),
         "How long an agent may take to read its messages before it is told again; later pauses are longer.",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Notify:
+class Notify(Section):
     """How you are called when an agent needs you."""
 
-    states: tuple[str, ...] = key(
+    states = key(
         ("waiting", "failed", "done"),
         several("waiting", "failed", "done", "idle", "stopped"),
         "States of an agent of which you are told when it comes into them.",
     )
-    bell: bool = key(
+    bell = key(
         True,  # noqa: FBT003
         switch(),
         "Ring the bell of every terminal that is attached to swarm's tmux session, and show a line there.",
     )
-    command: str = key(
+    command = key(
         "",
         program(),
         "Program to run as well, without a shell; its last argument is a line with agent and event. "
@@ -252,98 +244,95 @@ class Notify:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Messages:
+class Messages(Section):
     """Messages between agents and the user."""
 
-    lease: float = key(
+    lease = key(
         600,
         seconds(1, 86_400),
         "How long a reader may take over messages that it has taken and not acknowledged, before they go back.",
     )
-    keep: int = key(
+    keep = key(
         30 * 86_400_000,
         milliseconds(3_600_000, 3650 * 86_400_000),
         "How long messages are kept that are done or were given up. They go in files of 8 MiB, so small inboxes keep "
         "more; see `swarm inbox prune`.",
     )
-    keep_bytes: int = key(
+    keep_bytes = key(
         256 * 1024**2,
         size(0, 1024 * _GIB),
         "An inbox or queue that has more than this on the disk loses the oldest of them earlier, but none of the last "
         "hour; 0 is any amount.",
     )
-    lock_timeout: float = key(
+    lock_timeout = key(
         60,
         seconds(1, 86_400),
         "How long a message waits to be written, or taken, while others do the same.",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Telemetry:
+class Telemetry(Section):
     """Measurements that the agents' programs send to a collector of yours (OpenTelemetry); off unless switched on."""
 
-    enabled: bool = key(
+    enabled = key(
         False,  # noqa: FBT003
         switch(),
         "Let the agents' programs send them. A role can decide otherwise with `telemetry:`.",
     )
-    endpoint: str = key(
+    endpoint = key(
         "",
         text(collector, "address"),
         "Where the collector listens; empty is `OTEL_EXPORTER_OTLP_ENDPOINT` of your environment, else this machine.",
     )
-    protocol: str = key(
+    protocol = key(
         "http/protobuf",
         choice("http/protobuf", "http/json", "grpc"),
         "Export protocol; usually port 4318 for http, 4317 for grpc.",
     )
-    headers_file: str = key(
+    headers_file = key(
         "",
         text(private_file, "path"),
         "File of headers for the collector, such as `authorization: Bearer …`, one per line; readable by you alone.",
     )
-    prompts: bool = key(
+    prompts = key(
         False,  # noqa: FBT003
         switch(),
         "Send the prompts of agents as well.",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Section):
     """What a new worktree is given before its agent's first turn; a role's own `setup:` comes on top."""
 
-    copy: tuple[str, ...] = key(
+    copy = key(
         (),
         paths(),
         "Untracked files and folders of the main checkout that each worktree gets a copy of.",
     )
-    link: tuple[str, ...] = key(
+    link = key(
         (),
         paths(),
         "Untracked files and folders of the main checkout that each worktree gets a symbolic link to.",
         "setup.symlink",
     )
-    run: tuple[str, ...] = key(
+    run = key(
         (),
         commands(),
         "Commands to run in each worktree, one after the other. There is no shell.",
         "setup.commands",
     )
-    ports: tuple[str, ...] = key(
+    ports = key(
         (),
         variables(),
         "Environment variables that are a free port, another one for each agent.",
     )
-    post_checkout: bool = key(
+    post_checkout = key(
         True,  # noqa: FBT003
         switch(),
         "Run the repository's post-checkout hook in each new worktree, as `git worktree add` does.",
     )
-    timeout: float = key(600, seconds(1, 86_400), "Longest time one of the commands may take.")
-    policy: str = key(
+    timeout = key(600, seconds(1, 86_400), "Longest time one of the commands may take.")
+    policy = key(
         "abort",
         choice("abort", "warn"),
         "What a failure means: nothing is started and all is taken back, or there is a warning.",
@@ -351,13 +340,12 @@ class Setup:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Teardown:
+class Teardown(Section):
     """What is run in a worktree before it is removed; a role's own `teardown:` comes before."""
 
-    run: tuple[str, ...] = key((), commands(), "Commands, as in setup.run.", "teardown.commands")
-    timeout: float = key(60, seconds(1, 86_400), "Longest time one of the commands may take.")
-    policy: str = key(
+    run = key((), commands(), "Commands, as in setup.run.", "teardown.commands")
+    timeout = key(60, seconds(1, 86_400), "Longest time one of the commands may take.")
+    policy = key(
         "warn",
         choice("abort", "warn"),
         "What a failure means: nothing is removed, or there is a warning.",
@@ -365,21 +353,19 @@ class Teardown:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Section):
     """How much an agent may use up whose role does not say it; 0 is no limit."""
 
-    tokens: int = key(0, number(0, 10**12), "Tokens that it may read and write, those from the model's cache included.")
-    cost: float = key(0, amount(0, 10**6), "US dollars that it may cost, by the prices that `swarm usage` shows.")
-    minutes: float = key(0, amount(0, 10**6), "Minutes that it may run.")
-    agents: int = key(0, number(0, 256), "Agents of one role in one session.")
+    tokens = key(0, number(0, 10**12), "Tokens that it may read and write, those from the model's cache included.")
+    cost = key(0, amount(0, 10**6), "US dollars that it may cost, by the prices that `swarm usage` shows.")
+    minutes = key(0, amount(0, 10**6), "Minutes that it may run.")
+    agents = key(0, number(0, 256), "Agents of one role in one session.")
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Section):
     """What tokens cost."""
 
-    prices: tuple[str, ...] = key(
+    prices = key(
         (),
         prices(),
         "Prices of models in US dollars for a million tokens, looked at before those that swarm knows; `*` stands for "

@@ -5,13 +5,12 @@ The keys are declared in `sections`; `layers` says where their values come from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.kit.errors import ConfigProblem
-from swarm.project.config.forms import Form, kind_of, shown
+from swarm.project.config.forms import Form, Section, kind_of, shown
 from swarm.project.config.sections import (
     Agents,
     Cleanup,
@@ -34,6 +33,16 @@ if TYPE_CHECKING:
 ENVIRONMENT_PREFIX = "SWARM_"
 
 
+#: Every section with the class that holds its values.
+SECTION_TYPES: Mapping[str, type[Section]] = {
+    kind.__name__.lower(): kind
+    for kind in (
+        *(Worktrees, Git, Lock, Cleanup, Tmux, Agents, Notify, Messages, Telemetry),
+        *(Setup, Teardown, Limits, Usage),
+    )
+}
+
+
 class OriginKind(StrEnum):
     """Which layer a value comes from, weakest first."""
 
@@ -45,8 +54,7 @@ class OriginKind(StrEnum):
     FLAG = "flag"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a value was set: the layer, and ``path:line:col`` or the variable's name."""
 
     kind: OriginKind
@@ -58,24 +66,46 @@ def default_origins() -> Mapping[str, Origin]:
     return MappingProxyType({known: Origin(OriginKind.DEFAULT) for known in _BY_KEY})
 
 
-@dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings with their values; ``Settings()`` has the defaults."""
+    """All settings with their values; ``Settings()`` has the defaults.
 
-    worktrees: Worktrees = field(default_factory=Worktrees)
-    git: Git = field(default_factory=Git)
-    lock: Lock = field(default_factory=Lock)
-    cleanup: Cleanup = field(default_factory=Cleanup)
-    tmux: Tmux = field(default_factory=Tmux)
-    agents: Agents = field(default_factory=Agents)
-    notify: Notify = field(default_factory=Notify)
-    messages: Messages = field(default_factory=Messages)
-    telemetry: Telemetry = field(default_factory=Telemetry)
-    setup: Setup = field(default_factory=Setup)
-    teardown: Teardown = field(default_factory=Teardown)
-    limits: Limits = field(default_factory=Limits)
-    usage: Usage = field(default_factory=Usage)
-    origins: Mapping[str, Origin] = field(default_factory=default_origins, compare=False, repr=False)
+    Attributes:
+        origins: of each key, by its canonical spelling.
+    """
+
+    __slots__ = (*SECTION_TYPES, "origins")
+
+    worktrees: Worktrees
+    git: Git
+    lock: Lock
+    cleanup: Cleanup
+    tmux: Tmux
+    agents: Agents
+    notify: Notify
+    messages: Messages
+    telemetry: Telemetry
+    setup: Setup
+    teardown: Teardown
+    limits: Limits
+    usage: Usage
+    origins: Mapping[str, Origin]
+
+    def __init__(self, origins: Mapping[str, Origin] | None = None, **sections: Section) -> None:
+        for name, kind in SECTION_TYPES.items():
+            setattr(self, name, sections.get(name) or kind())
+        self.origins = default_origins() if origins is None else origins
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Settings) and self._sections() == other._sections()
+
+    def __hash__(self) -> int:
+        return hash(self._sections())
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(map(repr, self._sections()))})"
+
+    def _sections(self) -> tuple[Section, ...]:
+        return tuple(getattr(self, name) for name in SECTION_TYPES)
 
     def value_of(self, dotted: str) -> object:
         """Return the value of a key in any of its spellings; ConfigProblem if there is none."""
@@ -88,8 +118,7 @@ class Settings:
 # --- what follows from the declarations -------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One declared key, as the checks and the documentation see it."""
 
     section: str
@@ -118,11 +147,10 @@ class Setting:
 def _declared() -> tuple[Setting, ...]:
     found: list[Setting] = []
     for section, kind in SECTION_TYPES.items():
-        for one in fields(kind):
+        for one in kind.declared():
             camel = f"{section}.{_camel(one.name)}"
-            spellings = (*one.metadata["aliases"], *([camel] if "_" in one.name else []))
-            form, words = one.metadata["form"], one.metadata["help"]
-            found.append(Setting(section, one.name, form, one.default, words, spellings))
+            spellings = (*one.aliases, *([camel] if "_" in one.name else []))
+            found.append(Setting(section, one.name, one.form, one.default, one.help, spellings))
     return tuple(found)
 
 
@@ -131,13 +159,13 @@ def _camel(name: str) -> str:
     return first + "".join(part.capitalize() for part in rest)
 
 
-#: Every section with the class that holds its values.
-SECTION_TYPES: Mapping[str, Any] = {one.name: one.default_factory for one in fields(Settings) if one.name != "origins"}
 _DECLARED = _declared()
 _BY_KEY = {one.key: one for one in _DECLARED}
 _BY_SPELLING = {spelling: one for one in _DECLARED for spelling in (one.key, *one.aliases)}
 #: Every section with what it is about.
-SECTIONS: Mapping[str, str] = MappingProxyType({name: kind.__doc__.strip() for name, kind in SECTION_TYPES.items()})
+SECTIONS: Mapping[str, str] = MappingProxyType(
+    {name: (kind.__doc__ or "").strip() for name, kind in SECTION_TYPES.items()}
+)
 
 
 def describe() -> tuple[Setting, ...]:
