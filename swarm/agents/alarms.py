@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from swarm.project.model import Session
-    from swarm.project.reports import AgentStatus, SessionStatus
     from swarm.project.world import World
+    from swarm.sessions.values import AgentStatus, SessionStatus
 
 
 def call(world: World, found: Sequence[SessionStatus]) -> int:

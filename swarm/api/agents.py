@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from swarm.api.swarm import Swarm
     from swarm.api.team import Team
     from swarm.project.model import Agent, Session
-    from swarm.project.reports import AgentStatus, Check, CreateReport, ResumeReport, SessionStatus, Skipped, StopReport
     from swarm.roles.workflow import Workflow
+    from swarm.sessions.reports import Check, CreateReport, ResumeReport, Skipped, StopReport
+    from swarm.sessions.values import AgentStatus, SessionStatus
     from swarm.worktrees.setup_values import Notes
 
 from swarm.api.worktrees import Sets, options_of
@@ -246,7 +247,7 @@ class Agents(Sets):
             agent: only this one, of the one session named or of the only session that has it.
         """
         from swarm.agents import running, view
-        from swarm.project.reports import StopReport
+        from swarm.sessions.reports import StopReport
 
         # Refused, not there, or nothing at all: told without waiting, and without making a folder for it.
         if not self._choose("stop", sessions, everything=everything, agent=agent) and self._is_bare():
@@ -266,7 +267,7 @@ class Agents(Sets):
 
         Agents that did their task in print mode are left alone.
         """
-        from swarm.project.reports import ResumeReport
+        from swarm.sessions.reports import ResumeReport
 
         if not self._choose("resume", sessions, everything=everything, agent=agent) and self._is_bare():
             return ResumeReport((), ())
@@ -276,8 +277,8 @@ class Agents(Sets):
 
     def _resume(self, chosen: Sequence[tuple[Session, tuple[Agent, ...]]], *, anew: bool = False) -> ResumeReport:
         from swarm.agents import budgets
-        from swarm.project.reports import ResumeReport, Skipped
         from swarm.sessions import resume
+        from swarm.sessions.reports import ResumeReport, Skipped
 
         started: list[tuple[str, str]] = []
         running: list[tuple[str, str]] = []
@@ -383,6 +384,6 @@ class Agents(Sets):
 
 
 def _left_out(name: str, problem: SwarmError) -> Skipped:
-    from swarm.project.reports import Skipped
+    from swarm.sessions.reports import Skipped
 
     return Skipped(name, f"{problem.message.removeprefix(f'{name} is ')}; {problem.hint}", problem.code)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swarm.project.model import WorktreeEntry
-    from swarm.project.reports import WorktreeInfo
+    from swarm.sessions.values import WorktreeInfo
 
 #: 24 hours, in milliseconds.
 DEFAULT_MAX_AGE_MS = 86_400_000

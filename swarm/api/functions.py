@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from swarm.api.swarm import Swarm
     from swarm.project.model import WorktreeEntry
-    from swarm.project.reports import WorktreeInfo
+    from swarm.sessions.values import WorktreeInfo
 
     Repo = str | os.PathLike[str] | None
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.programs.transcript import last_said
 from swarm.project.errors import AgentNotFound
-from swarm.project.reports import CreateReport
 from swarm.sessions.errors import NoRecord, NotReached
+from swarm.sessions.reports import CreateReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from swarm.messages.post import Sent
     from swarm.messages.send_options import SendOptions
     from swarm.programs.transcript import TranscriptEntry
-    from swarm.project.reports import AgentStatus, ResumeReport, StopReport
+    from swarm.sessions.reports import ResumeReport, StopReport
+    from swarm.sessions.values import AgentStatus
 
 
 class AgentResult(NamedTuple):

@@ -16,17 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from swarm.project.reports import (
-        CleanupReport,
-        CreateReport,
-        RecoverReport,
-        RestoreReport,
-        SalvageEntry,
-        WorktreeDetails,
-        WorktreeInfo,
-    )
     from swarm.roles.options import RoleOptions
     from swarm.roles.role import Role
+    from swarm.sessions.reports import CleanupReport, CreateReport, RestoreReport, WorktreeDetails
+    from swarm.sessions.values import WorktreeInfo
+    from swarm.worktrees.reports import RecoverReport, SalvageEntry
 
 from swarm.api.door import Door
 
@@ -204,7 +198,7 @@ class Sets(Door):
 
     def _remove_stray(self, tree: Path, *, force: bool, dry_run: bool = False) -> CleanupReport | None:
         """Remove a folder that is in no session; None when there is none."""
-        from swarm.project.reports import CleanupReport
+        from swarm.sessions.reports import CleanupReport
         from swarm.worktrees import strays
 
         with files.os_errors(f"cannot remove {tree}"):
@@ -246,8 +240,8 @@ class Sets(Door):
 
     def recover(self) -> RecoverReport:
         """Bring operations that a crash interrupted to an end. Every change does this first by itself."""
-        from swarm.project.reports import RecoverReport
         from swarm.worktrees import transaction
+        from swarm.worktrees.reports import RecoverReport
 
         if self._is_bare():
             return RecoverReport()

@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from swarm.git.runner import is_redirected
-from swarm.project.reports import Commit
+from swarm.git.values import Commit
 
 if TYPE_CHECKING:
     from pathlib import Path

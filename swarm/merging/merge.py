@@ -28,11 +28,11 @@ from swarm.merging.trial import MOST_SHOWN, Landing
 from swarm.merging.values import MergeReport
 from swarm.project import layout as places
 from swarm.project.errors import AgentNotFound
-from swarm.project.reports import AgentRisks, Risk, RiskKind
 from swarm.project.world import new_operation_id, no_session
 from swarm.worktrees import transaction
 from swarm.worktrees.errors import WorktreeNotFound
 from swarm.worktrees.examine import examine_all
+from swarm.worktrees.reports import AgentRisks, Risk, RiskKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

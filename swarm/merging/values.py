@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from swarm.project.reports import Commit
+    from swarm.git.values import Commit
 
 
 class Forecast(StrEnum):

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.git.changes import Changes, Checkout
+    from swarm.git.values import Commit
     from swarm.kit.errors import SwarmError
     from swarm.merging.values import FileChange, Merged, Snapshot
     from swarm.programs.screen_rules import Rules
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from swarm.programs.values import Launch, LaunchSpec, Login, Pane, PanePlan, Screen
     from swarm.project.config.sections import Telemetry
     from swarm.project.model import AdminDir, WorktreeEntry
-    from swarm.project.reports import Commit
     from swarm.roles.options import RoleOptions
     from swarm.worktrees.setup_values import Ended, Selected
     from swarm.worktrees.values import Capture, Saved, TreeState

@@ -18,7 +18,6 @@ from swarm.callers import rights
 from swarm.kit import files
 from swarm.kit.errors import Interrupted, raise_all
 from swarm.project import layout as places
-from swarm.project.reports import AgentRisks, CleanupReport, Removed, Skipped
 from swarm.project.world import no_session
 from swarm.sessions import refusal
 from swarm.sessions.cleanup_remove import (
@@ -33,7 +32,9 @@ from swarm.sessions.cleanup_remove import (
 from swarm.sessions.cleanup_request import Request
 from swarm.sessions.cleanup_save import checked_out, name_of, save, work_files
 from swarm.sessions.errors import CleanupFailed
+from swarm.sessions.reports import CleanupReport, Removed, Skipped
 from swarm.worktrees.examine import Target, examine_all
+from swarm.worktrees.reports import AgentRisks
 from swarm.worktrees.teardown import Teardowns
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from swarm.git.errors import GitBusy
 from swarm.kit import files
 from swarm.kit.errors import Interrupted, SwarmError
 from swarm.project import layout as places
-from swarm.project.reports import Removed, Skipped
 from swarm.sessions.cleanup_save import abandon
 from swarm.sessions.errors import CleanupFailed
+from swarm.sessions.reports import Removed, Skipped
 from swarm.worktrees import hiding, inbox_steps, salvage, setup_notes, transaction, trash
 from swarm.worktrees.errors import WorktreeExists
 from swarm.worktrees.steps import file_steps

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
 from swarm.project import layout as places
-from swarm.project.reports import Removed
 from swarm.project.world import new_operation_id
+from swarm.sessions.reports import Removed
 from swarm.worktrees import salvage, transaction
 from swarm.worktrees.landing import landing_place
 

@@ -17,10 +17,10 @@ from swarm.kit.errors import (
 from swarm.project import codec, names
 from swarm.project import layout as places
 from swarm.project.model import Agent, Placed, Session
-from swarm.project.reports import CreatedAgent, CreateReport
 from swarm.project.world import in_session, new_operation_id
 from swarm.sessions.create_checks import check
 from swarm.sessions.create_request import Facts, Request, verb
+from swarm.sessions.reports import CreatedAgent, CreateReport
 from swarm.worktrees import hiding, inbox_steps, setup, transaction
 from swarm.worktrees.steps import branch_steps, file_steps, tree_steps
 

@@ -14,8 +14,9 @@ from swarm.git.errors import GitBroken, GitFailed
 from swarm.kit.errors import Ambiguous
 from swarm.project import names
 from swarm.project.errors import AgentNotFound
-from swarm.project.reports import WorktreeDetails, WorktreeInfo
 from swarm.project.world import no_session
+from swarm.sessions.reports import WorktreeDetails
+from swarm.sessions.values import WorktreeInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.project.model import AdminDir, Agent, Session
-    from swarm.project.reports import WorktreeInfo
     from swarm.project.world import World
     from swarm.roles.role import Role
+    from swarm.sessions.values import WorktreeInfo
 
 
 #: git keeps it in a file that is read whenever its worktrees are looked at.

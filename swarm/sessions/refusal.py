@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.project.reports import RiskKind
 from swarm.worktrees.errors import WorkAtRisk
+from swarm.worktrees.reports import RiskKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from swarm.project.reports import AgentRisks
+    from swarm.worktrees.reports import AgentRisks
 
 
 def at_risk(

@@ -18,10 +18,10 @@ from swarm.kit.errors import SwarmError, raise_all
 from swarm.project import codec
 from swarm.project import layout as places
 from swarm.project.model import Session
-from swarm.project.reports import CreatedAgent, RestoreReport
 from swarm.project.world import new_operation_id
 from swarm.sessions import create_checks
 from swarm.sessions.errors import RestoreConflict
+from swarm.sessions.reports import CreatedAgent, RestoreReport
 from swarm.worktrees import hiding, inbox_steps, ports, salvage, setup, transaction
 from swarm.worktrees.errors import WorktreeExists
 from swarm.worktrees.steps import branch_steps, file_steps, tree_steps
@@ -29,8 +29,8 @@ from swarm.worktrees.steps import branch_steps, file_steps, tree_steps
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from swarm.project.reports import SalvageEntry
     from swarm.project.world import World
+    from swarm.worktrees.reports import SalvageEntry
     from swarm.worktrees.steps.step import Step
 
 

@@ -8,8 +8,8 @@ from swarm.agents.view import View
 from swarm.kit.errors import Interrupted, SwarmError
 from swarm.messages.post import Post
 from swarm.programs.status import State
-from swarm.project.reports import AgentStatus, SessionStatus
 from swarm.sessions import listing
+from swarm.sessions.values import AgentStatus, SessionStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

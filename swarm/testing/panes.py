@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from swarm import Swarm
     from swarm.programs.status import State
-    from swarm.project.reports import AgentStatus
+    from swarm.sessions.values import AgentStatus
 
 BARE = ("starting", "working", "idle", "waiting")
 #: No work, no thinking: straight to the prompt.

@@ -13,8 +13,8 @@ from swarm.kit import files
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from swarm.project.reports import SalvageEntry
     from swarm.project.world import World
+    from swarm.worktrees.reports import SalvageEntry
 
 _LIMIT = 16 << 20
 

@@ -14,11 +14,11 @@ from swarm.kit.errors import Ambiguous, UsageProblem
 from swarm.project import codec, names
 from swarm.project import layout as places
 from swarm.project.model import Agent
-from swarm.project.reports import SalvageEntry
 from swarm.worktrees import dropped, setup_notes
 from swarm.worktrees.errors import SalvageFailed, SalvageNotFound
 from swarm.worktrees.keeping import keep
 from swarm.worktrees.lock_reason import is_running_reason
+from swarm.worktrees.reports import SalvageEntry
 from swarm.worktrees.values import Capture, TreeState
 
 if TYPE_CHECKING:

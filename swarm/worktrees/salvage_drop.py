@@ -14,8 +14,8 @@ from swarm.worktrees.errors import SalvageNotFound
 from swarm.worktrees.salvage import entries, forget_refs, meant
 
 if TYPE_CHECKING:
-    from swarm.project.reports import SalvageEntry
     from swarm.project.world import World
+    from swarm.worktrees.reports import SalvageEntry
 
 
 def drop(

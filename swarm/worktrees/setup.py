@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from swarm.kit.errors import SwarmError
     from swarm.project.model import Agent
-    from swarm.project.reports import SalvageEntry
     from swarm.project.world import World
+    from swarm.worktrees.reports import SalvageEntry
 
 #: In the trash of an operation: from here on what is in its worktrees was put there by its setup.
 _BEGAN = "setup-began"

@@ -21,8 +21,8 @@ from swarm.kit import files
 from swarm.kit.errors import Interrupted, SwarmError, told_of
 from swarm.project import layout as places
 from swarm.project.errors import RecordProblem
-from swarm.project.reports import RecoverReport
 from swarm.worktrees import adopt, trash
+from swarm.worktrees.reports import RecoverReport
 from swarm.worktrees.steps import branch_steps, file_steps, tree_steps  # noqa: F401  # recovery must know them
 from swarm.worktrees.steps.step import from_dict, to_dict
 

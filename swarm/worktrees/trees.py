@@ -20,7 +20,7 @@ from swarm.worktrees.back import TreeBack
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from swarm.project.reports import Commit
+    from swarm.git.values import Commit
 
 
 class Trees(TreeBack):

@@ -313,7 +313,7 @@ def test_a_cleanup_that_worked_in_part_says_so(team: Cli, monkeypatch: pytest.Mo
     def partly(world: object, request: cleanup_request.Request) -> object:
         from dataclasses import replace
 
-        from swarm.project.reports import Skipped
+        from swarm.sessions.reports import Skipped
 
         report = whole(world, request)  # type: ignore[arg-type]
         failed = (Skipped("feature-x/developer", "the disk says no", "PERMISSION"),)

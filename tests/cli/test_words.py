@@ -16,7 +16,7 @@ import pytest
 from swarm.cli import text
 from swarm.cli.output import Output, jsonable
 from swarm.cli.table import Column, table
-from swarm.project.reports import AgentRisks, Risk, RiskKind
+from swarm.worktrees.reports import AgentRisks, Risk, RiskKind
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

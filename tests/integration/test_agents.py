@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from swarm import Swarm
-    from swarm.project.reports import AgentStatus
+    from swarm.sessions.values import AgentStatus
     from swarm.testing.lab import Lab
 
 pytestmark = pytest.mark.timeout(180)

@@ -16,7 +16,7 @@ from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
-    from swarm.project.reports import Check
+    from swarm.sessions.reports import Check
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.kit.errors import SwarmError, SymlinkInTheWay
-from swarm.project.reports import RiskKind
 from swarm.sessions.errors import BaseNotFound, CleanupFailed
 from swarm.testing.lab import file_digests
 from swarm.testing.terminal import wait_for
 from swarm.worktrees.errors import WorkAtRisk
+from swarm.worktrees.reports import RiskKind
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.project.reports import RiskKind
 from swarm.roles import find
 from swarm.sessions.errors import CleanupFailed
 from swarm.testing.lab import Lab, file_digests
 from swarm.worktrees.errors import WorkAtRisk
+from swarm.worktrees.reports import RiskKind
 from tests.support.work import BRANCH, KINDS, Kind, commits_of, kept_commits, process, state_of
 
 if TYPE_CHECKING:

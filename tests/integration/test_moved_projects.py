@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.project.reports import RiskKind
 from swarm.testing.lab import file_digests
 from swarm.worktrees.errors import WorkAtRisk
+from swarm.worktrees.reports import RiskKind
 
 if TYPE_CHECKING:
     from pathlib import Path

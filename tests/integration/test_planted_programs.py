@@ -10,7 +10,7 @@ import pytest
 
 from swarm.git import gitdir
 from swarm.kit.errors import SwarmError
-from swarm.project.reports import RiskKind
+from swarm.worktrees.reports import RiskKind
 from tests.support import odd
 
 if TYPE_CHECKING:

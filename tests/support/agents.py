@@ -17,7 +17,7 @@ from tests.support.procs import PROJECT
 
 if TYPE_CHECKING:
     from swarm import Swarm
-    from swarm.project.reports import AgentStatus
+    from swarm.sessions.values import AgentStatus
 
 #: The machine may be busy, and the programs are big.
 DEADLINE = 150.0

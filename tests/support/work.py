@@ -13,8 +13,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from swarm.project.reports import RiskKind as R
 from swarm.testing.lab import file_digests
+from swarm.worktrees.reports import RiskKind as R
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -182,7 +182,7 @@ def test_the_documentation_says_what_the_class_says(cls: type[SwarmError]) -> No
 
 
 def test_the_kinds_of_risk_are_documented() -> None:
-    from swarm.project.reports import RiskKind
+    from swarm.worktrees.reports import RiskKind
 
     text = DOCS.read_text(encoding="utf-8").partition("The kinds of risk:")[2]
     assert set(re.findall(r"`([a-z-]+)`", text)) == {str(kind) for kind in RiskKind}

@@ -19,15 +19,9 @@ from swarm import AgentHandle, Swarm, worktrees
 from swarm.api import functions
 from swarm.kit.errors import all_error_classes
 from swarm.project.model import Session, WorktreeEntry
-from swarm.project.reports import (
-    CleanupReport,
-    CreateReport,
-    RecoverReport,
-    RestoreReport,
-    SalvageEntry,
-    WorktreeDetails,
-    WorktreeInfo,
-)
+from swarm.sessions.reports import CleanupReport, CreateReport, RestoreReport, WorktreeDetails
+from swarm.sessions.values import WorktreeInfo
+from swarm.worktrees.reports import RecoverReport, SalvageEntry
 
 FUNCTIONS = {
     "branch_exists": "(branch: str, *, repo: Repo = None) -> bool",

@@ -1,0 +1,70 @@
+"""How sessions, agents and worktrees stand, as listings show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swarm.programs.status import State, Status
+    from swarm.project.model import Agent, Session
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """One agent, as ``status`` and ``list`` show it."""
+
+    agent: Agent
+    status: Status
+    pane: str
+    pid: int
+    worktree: Path
+    head: str = ""
+    ahead: int | None = None
+    dirty: bool | None = None
+    missing: bool = False
+    unread: int | None = 0
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStatus:
+    """One session, and the state that most needs a look."""
+
+    session: Session
+    state: State
+    agents: tuple[AgentStatus, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorktreeInfo:
+    """A worktree of swarm's, as listings show it.
+
+    Attributes:
+        path: absolute.
+        branch: what is checked out; empty when detached.
+        role, agent, session: from the record; guessed from the folder's name only without one.
+        head: commit id.
+        is_locked: locked in git against removal.
+        created_at: milliseconds since 1970; 0 when unknown.
+        dirty: whether files differ from the last commit; None when it was not asked or cannot be told.
+        ahead: commits on it that its base does not have; None as above.
+        missing: the record is there, the worktree is not.
+        kept: where instructions that somebody had edited are kept, when they were just replaced.
+    """
+
+    path: Path
+    branch: str
+    role: str
+    head: str
+    is_locked: bool
+    created_at: int
+    agent: str = ""
+    session: str = ""
+    lock_reason: str = ""
+    dirty: bool | None = None
+    ahead: int | None = None
+    missing: bool = False
+    kept: Path | None = None
