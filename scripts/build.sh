@@ -21,20 +21,16 @@ step() { # step <name> <command>...
   cat -- "$log"
   return "$code"
 }
-tests() { # tests <folder below tests/>...: all of them, also after a failure
-  local folder code=0
+tests() { # tests <kind>...: all of them, also after a failure
+  local kind code=0
   step setup scripts/setup
   export SWARM_IS_SET_UP=1
-  for folder in "$@"; do
-    if [[ $(find "tests/$folder" -name 'test_*.py' 2>/dev/null) ]]; then
-      step "$folder" env "SWARM_TEST_WORKERS=$(workers "$folder")" scripts/test "tests/$folder" || code=1
-    else
-      echo "Passing over $folder: there are no tests in tests/$folder"
-    fi
+  for kind in "$@"; do
+    step "$kind" env "SWARM_TEST_WORKERS=$(workers "$kind")" scripts/test --kind "$kind" || code=1
   done
   return "$code"
 }
-workers() { # workers <folder>: unit tests are done before a second process has begun
+workers() { # workers <kind>: unit tests are done before a second process has begun
   if [[ $1 == unit ]]; then echo 0; else echo "${SWARM_TEST_WORKERS:-2}"; fi
 }
 
@@ -44,7 +40,7 @@ case $command in
   build) step setup scripts/setup && step build .venv/bin/python -m build --no-isolation && ls -- dist/* ;;
   test) tests unit ;;
   test-all) tests unit component ;;
-  test-int) tests integration contract cli docs ;;
+  test-int) tests integration contract ;;
   test-system) tests e2e crash agents ;;
   lint) step lint scripts/check ;;
   check) step format scripts/fmt && step lint scripts/check && tests unit ;;

@@ -17,7 +17,8 @@ if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_us
     os.environ["TMPDIR"] = _MEMORY
     tempfile.tempdir = None
 
-pytest_plugins = ["swarm.testing"]  # the folder is chosen before anything asks for it
+# The folder is chosen before anything asks for it.
+pytest_plugins = ["swarm.testing", "tests.support.kinds", "tests.support.crash_plugin"]
 
 # A shell starts what it runs in the background with Ctrl-C ignored, and nohup does so with SIGHUP; every program
 # we start would inherit that. A handler that does nothing is the same for us, and is not inherited.

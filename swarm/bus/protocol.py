@@ -1,4 +1,4 @@
-"""The protocol of a message bus; ``tests/contract`` proves an engine against it.
+"""The protocol of a message bus; ``tests/bus/test_bus_contract.py`` proves an engine against it.
 
 1. When a durable ``send`` has returned, the message survives a power cut.
 2. It is handed out until it is acknowledged, and never again once ``ack`` has returned.

@@ -95,7 +95,7 @@ _HARMLESS = (
     *("start_workflow", "tell_endings"),
 )
 
-#: Verb -> what it asks of an agent. Every public name of the library's objects is here; see tests/unit/test_rights.py.
+#: Verb -> what it asks of an agent. Every public name of the library's objects is here; see tests/roles/test_rights.py.
 VERBS: Mapping[str, Right | Need] = {
     **dict.fromkeys((*_LOOKING, *_ROLES, *_POST, *_HARMLESS), Need.NOTHING),
     **dict.fromkeys(

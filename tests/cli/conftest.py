@@ -14,6 +14,7 @@ import pytest
 
 from swarm.cli.main import main
 from swarm.testing.terminal import at_terminal
+from tests.support.shell import Shell, installed
 
 if TYPE_CHECKING:
     from swarm.testing.lab import Lab
@@ -107,3 +108,14 @@ def team(cli: Cli) -> Cli:
     """A command line in a repository with session feature-x of a researcher and a developer."""
     cli.ok("worktree", "create", "feature-x", "--roles", "researcher,developer")
     return cli
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed(tmp_path_factory.mktemp("bin"))
+
+
+@pytest.fixture
+def shell(lab: Lab, program: Path) -> Shell:
+    """A shell that finds the installed program."""
+    return Shell(lab, program)

@@ -18,7 +18,7 @@ from swarm.testing.terminal import wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.timeout(150)
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 SESSION = {"session", "base", "base_ref", "created_at", "state", "workflow", "parent", "agents"}
 AGENT = {
     *("name", "role", "session", "branch", "worktree", "program", "pane", "pid", "state", "detail", "since"),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.integration
+
 HOSTILE = "touch x\n\x1b[2Jrm -rf /"
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.integration
+
 
 def complete(cli: Cli, monkeypatch: pytest.MonkeyPatch, line: str, cwd: Path | None = None) -> list[str]:
     """Ask as bash does: words split at blanks and, by bash, around @ : and =."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.integration
+
 #: Asked before a test has an environment of its own.
 UPDATES = bool(os.environ.get("SWARM_UPDATE_DOCS"))
 TREE: Any = build()

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from swarm.testing.panes import PaneLab
     from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.integration
+
 
 def test_an_argument_left_out_is_not_called_none(cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> None:
     said = cli("restore", cwd=tmp_path_factory.mktemp("outside"))

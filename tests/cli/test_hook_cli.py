@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli, Said
 
+pytestmark = pytest.mark.integration
+
 EVENT = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "secret"}}
 
 

@@ -23,6 +23,8 @@ from swarm.programs.team_prompt import with_team
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import wait_for
 
+pytestmark = pytest.mark.integration
+
 
 class Shell(Lab):
     """A repository with a session of two worktrees, at a command line."""

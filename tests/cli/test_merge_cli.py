@@ -8,10 +8,14 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.cli.conftest import PROJECT
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.integration
 
 ONE, TWO = "researcher", "developer"
 

@@ -20,6 +20,8 @@ from tests.cli.conftest import PROJECT
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.e2e
+
 #: Loaded by no command of every day.
 HEAVY = (*("libtmux", "git", "yaml", "filelock", "rich", "pydantic", "asyncio", "http", "email"), "typer.rich_utils")
 #: Of swarm: what asks git, and what only making, removing and saving need.

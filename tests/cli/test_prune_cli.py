@@ -13,6 +13,8 @@ from tests.cli.test_inbox_cli import Shell
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def at(tmp_path: Path) -> Shell:

@@ -13,6 +13,8 @@ from tests.cli.conftest import PROJECT
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.integration
+
 
 def test_a_task_goes_from_hand_to_hand(cli: Cli) -> None:
     cli.ok("queue", "add", "work", "port parser.py", "--id", "port")

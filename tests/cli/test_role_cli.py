@@ -10,6 +10,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.integration
+
 BROKEN = "name: qa\ninstructions: x\nmodel: []\npermissions:\n  deny: [Baash]\n"
 
 

@@ -11,7 +11,7 @@ from swarm.testing.panes import QUICK
 if TYPE_CHECKING:
     from swarm.testing.panes import PaneLab
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
 
 def test_only_what_is_over_and_safe_goes(panes: PaneLab) -> None:

@@ -17,6 +17,8 @@ from swarm.usage.values import AgentUsage, ModelUsage
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.integration
+
 MADE = 1_795_000_000_000
 
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.integration
+
 
 def _name(value: object) -> str:
     return (" ".join(value) if isinstance(value, tuple) else str(value)) or "-"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.integration
+
 UNCOMMITTED = {"src/app.py": "print('better')\n", "notes.txt": "an idea\n"}
 
 

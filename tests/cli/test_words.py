@@ -21,6 +21,8 @@ from swarm.worktrees.reports import AgentRisks, Risk, RiskKind
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.component
+
 EVIL = "a\x1b[31m\x07\r\nb\u202ec\udcff"
 
 

@@ -8,7 +8,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from swarm.project.config.settings import SECTIONS, Setting, describe
+
+pytestmark = pytest.mark.component
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
 

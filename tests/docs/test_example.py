@@ -9,10 +9,14 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import swarm
 
 if TYPE_CHECKING:
     from swarm.testing.panes import PaneLab
+
+pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs/examples/team.py"

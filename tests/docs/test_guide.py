@@ -11,6 +11,8 @@ from tests.support.pages import PROJECT, run_page, scratch
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.mark.timeout(400)  # a busy machine
 @pytest.mark.parametrize("name", ["guide", "tutorial", "library", "how-it-works"])

@@ -15,6 +15,8 @@ from tests.support.pages import PROJECT
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.component
+
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
 _INLINE = re.compile(r"(?<!`)`swarm ([a-z][^`]*)`(?!`)")
 _BLOCK = re.compile(r"^```(?:console|sh)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.pages import PROJECT
 
+pytestmark = pytest.mark.component
+
 PICTURE = PROJECT / "docs" / "images" / "swarm.svg"
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.pages import PROJECT, broken_links, run_page, scratch
 
+pytestmark = pytest.mark.integration
+
 README = PROJECT / "README.md"
 PAGES = sorted([*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("**/*.md")])
 

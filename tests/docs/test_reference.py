@@ -12,12 +12,16 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import swarm
 import swarm.worktrees
 from tests.support.pages import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.component
 
 PAGE = PROJECT / "docs" / "reference.md"
 

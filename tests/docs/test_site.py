@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
 import yaml
 
 from tests.support.pages import PROJECT
+
+pytestmark = pytest.mark.integration
 
 
 def test_the_site_builds_and_no_link_on_it_is_dead() -> None:

@@ -1,6 +1,6 @@
 """All trials of the crash suite, in pieces: which are to be run, what came of each, and the summary.
 
-A piece is one test of ``tests/crash``. What came of it is noted in ``results.jsonl``; started again, the run goes on
+A piece is one test of the kind crash. What came of it is noted in ``results.jsonl``; started again, the run goes on
 with what is not noted yet. The pieces of a scenario try every eighth point each, and the first pieces of all
 scenarios come first: a run that is stopped has looked everywhere.
 """
@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 def _pytest(*args: str, **variables: str) -> subprocess.Popen[bytes]:
     env = {**os.environ, "SWARM_CRASH": "full", **variables}
     quiet = subprocess.DEVNULL if LIST in variables else None
-    return subprocess.Popen([sys.executable, "-m", "pytest", "tests/crash", "-q", *args], env=env, stdout=quiet)
+    return subprocess.Popen([sys.executable, "-m", "pytest", "-m", "crash", "-q", *args], env=env, stdout=quiet)
 
 
 def _pieces(folder: Path) -> dict[str, tuple[str, int]]:
@@ -81,7 +81,7 @@ def _pieces(folder: Path) -> dict[str, tuple[str, int]]:
     file = folder / "pieces.json"
     code = _pytest("--collect-only", "-n0", **{LIST: str(file)}).wait()
     if code != 0:
-        msg = f"pytest cannot collect tests/crash: it ended with {code}"
+        msg = f"pytest cannot collect the crash tests: it ended with {code}"
         raise SystemExit(msg)
     found: dict[str, tuple[str, int]] = {name: tuple(at) for name, at in json.loads(file.read_text()).items()}
     return found

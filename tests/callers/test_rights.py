@@ -1,0 +1,212 @@
+"""What agents may do to what others started: nothing, unless a role of the user's own directories says so."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from swarm.project.dirs import init_dir
+from swarm.roles.rights import VERBS, Need
+from swarm.testing.terminal import wait_for
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from swarm.testing.panes import PaneLab
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+SWARM = f"{shlex.quote(sys.executable)} -P -m swarm"
+
+#: How an agent would do each thing to what a person started: session `other`, and what is saved of `old`.
+_TRIES = """
+import json, sys
+from swarm import Swarm
+from swarm.approvals.values import Question
+from swarm.kit.errors import SwarmError
+
+swarm = Swarm.open(sys.argv[1])
+question = Question("f" * 32, "other", "dev", "Bash", {"command": "true"})
+tries = {
+    "ask_permission": lambda: swarm.ask_permission(question, timeout=0),
+    "collect_event": lambda: swarm.collect_event({"hook_event_name": "Stop"}, "dev", "other"),
+    "note_trouble": lambda: swarm.note_trouble("collect", "x", "dev", "other"),
+    "nudge": lambda: swarm.nudge("dev", "other"),
+    "send_heartbeat": lambda: swarm.send_heartbeat("dev", "other", "x"),
+    "tell_budget": lambda: swarm.tell_budget("dev", "other"),
+    "cleanup": lambda: swarm.cleanup(["other"], force=True),
+    "cleanup_orphaned_worktrees": lambda: swarm.cleanup_orphaned_worktrees(0),
+    "cleanup_swarm_branches": lambda: swarm.cleanup_swarm_branches(),
+    "full_cleanup": lambda: swarm.full_cleanup(),
+    "remove": lambda: swarm.remove("dev", "other", force=True),
+    "remove_all_worktrees": lambda: swarm.remove_all_worktrees(force=True),
+    "remove_worktree": lambda: swarm.remove_worktree("dev", force=True, session_id="other"),
+    "merge": lambda: swarm.merge("other", into="swarm/lead-fx"),
+    "restore": lambda: swarm.restore("old"),
+    "resume": lambda: swarm.resume(["other"]),
+    "restart": lambda: swarm.restart("dev", "other"),
+    "stop": lambda: swarm.stop(["other"]),
+    "copy_role_config": lambda: swarm.copy_role_config("reviewer", swarm.get_worktree_path("dev", "other")),
+    "create": lambda: swarm.create("other", "tester=reviewer"),
+    "lock": lambda: swarm.lock("dev", "other"),
+    "lock_worktree": lambda: swarm.lock_worktree("dev", session_id="other"),
+    "unlock": lambda: swarm.unlock("dev", "other"),
+    "unlock_worktree": lambda: swarm.unlock_worktree("dev", "other"),
+    "update_role": lambda: swarm.update_role("dev", "other", force=True),
+    "update_role_config": lambda: swarm.update_role_config("dev", "other", force=True),
+    "approve": lambda: swarm.approve("abcdef"),
+    "deny": lambda: swarm.deny("abcdef"),
+    "revoke": lambda: swarm.revoke("abcdef"),
+    "grant": lambda: swarm.grant("bridge"),
+    "revoke_grant": lambda: swarm.revoke_grant("bridge"),
+    "type_into": lambda: swarm.type_into("dev", "x", "other"),
+    "cleanup.discard": lambda: swarm.cleanup(["sub"], force=True, discard=True),
+    "drop_salvage": lambda: swarm.drop_salvage(everything=True),
+    "prune": lambda: swarm.prune(),
+    "prune_sessions": lambda: swarm.prune_sessions(older_than_ms=0),
+    "prune_worktrees": lambda: swarm.prune_worktrees(),
+    "post.prune": lambda: swarm.post.prune(older_than_ms=0),
+    "post.prune_attachments": lambda: swarm.post.prune_attachments(older_than_ms=0),
+}
+said = {}
+for verb, attempt in tries.items():
+    try:
+        attempt()
+        said[verb] = ["done", ""]
+    except SwarmError as error:
+        said[verb] = [error.code, str(error)]
+print(json.dumps(said))
+"""
+
+
+def run(lab: PaneLab, agent: str, session: str, command: str) -> tuple[int, str]:
+    """Run a command line in an agent's shell, and return how it ended and what it printed."""
+    out = lab.root.parent / f"out-{len(list(lab.root.parent.glob('out-*')))}"
+    file = shlex.quote(str(out))
+    lab.type(agent, f"{command} >{file}.text 2>&1; echo $? >{file}.tmp; mv {file}.tmp {file}", session)
+    wait_for(out.exists, f"the end of {command}", 90)
+    return int(out.read_text()), out.with_name(f"{out.name}.text").read_text()
+
+
+def attempts(lab: PaneLab, agent: str, session: str) -> dict[str, list[str]]:
+    """Let an agent try everything, and return the code and the message of each error."""
+    script = lab.root.parent / "tries.py"
+    script.write_text(_TRIES)
+    code, said = run(lab, agent, session, shlex.join([sys.executable, "-P", str(script), str(lab.root)]))
+    assert code == 0, said
+    found: dict[str, list[str]] = json.loads(said.splitlines()[-1])
+    return found
+
+
+def record(lab: PaneLab, session: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((lab.root / ".swarm/sessions" / session / "session.json").read_text())
+    return found
+
+
+def own_role(lab: PaneLab, name: str, text: str) -> Path:
+    """Write a role into the user's own swarm directory."""
+    folder = Path(lab.env["HOME"]) / ".swarm"
+    lab.env["SWARM_DIR"] = str(folder)
+    if not folder.is_dir():
+        init_dir(folder, environ=lab.env)
+    path = folder / "roles" / f"{name}.yaml"
+    path.write_text(f"name: {name}\ninstructions: Lead the others.\n{text}\n")
+    return path
+
+
+@pytest.fixture
+def team(panes: PaneLab) -> PaneLab:
+    """Two sessions that a person started, `fx` with a lead that is a shell, and one that is cleaned up."""
+    panes.env["SWARM_AGENTS_NUDGE"] = "never"
+    panes.swarm.create("old", "developer")
+    panes.swarm.cleanup(["old"])
+    panes.swarm.create("other", "dev=developer")
+    panes.start("lead=architect", program="shell", task="")
+    panes.until("lead", "idle")
+    return panes
+
+
+def test_an_agent_without_rights_does_nothing_to_what_others_started(team: PaneLab) -> None:
+    """Every verb that asks for something is tried, so that none can forget to ask."""
+    before = [team.fingerprint(), record(team, "other"), [one.name for one in team.swarm.salvaged()]]
+
+    said = attempts(team, "lead", "fx")
+
+    assert said.keys() == {verb for verb, need in VERBS.items() if need is not Need.NOTHING}
+    assert {verb: one for verb, one in said.items() if one[0] != "NOT_FOR_AGENTS"} == {}
+    assert all("you are agent lead@fx" in text for _, text in said.values()), said
+    assert [team.fingerprint(), record(team, "other"), [one.name for one in team.swarm.salvaged()]] == before
+
+
+def test_a_role_of_the_users_own_gives_rights_and_they_are_frozen_at_the_start(panes: PaneLab) -> None:
+    panes.env["SWARM_AGENTS_NUDGE"] = "never"
+    path = own_role(panes, "boss", "may: [stop, merge]")
+    panes.swarm.create("other", "dev=developer")
+    panes.start("boss", program="shell", task="")
+    panes.until("boss", "idle")
+    assert record(panes, "fx")["agents"][0]["may"] == ["stop", "merge"]
+    path.write_text(path.read_text().replace("stop, merge", "cleanup"))
+
+    assert run(panes, "boss", "fx", f"{SWARM} stop other")[0] == 0
+    assert run(panes, "boss", "fx", f"{SWARM} merge other --into main")[0] == 0
+    code, said = run(panes, "boss", "fx", f"{SWARM} cleanup other --force")
+    assert (code, "`may: [cleanup]`" in said) == (4, True), said
+    code, said = run(panes, "boss", "fx", f"{SWARM} stop fx")
+    assert (code, "this command would end with you" in said) == (4, True), said
+    panes.until("boss", "idle")
+
+
+def test_an_agent_manages_what_it_started_and_what_that_started(team: PaneLab) -> None:
+    code, said = run(team, "lead", "fx", f"{SWARM} start sub --roles developer --agent shell")
+    assert code == 0, said
+    team.until("developer", "idle", session="sub")
+    code, said = run(team, "developer", "sub", f"{SWARM} worktree create deep --roles reviewer")
+    assert code == 0, said
+    code, said = run(team, "lead", "fx", f"{SWARM} merge sub --into main")
+    assert (code, "--into swarm/lead-fx" in said) == (4, True), said
+    script = team.root.parent / "manage.py"
+    script.write_text("""
+import sys
+from swarm import Swarm
+
+swarm = Swarm.open(sys.argv[1])
+swarm.merge("sub", into="swarm/lead-fx")
+swarm.lock("reviewer", "deep")
+swarm.unlock("reviewer", "deep")
+swarm.stop(["sub"])
+swarm.cleanup(["deep"])
+swarm.restore("deep")
+swarm.cleanup(["deep", "sub"])
+""")
+
+    code, said = run(team, "lead", "fx", shlex.join([sys.executable, "-P", str(script), str(team.root)]))
+
+    assert code == 0, said
+    assert [one.name for one in team.swarm.sessions()] == ["fx", "other"]
+
+
+def test_rights_do_not_come_from_a_repository_nor_from_a_starter_without_them(team: PaneLab) -> None:
+    team.write({"roles/chief.yaml": "name: chief\ninstructions: Lead.\nmay: [cleanup]\n"})
+    own_role(team, "boss", "may: [cleanup]")
+    env = f"SWARM_DIR={shlex.quote(team.env['SWARM_DIR'])}"
+
+    warned = team.swarm.start("one", "chief", program="shell").warnings
+    code, said = run(team, "lead", "fx", f"{env} {SWARM} start two --roles boss --agent shell")
+    assert code == 0, said
+
+    assert [record(team, name)["agents"][0]["may"] for name in ("one", "two")] == [[], []]
+    assert [text for text in warned if "may of role chief has no effect" in text]
+    assert "may of role boss is without cleanup" in said
+
+
+def test_an_agent_cannot_end_the_program_that_runs_its_own_command(team: PaneLab) -> None:
+    for command in ("cleanup fx --force", "stop fx", "restart lead", "worktree remove lead --force"):
+        code, said = run(team, "lead", "fx", f"{SWARM} {command}")
+
+        assert code == 4, (command, said)
+        assert "you are agent lead@fx, and this command would end with you" in said
+    team.until("lead", "idle")

@@ -1,0 +1,23 @@
+"""The table of what agents may do covers the whole library."""
+
+from __future__ import annotations
+
+import pytest
+
+from swarm import Roles, Swarm
+from swarm.messages.post import Post
+from swarm.messages.queues import Queue
+from swarm.roles.rights import VERBS, Right
+
+pytestmark = pytest.mark.unit
+
+
+def test_every_public_name_of_the_library_says_what_it_asks_of_an_agent() -> None:
+    objects = {"": Swarm, "post.": Post, "queue.": Queue, "roles.": Roles}
+    there = {prefix + name for prefix, thing in objects.items() for name in dir(thing) if not name.startswith("_")}
+
+    assert VERBS.keys() - {"cleanup.discard"} == there - {"queue.name"}
+
+
+def test_every_right_is_asked_for_by_a_verb() -> None:
+    assert {need for need in VERBS.values() if isinstance(need, Right)} == set(Right)
