@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from swarm.agents import telemetry
 from swarm.kit.errors import ConfigProblem, SwarmError, UsageProblem
-from swarm.messages import directory
+from swarm.project import find
 from swarm.project.layout import root_dir
 from swarm.roles.environment import environ_of
 from swarm.roles.options import RoleOptions
@@ -51,7 +51,7 @@ def _elsewhere(world: World, role: Role) -> Iterator[SwarmError]:
     """Say why a role whose ``root_dir`` is not in this repository cannot be started here."""
     wanted, home = role.options.root_dir, world.environ.get("HOME", "")
     folder = root_dir(wanted, cwd=world.layout.root, swarm_dir=world.swarm_dir, home=home)
-    root = directory.find_root(str(folder)) if folder.is_dir() else None
+    root = find.main_checkout(folder) if folder.is_dir() else None
     if root is None:
         yield ConfigProblem(
             f"cannot start {role.name}: its root_dir {folder} is no folder of a git repository",
@@ -60,7 +60,7 @@ def _elsewhere(world: World, role: Role) -> Iterator[SwarmError]:
     elif not world.layout.root.samefile(root):
         yield UsageProblem(
             f"cannot start {role.name} here: its root_dir is in another repository, {root}",
-            hint=f"swarm -C {shlex.quote(root)} start …",
+            hint=f"swarm -C {shlex.quote(str(root))} start …",
         )
 
 

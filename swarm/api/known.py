@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from swarm.project.find import main_checkout as main_checkout  # noqa: PLC0414  # offered here
+
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -10,7 +10,7 @@ inbox/<agent>-<session>/  or  queue/<name>/  or  events/<agent>-<session>/
 from __future__ import annotations
 
 import os
-from _thread import RLock
+from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.files import beginning_of, locked_folder, sync_folder, write_all

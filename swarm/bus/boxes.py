@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from _thread import RLock
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from swarm.bus.box import Box, Limits

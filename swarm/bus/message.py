@@ -9,15 +9,11 @@ from __future__ import annotations
 import os
 import time
 from itertools import count
+from json.encoder import encode_basestring as _quoted
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus import wire
 from swarm.bus.wire import ADDRESS, BOX, GROUPS, ID, MAX_TEXT, SURELY_FITS, TYPE, is_word
-
-try:
-    from _json import encode_basestring as _quoted  # json.encoder without the parser and the patterns behind it
-except ImportError:
-    from json.encoder import encode_basestring as _quoted
 
 if TYPE_CHECKING:
     from typing import Any

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from _thread import allocate_lock
+from threading import Lock
 
 from swarm.bus.files import sync_data
 
@@ -30,7 +30,7 @@ class Opening:
         self.number = number
         self.at = at
         self.failed = False
-        self.turn = allocate_lock()
+        self.turn = Lock()
 
 
 class Handle:

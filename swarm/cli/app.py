@@ -124,9 +124,9 @@ def _run(this: Run, args: list[str]) -> int:
 
 def _default() -> list[str]:
     """Return the command of a line without words: the state of this repository, elsewhere the help."""
-    from swarm.cli.places import find_root
+    from swarm.api.known import main_checkout
 
-    return ["status"] if find_root(Path.cwd()) is not None else ["--help"]
+    return ["status"] if main_checkout(Path.cwd()) is not None else ["--help"]
 
 
 def _fail(this: Run, args: Sequence[str], error: BaseException) -> int:

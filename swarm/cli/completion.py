@@ -14,7 +14,6 @@ from typing import Any
 import typer
 
 from swarm.cli.output import write
-from swarm.cli.places import find_root
 from swarm.cli.verb import ROOT, Run
 
 _LIMIT = 1 << 24
@@ -30,7 +29,7 @@ def _quiet(names: Callable[[ModuleType, Path, str], Iterator[str]]) -> Callable[
         with contextlib.suppress(Exception):
             from swarm.api import known  # only the Tab key needs it; every command imports this module
 
-            root = find_root(_directory(ctx))
+            root = known.main_checkout(_directory(ctx))
             if root is not None:
                 return [name for name in names(known, root, incomplete) if name.startswith(incomplete)]
         return []

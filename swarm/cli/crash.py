@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from swarm import SwarmError
-from swarm.cli.places import find_root
+from swarm.api.known import main_checkout
 from swarm.machine import own
 from swarm.version import __version__
 
@@ -40,7 +40,7 @@ def write_report(error: BaseException, args: Sequence[str]) -> Bug:
 
 def _folders() -> Iterator[Path]:
     try:
-        root = find_root(Path.cwd())
+        root = main_checkout(Path.cwd())
     except OSError:
         root = None
     if root is not None and (root / ".swarm").is_dir() and not (root / ".swarm").is_symlink():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from swarm.machine import session_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,18 +104,11 @@ class Me:
 
     def record(self) -> dict[str, Any]:
         """Return the session's record as it is now; empty when there is none."""
-        try:
-            record = json.loads((self.run_dir.parents[1] / "session.json").read_bytes()) if self.run_dir else {}
-        except (OSError, ValueError, IndexError):
-            return {}
-        return record if isinstance(record, dict) else {}
+        return {} if self.run_dir is None else session_record.read(str(self.run_dir.parent.parent))
 
     def team(self) -> tuple[str, ...]:
         """Return the names of the session's agents."""
-        agents = self.record().get("agents")
-        return (
-            tuple(str(one.get("name")) for one in agents if isinstance(one, dict)) if isinstance(agents, list) else ()
-        )
+        return tuple(str(one["name"]) for one in session_record.agents(self.record()))
 
     def key(self, what: str) -> str:
         """Return a name for a piece of this session's work, by which it is known after a resume; empty by hand."""

@@ -13,7 +13,7 @@ import fcntl
 import os
 import time
 
-from swarm.machine import own, quickjson
+from swarm.machine import own, records
 
 EVENTS = "events.jsonl"
 _OLD = "events.old.jsonl"
@@ -91,10 +91,10 @@ def _hand_on(event: dict[str, object]) -> None:
     told: dict[str, object] = {
         key: event[key] for key in ("hook_event_name", "transcript_path", "source", "prompt") if key in event
     }
-    data = quickjson.line(told)
+    data = records.line(told)
     if len(data) > _PIPE:  # then the program's own record tells what was in the prompt
         told.pop("prompt", None)
-        data = quickjson.line(told)
+        data = records.line(told)
     read, write = os.pipe()
     os.write(write, data)
     os.close(write)
@@ -104,7 +104,7 @@ def _hand_on(event: dict[str, object]) -> None:
 def note(run_dir: str, event: dict[str, object]) -> None:
     """Add an event to the folder's notes, with one write."""
     kept = {key: _short(event[key]) for key in _KEPT if key in event}
-    line = quickjson.line({"at_ms": time.time_ns() // 1_000_000, **kept})
+    line = records.line({"at_ms": time.time_ns() // 1_000_000, **kept})
     path = os.path.join(run_dir, EVENTS)
     own.trust_state_of(run_dir)
     fd = own.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -131,7 +131,7 @@ def read() -> dict[str, object]:
         data += piece
         if len(data) > _LARGEST:
             raise ValueError("the event is too large")
-    found = quickjson.loads(data)
+    found = records.loads(data)
     if not isinstance(found, dict):
         raise TypeError("the event is no object")
     return found

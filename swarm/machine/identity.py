@@ -14,10 +14,10 @@ Without ``/proc`` the environment only says in whose notes to look; the parents 
 
 from __future__ import annotations
 
-import posix as os  # most of `os`, and loaded already; see records.py
+import os
 import sys
 
-from swarm.machine import processes, records
+from swarm.machine import processes, records, session_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ _LAUNCHER = b"launcher.py"
 _LAUNCH_FILE = b"launch.json"
 _VARIABLE = b"SWARM_RUN_DIR="
 _FARTHEST = 256
-_RECORD_LIMIT = 16 << 20
 
 
 class Who:
@@ -73,7 +72,7 @@ class Who:
     def generation(self) -> str:
         """Which run of its name it is: the operation that made the agent."""
         if self._generation is None:
-            self._generation = generation_in(read_session(self.session_folder), self.agent)
+            self._generation = session_record.generation(session_record.read(self.session_folder), self.agent)
         return self._generation
 
     @property
@@ -91,9 +90,7 @@ def whoami(environ: Mapping[str, str] | None = None, pid: int | None = None, sta
         state: a ``.swarm`` folder whose agents come first, where agents of several repositories run in each other.
     """
     if environ is None:
-        import os as full
-
-        environ = full.environ
+        environ = os.environ
     found = _believed(_all(environ.get("SWARM_RUN_DIR", ""), os.getpid() if pid is None else pid))
     mine = (who for who in found if state and _same_folder(who.state, state))
     return next(mine, found[0] if found else None)
@@ -130,7 +127,7 @@ def _believed(found: list[Who]) -> list[Who]:
         if above is None or who.run_dir == above.run_dir or not _same_folder(who.state, above.state):
             kept.append(who)
             continue
-        parent = read_session(who.session_folder).get("parent")
+        parent = session_record.read(who.session_folder).get("parent")
         if isinstance(parent, dict) and (parent.get("agent"), parent.get("session")) == (above.agent, above.session):
             kept.append(who)
     return kept
@@ -141,13 +138,11 @@ def is_run_folder(run_dir: str) -> bool:
     parts = run_dir.rsplit("/", 5)
     if len(parts) != 6 or (parts[1], parts[2], parts[4]) != (".swarm", "sessions", "run"):
         return False
-    agents = read_session(_above(run_dir, 2)).get("agents")
-    listed = agents if isinstance(agents, list) else ()
     try:
         os.stat(f"{parts[0]}/.git")
-        return any(isinstance(one, dict) and one.get("name") == parts[5] for one in listed)
     except OSError:
         return False
+    return any(one["name"] == parts[5] for one in session_record.agents(session_record.read(_above(run_dir, 2))))
 
 
 _SUPERVISOR = ("supervisor_pid", "supervisor_start")
@@ -177,21 +172,6 @@ def _is_named(process: Mapping[str, object], keys: tuple[str, str], pid: int, st
         return False
     above, began = _number(process, _SUPERVISOR[0]), _number(process, _SUPERVISOR[1])
     return keys == _SUPERVISOR or not processes.is_alive(above, began)
-
-
-def read_session(folder: str) -> dict[str, object]:
-    """Return the record in a session's folder; empty when there is none that can be read."""
-    return records.read(f"{folder}/session.json", _RECORD_LIMIT) or {}
-
-
-def generation_in(record: Mapping[str, object], agent: str) -> str:
-    """Return which run of its name an agent of a record is: the operation that made it, else its session."""
-    agents = record.get("agents")
-    for one in agents if isinstance(agents, list) else ():
-        if isinstance(one, dict) and one.get("name") == agent and one.get("operation"):
-            return str(one["operation"])
-    operations = record.get("operations")
-    return str(operations[0]) if isinstance(operations, list) and operations else ""
 
 
 def absence(run_dir: str) -> str:

@@ -8,7 +8,7 @@ that names it.  Below no trusted folder a path is used as the system does.
 from __future__ import annotations
 
 import errno
-import posix as os  # most of `os`, and loaded already: see records.py
+import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

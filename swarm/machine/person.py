@@ -16,7 +16,7 @@ Who asks also has to ask ``whoami``: it finds agents whose supervisors lived bef
 
 from __future__ import annotations
 
-import posix as os  # most of `os`, and loaded already; see records.py
+import os
 import sys
 
 from swarm.machine import processes

@@ -6,7 +6,7 @@ second at which ``ps`` says that the process began.
 
 from __future__ import annotations
 
-import posix as os  # most of `os`, and loaded already; see records.py
+import os
 
 
 def _is_there(path: str) -> bool:

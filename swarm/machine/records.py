@@ -1,13 +1,16 @@
-"""Read swarm's small JSON files without the ``json`` module."""
+"""Read swarm's small JSON files, and hooks' events, without the ``json`` module.
+
+It is the same scanner and the same text, without the parts that use regular expressions; where Python does not have
+them, it is the module itself. With ``json`` the guard would take more than three times a bare Python's start.
+"""
 
 from __future__ import annotations
 
-import posix as os  # most of `os`, and loaded already: `os` itself is a sixth of the time of a `swarm send`
+import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from os import stat_result
     from typing import Any
 
 SCHEMA = 1
@@ -16,38 +19,44 @@ MARKER = ".swarm-dir.txt"
 #: The variables that name one.
 NAMING = ("SWARM_DIR", "SWARM_ROOT")
 _LIMIT = 64 << 10
+_BLANK = " \t\n\r"
 _MARKER_LIMIT, _MOST_PARTS = 4096, 4
-_REGULAR, _FOLDER, _KIND = 0o100000, 0o040000, 0o170000  # `stat` tells the same
+_REGULAR, _KIND = 0o100000, 0o170000  # `stat` tells the same
 
 
 def read(path: str, limit: int = _LIMIT) -> dict[str, Any] | None:
     """Return a record; None: not there, not readable, not one of ours, or of a newer schema."""
     try:
-        record = parse(read_bytes(path, limit).decode())
+        record = loads(read_bytes(path, limit))
     except (OSError, ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and record.get("schema") == SCHEMA else None
 
 
-def read_bytes(path: str, limit: int) -> bytes:
+def read_bytes(path: str, limit: int, *, private: bool = False) -> bytes:
     """Return the content of a regular file; links are not followed and opening never blocks.
+
+    Args:
+        private: refuse a file that is not ours or that others can read or write.
 
     Raises:
         OSError: it is not there or cannot be read.
-        ValueError: it is something else, or too large.
+        ValueError: it is something else, too large, or not private.
     """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         info = os.fstat(fd)
-        if info.st_mode & _KIND != _REGULAR or info.st_size > limit:
-            raise ValueError("it is not a regular file, or too large")
+        if info.st_mode & _KIND != _REGULAR:
+            raise ValueError("it is not a regular file")
+        if private and (info.st_uid != os.geteuid() or info.st_mode & 0o077):
+            raise ValueError("it is not private")
         data = b""
-        while piece := os.read(fd, limit + 1 - len(data)):
+        while len(data) <= limit and (piece := os.read(fd, limit + 1 - len(data))):
             data += piece
     finally:
         os.close(fd)
     if len(data) > limit:
-        raise ValueError("it is too large")
+        raise ValueError(f"it is larger than {limit} bytes")
     return data
 
 
@@ -67,13 +76,21 @@ def is_marked(folder: str) -> bool:
     return line[:1] == b"v" and len(parts) <= _MOST_PARTS and all(one.isdigit() and len(one) <= 6 for one in parts)
 
 
-def is_folder(info: stat_result) -> bool:
-    """Whether what was looked at is a folder."""
-    return info.st_mode & _KIND == _FOLDER
+class _Ways:
+    """What the scanner asks of the one that uses it."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+
+    def __init__(self) -> None:
+        self.memo: dict[str, str] = {}
 
 
-def parse(text: str) -> Any:
-    """Return the value of a JSON text.
+def loads(data: bytes) -> object:
+    """Read one value.
 
     Raises:
         ValueError: it is none.
@@ -82,33 +99,43 @@ def parse(text: str) -> Any:
     if scan is None:
         import json
 
-        return json.loads(text)
-    text = text.strip(" \t\n\r")
+        return json.loads(data)
+    text = data.decode("utf-8").strip(_BLANK)
     try:
-        value, end = scan(text, 0)
-    except StopIteration:
-        raise ValueError("not JSON") from None
+        found, end = scan(text, 0)
+    except (StopIteration, SystemError, RecursionError) as error:
+        raise ValueError("it is no JSON") from error
     if end != len(text):
-        raise ValueError("more than one JSON value")
-    return value
+        raise ValueError("there is more than one value")
+    return found
 
 
-class _How:
-    """What ``json.JSONDecoder`` tells the scanner."""
-
-    strict = True
-    object_hook = None
-    object_pairs_hook = None
-    parse_float = float
-    parse_int = int
-    parse_constant = float
-    memo: dict[str, str] = {}  # noqa: RUF012  # the scanner's own
-
-
-def _scanner() -> Callable[[str, int], tuple[Any, int]] | None:
-    """Return the part of ``json`` that does the work; None where it is not to be had alone."""
+def _scanner() -> Callable[[str, int], tuple[object, int]] | None:
     try:
-        from _json import make_scanner
+        from _json import make_scanner  # the fast half of the json module
     except ImportError:
         return None
-    return make_scanner(_How)  # type: ignore[arg-type]  # only its attributes are read
+    return make_scanner(_Ways())  # type: ignore[arg-type]  # any object that has these says how
+
+
+def line(record: Mapping[str, object]) -> bytes:
+    """Return plain values by name as one line of ASCII; anything else in it is left out."""
+    parts = [f"{_text(name)}: {word}" for name, value in record.items() if (word := _word(value))]
+    return ("{" + ", ".join(parts) + "}\n").encode("ascii")
+
+
+def _word(value: object) -> str:
+    if isinstance(value, str):
+        return _text(value)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return repr(value) if isinstance(value, int) else ""
+
+
+def _text(text: str) -> str:
+    try:
+        from _json import encode_basestring_ascii
+    except ImportError:
+        from json.encoder import encode_basestring_ascii
+    made: str = encode_basestring_ascii(text)
+    return made

@@ -8,11 +8,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import stat
 
-from swarm.machine import own
+from swarm.machine import own, records
 
-SCHEMA = 1
 PROCESS = "process.json"
 EXIT = "exit.json"
 STATE = "state.json"
@@ -46,7 +44,7 @@ def write(folder: str, name: str, record: dict[str, object]) -> None:
         fd = own.open(temporary, flags, 0o600)
         try:
             os.fchmod(fd, 0o600)  # it may be a leftover
-            data = memoryview(json.dumps({"schema": SCHEMA, **record}).encode("ascii") + b"\n")
+            data = memoryview(json.dumps({"schema": records.SCHEMA, **record}).encode("ascii") + b"\n")
             while data:
                 data = data[os.write(fd, data) :]
         finally:
@@ -59,18 +57,13 @@ def write(folder: str, name: str, record: dict[str, object]) -> None:
 
 def read(folder: str, name: str) -> dict[str, object] | None:
     """Return a record, or None: not there, not readable, not one of ours, or of a newer schema."""
-    try:
-        data = read_bytes(os.path.join(folder, name), _LIMIT)
-        record = json.loads(data)
-    except (OSError, ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) and record.get("schema") == SCHEMA else None
+    return records.read(os.path.join(folder, name))
 
 
 def read_any(path: str) -> dict[str, object] | None:
     """Return a record of another program; None when it is not there, not readable, or none."""
     try:
-        record = json.loads(read_bytes(path, _LIMIT))
+        record = json.loads(records.read_bytes(path, _LIMIT))
     except (OSError, ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
@@ -80,26 +73,3 @@ def remove(folder: str, name: str) -> None:
     """Remove a file that may not be there, or may not let itself be removed."""
     with contextlib.suppress(OSError):
         own.unlink(os.path.join(folder, name))
-
-
-def read_bytes(path: str, limit: int, *, private: bool = False) -> bytes:
-    """Return the content of a regular file; links are not followed and opening never blocks.
-
-    Args:
-        private: refuse a file that is not ours or that others can read or write.
-
-    Raises:
-        OSError: it is not there or cannot be read.
-        ValueError: it is something else, too large, or not private.
-    """
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with open(fd, "rb") as file:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            raise ValueError("it is not a regular file")
-        if private and (info.st_uid != os.geteuid() or info.st_mode & 0o077):
-            raise ValueError("it is not private")
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise ValueError(f"it is larger than {limit} bytes")
-    return data

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 
-from swarm.machine import processes, runfiles
+from swarm.machine import processes, records, runfiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LIMIT = 16 << 20
 
 
-def records(environ: Mapping[str, str]) -> list[str]:
+def files_of(environ: Mapping[str, str]) -> list[str]:
     """Return the files in which the services name their processes, for a program with this environment."""
     home = environ.get("HOME") or os.path.expanduser("~")
     claude = environ.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
@@ -53,7 +53,7 @@ def left_alone(run_dir: str, own: int) -> set[tuple[int, int]]:
 def _named(path: str) -> Iterator[tuple[int, int]]:
     """Give each process that a service has written down, with its start."""
     try:
-        record = json.loads(runfiles.read_bytes(path, _LIMIT))
+        record = json.loads(records.read_bytes(path, _LIMIT))
     except (OSError, ValueError, RecursionError):
         return
     if not isinstance(record, dict):

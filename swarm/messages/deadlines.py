@@ -16,7 +16,7 @@ from swarm.bus.errors import InboxNotFound
 from swarm.bus.message import POSTMASTER, Message, box_of
 from swarm.bus.notices import send_notice
 from swarm.kit.errors import SwarmError
-from swarm.machine import runfiles
+from swarm.machine import records, runfiles
 from swarm.supervisor import awaited
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _write(messages: str, name: str, record: dict[str, object]) -> None:
         return
     fsio.make_private_dir(path.parent.parent)
     fsio.make_private_dir(path.parent)
-    fsio.write_atomic(path, json.dumps({"schema": runfiles.SCHEMA, **record}).encode() + b"\n")
+    fsio.write_atomic(path, json.dumps({"schema": records.SCHEMA, **record}).encode() + b"\n")
 
 
 def tell_all(world: World) -> int:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 from swarm.bus.addressing import Member
-from swarm.machine import records
-from swarm.machine.identity import absence, generation_in, read_session
+from swarm.machine import session_record
+from swarm.machine.identity import absence
+from swarm.project.find import main_checkout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 STATE_DIR = ".swarm"
 MESSAGES = "messages"
-_POINTER_LIMIT = 4096
 
 
 # --- where ------------------------------------------------------------------------------------------
@@ -25,41 +26,11 @@ def find_state(start: str, environ: Mapping[str, str]) -> str | None:
 
     Looks only where a repository usually keeps itself; the rest is for git to find.
     """
-    root = find_root(start)
+    root = main_checkout(start)
     if root is not None:
         return _usable(f"{root}/{STATE_DIR}")
     named = environ.get("SWARM_STATE_DIR", "")
     return _usable(named) if os.path.isabs(named) and os.path.isdir(f"{named}/sessions") else None
-
-
-def find_root(start: str) -> str | None:
-    """Return the main checkout of the repository around a folder; None: there is none."""
-    folder = os.path.abspath(start)
-    while True:
-        git = folder + "/.git"
-        try:
-            info = os.stat(git)
-        except OSError:
-            if folder == "/":
-                return None
-            folder = os.path.dirname(folder)
-        else:
-            return folder if records.is_folder(info) else _main_checkout(git, folder)
-
-
-def _main_checkout(pointer: str, folder: str) -> str:
-    """Return the main checkout of a linked worktree; the folder itself when it is none."""
-    try:
-        admin = _text(pointer).removeprefix("gitdir: ")
-        admin = os.path.join(folder, admin)
-        common = os.path.normpath(os.path.join(admin, _text(admin + "/commondir")))
-    except (OSError, ValueError):
-        return folder
-    return os.path.dirname(common) if os.path.basename(common) == ".git" else folder
-
-
-def _text(path: str) -> str:
-    return os.fsdecode(records.read_bytes(path, _POINTER_LIMIT)).rstrip("\n")
 
 
 def _usable(state: str) -> str | None:
@@ -67,7 +38,7 @@ def _usable(state: str) -> str | None:
         info = os.lstat(state)
     except OSError:
         return None
-    ours = records.is_folder(info) and info.st_uid == os.geteuid() and not info.st_mode & 0o022
+    ours = stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid() and not info.st_mode & 0o022
     return state if ours else None
 
 
@@ -84,15 +55,12 @@ def members(state: str, sessions: Sequence[str] | None = None) -> tuple[Member, 
             return ()
     found: list[Member] = []
     for session in sessions:
-        record = read_session(f"{folder}/{session}")
-        agents = record.get("agents")
+        record = session_record.read(f"{folder}/{session}")
         name = str(record.get("name", session))
         parent = _parent_in(record)
-        for one in agents if isinstance(agents, list) else ():
-            if isinstance(one, dict) and isinstance(one.get("name"), str):
-                agent = one["name"]
-                role, program = str(one.get("role", "")), str(one.get("program", ""))
-                found.append(Member(agent, name, role, generation_in(record, agent), program, *parent))
+        for one in session_record.agents(record):
+            agent, role, program = (str(one.get(key, "")) for key in ("name", "role", "program"))
+            found.append(Member(agent, name, role, session_record.generation(record, agent), program, *parent))
     return tuple(found)
 
 

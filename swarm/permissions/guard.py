@@ -78,15 +78,15 @@ def _end_after(seconds: float) -> None:
 
 
 def _read(run_dir: str) -> Any:
-    from swarm.machine import quickjson
+    from swarm.machine import records
 
     with open(os.path.join(run_dir, RULES), "rb") as file:
-        return quickjson.loads(file.read(_LIMIT))
+        return records.loads(file.read(_LIMIT))
 
 
 def _judge(run_dir: str, event: dict[str, Any]) -> bytes:
     """Return what the program is answered; empty when no rule has anything to say."""
-    from swarm.machine import quickjson
+    from swarm.machine import records
 
     rules = _read(run_dir)
     decision = _decide(rules, event["tool_name"], event.get("tool_input"), event)
@@ -98,7 +98,7 @@ def _judge(run_dir: str, event: dict[str, Any]) -> bytes:
         "permissionDecision": "ask" if asks else "deny",
         "permissionDecisionReason": f"swarm: {decision.reason}",
     }
-    return b'{"hookSpecificOutput": ' + quickjson.line(said).rstrip() + b"}\n"
+    return b'{"hookSpecificOutput": ' + records.line(said).rstrip() + b"}\n"
 
 
 def _codex(run_dir: str, event: dict[str, Any]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from swarm.machine import runfiles
+from swarm.machine import records, runfiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +15,7 @@ FILE = "program.json"
 
 def note(program: str, **facts: str) -> dict[str, str]:
     """Return the note as a file for ``LaunchSpec.files``."""
-    return {FILE: json.dumps({"schema": runfiles.SCHEMA, "program": program, **facts})}
+    return {FILE: json.dumps({"schema": records.SCHEMA, "program": program, **facts})}
 
 
 def read(run_dir: Path) -> dict[str, str]:

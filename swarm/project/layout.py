@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from swarm.machine import session_record
 from swarm.project import names
 
 STATE_DIR = ".swarm"
@@ -94,7 +95,7 @@ class Layout:
 
     def session_file(self, session: str) -> Path:
         """The record of one session."""
-        return self.sessions / session / "session.json"
+        return self.sessions / session / session_record.FILE
 
     def run_folder(self, session: str, agent: str) -> Path:
         """Private notes about an agent's program: what it was told, its process, how it ended."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import time
-from _thread import allocate_lock  # `threading` is more than a name needs
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from swarm.kit.errors import UsageProblem
@@ -95,7 +95,7 @@ def check_prefix(prefix: str) -> str:
 
 
 _newest = 0
-_guard = allocate_lock()
+_guard = Lock()
 
 
 def new_session_id(taken: Container[str] = ()) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
+from swarm.machine import session_record
 from swarm.project import codec
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Sessions:
             return
         for name in found:
             folder = self._layout.sessions / name
-            files.sweep_temporaries(folder, "session.json")
+            files.sweep_temporaries(folder, session_record.FILE)
             if folder.is_dir():
                 files.remove_empty(folder)
 

@@ -15,7 +15,7 @@ import json
 import os
 import time
 
-from swarm.machine import own, processes, runfiles
+from swarm.machine import own, processes, records, session_record
 from swarm.machine import signals as sig
 
 _LIMIT = 16 << 20
@@ -37,7 +37,7 @@ class Launch:
 
     def __init__(self, record: dict[str, object]) -> None:
         """Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the record is not of that form."""
-        if record["schema"] != runfiles.SCHEMA:
+        if record["schema"] != records.SCHEMA:
             raise ValueError(f"it has schema {record['schema']}")
         self.operation = _text(record["operation"])
         self.agent = _text(record["agent"])
@@ -124,7 +124,7 @@ def read(path: str) -> Launch:
         Closed: there is none, or it is not one.
     """
     try:
-        return Launch(json.loads(runfiles.read_bytes(path, _LIMIT, private=True)))
+        return Launch(json.loads(records.read_bytes(path, _LIMIT, private=True)))
     except FileNotFoundError:
         raise Closed("nothing to start: this pane's program was started before", 3) from None
     except OSError as error:
@@ -204,12 +204,10 @@ class _Record:
             now = (info.st_ino, info.st_size, info.st_mtime_ns)
             if now == self._seen:
                 return self._found
-            record = json.loads(runfiles.read_bytes(self._path, _LIMIT))
-        except (OSError, ValueError, RecursionError):
+        except OSError:
             return False
         self._seen = now
-        operations = record.get("operations") if isinstance(record, dict) else None
-        self._found = isinstance(operations, list) and self._operation in operations
+        self._found = self._operation in session_record.operations(session_record.read_file(self._path))
         return self._found
 
 

@@ -139,8 +139,8 @@ def test_a_reviewer_reads_the_branches_of_its_session_by_the_record(desks: dict[
         text = f"demo: steps 0\ndemo: edit both.txt from {name}\ndemo: edit {name}.txt x\ndemo: exit"
         assert desks[name].start(text, role="developer").ended() == 0
     desk = desks["reviewer"]
-    branches = [{"branch": f"swarm/{name}-s"} for name in ("one", "two", "reviewer")]
-    (desk.run_dir.parents[1] / "session.json").write_text(json.dumps({"agents": branches}))
+    branches = [{"name": name, "branch": f"swarm/{name}-s"} for name in ("one", "two", "reviewer")]
+    (desk.run_dir.parents[1] / "session.json").write_text(json.dumps({"schema": 1, "agents": branches}))
 
     assert desk.start("demo: exit").ended() == 0
 

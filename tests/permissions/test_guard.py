@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import swarm.permissions.guard
-from swarm.machine import quickjson
+from swarm.machine import records
 from swarm.programs.claude import hooks, rules
 from swarm.programs.claude.program import Claude
 from swarm.programs.values import Launch
@@ -188,7 +188,7 @@ def test_a_rule_in_the_further_settings_counts_and_a_broken_one_is_refused() -> 
 )
 def test_quick_json_reads_what_json_reads(value: Any) -> None:
     for text in (json.dumps(value), f" \n{json.dumps(value, indent=2)}\t"):
-        assert quickjson.loads(text.encode()) == value
+        assert records.loads(text.encode()) == value
 
 
 @pytest.mark.parametrize(
@@ -196,13 +196,13 @@ def test_quick_json_reads_what_json_reads(value: Any) -> None:
 )
 def test_quick_json_refuses_what_json_refuses(text: str) -> None:
     with pytest.raises(ValueError):
-        quickjson.loads(text.encode("latin-1"))
+        records.loads(text.encode("latin-1"))
 
 
 def test_a_line_is_json() -> None:
     record = {"a": "é\n\ud800", "b": 5, "c": True, "d": None, "e": False}
-    line = quickjson.line(record)
+    line = records.line(record)
     assert line.isascii()
     assert line.endswith(b"}\n")
     assert json.loads(line) == record
-    assert json.loads(quickjson.line({"x": [1], "y": 1})) == {"y": 1}
+    assert json.loads(records.line({"x": [1], "y": 1})) == {"y": 1}

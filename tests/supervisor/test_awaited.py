@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.machine import inbox_watch, runfiles
+from swarm.machine import inbox_watch, records
 from swarm.supervisor import awaited
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Scene:
     def note(self, name: str, sender: str, *to: str, within_ms: int = 10_000) -> None:
         self.folder.mkdir(exist_ok=True)
         record = awaited.record(sender, list(to), within_ms, {})
-        (self.folder / awaited.name_of(name)).write_text(json.dumps({"schema": runfiles.SCHEMA, **record}))
+        (self.folder / awaited.name_of(name)).write_text(json.dumps({"schema": records.SCHEMA, **record}))
 
 
 @pytest.fixture

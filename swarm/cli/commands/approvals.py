@@ -115,8 +115,8 @@ def _looker(run: Run, *, standing: bool) -> Callable[[bool, list[SwarmError]], S
     from swarm.messages import directory
 
     where = str(run.directory)
-    if not standing and names_good_dir(os.environ) and directory.find_root(where) is not None:
-        state = directory.find_state(where, os.environ)
+    if not standing and names_good_dir(os.environ):
+        state = directory.find_state(where, {})
         if state is not None:
             return lambda everything, problems: look_in(Path(state), everything=everything, problems=problems)
     swarm = run.open()

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from swarm.api.known import main_checkout
 from swarm.cli.output import Answer, Output
-from swarm.cli.places import find_root
 from swarm.cli.text import place, plain
 from swarm.cli.verb import Run, verb
 from swarm.project.layout import STATE_DIR
@@ -51,7 +51,7 @@ def init(
     """
     from swarm.project import dirs
 
-    root = find_root(run.directory)
+    root = main_checkout(run.directory)
     ours = None if root is None else root / STATE_DIR
     target = directory or (None if global_ else "." if ours is None else str(ours))
     is_ours = ours is not None and target is not None and run.directory / target == ours
