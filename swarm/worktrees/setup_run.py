@@ -191,9 +191,9 @@ def _run(world: World, job: Job, stop: Event) -> None:
         if done.outcome:
             kept = keep_log(world, log)
             hint = (
-                f"all that it printed: {kept}; or leave the setup out: --no-setup"
+                f"whole output: {kept}; or skip setup: --no-setup"
                 if kept
-                else "leave the setup out: --no-setup"
+                else "skip setup: --no-setup"
             )
             job.fail(policy, in_words(done), details="\n".join(done.tail), hint=hint)
 

@@ -91,7 +91,7 @@ class Teardowns:
             transaction.note(self._world, new_operation_id(), "teardown", name, text)
         if failures:
             kept = self._world.layout.state / setup_notes.FAILED_LOG
-            hint = f"all that it printed: {kept}; or leave the teardown out: --no-teardown"
+            hint = f"whole output: {kept}; or skip teardown: --no-teardown"
             raise TeardownFailed(f"nothing was removed: {'; '.join(failures)}", hint=hint)
         return bool(busy)
 
