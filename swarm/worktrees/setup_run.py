@@ -190,11 +190,7 @@ def _run(world: World, job: Job, stop: Event) -> None:
             return
         if done.outcome:
             kept = keep_log(world, log)
-            hint = (
-                f"whole output: {kept}; or skip setup: --no-setup"
-                if kept
-                else "skip setup: --no-setup"
-            )
+            hint = f"whole output: {kept}; or skip setup: --no-setup" if kept else "skip setup: --no-setup"
             job.fail(policy, in_words(done), details="\n".join(done.tail), hint=hint)
 
 
