@@ -860,15 +860,18 @@ def test_a_filter_that_hangs_is_ended_and_leaves_nothing(lab: Lab) -> None:
     pid_file = lab.root.parent / "pid"
     _with_filter(lab, smudge=f'echo $$ > "{pid_file}"; sleep 300; cat', clean="cat", required="true")
 
-    with refused(
-        lab.root,
-        "GIT_TIMEOUT",
-        says=r"did not end within 3 s",
-        hint="git.timeout",
-        exit_code=1,
-        left=(r"^\.swarm(/|$)",),
-    ):
-        lab.open(git__timeout=3, git__jobs=1).create(SESSION, AGENTS)
+    for limit in (3, 30):  # on a busy machine git may need longer until it starts the filter
+        with refused(
+            lab.root,
+            "GIT_TIMEOUT",
+            says=rf"did not end within {limit} s",
+            hint="git.timeout",
+            exit_code=1,
+            left=(r"^\.swarm(/|$)",),
+        ):
+            lab.open(git__timeout=limit, git__jobs=1).create(SESSION, AGENTS)
+        if pid_file.exists():
+            break
 
     assert not odd.is_running(int(pid_file.read_text()))
 
