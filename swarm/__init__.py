@@ -18,7 +18,9 @@ from swarm.version import __version__
 _PUBLIC = {
     "swarm.agents.errors": ("AgentNotRunning", "AgentRunning", "LimitReached"),
     "swarm.agents.event_values": ("AgentEvent",),
+    "swarm.api.approvals": ("Approvals",),
     "swarm.api.asynchronous": ("AsyncSwarm",),
+    "swarm.api.hooks": ("Hooks",),
     "swarm.api.roles": ("CheckedRole", "Roles"),
     "swarm.api.swarm": ("Swarm",),
     "swarm.api.team": ("AgentHandle", "AgentResult", "Team"),

@@ -2,7 +2,9 @@ from swarm.agents.errors import AgentNotRunning as AgentNotRunning
 from swarm.agents.errors import AgentRunning as AgentRunning
 from swarm.agents.errors import LimitReached as LimitReached
 from swarm.agents.event_values import AgentEvent as AgentEvent
+from swarm.api.approvals import Approvals as Approvals
 from swarm.api.asynchronous import AsyncSwarm as AsyncSwarm
+from swarm.api.hooks import Hooks as Hooks
 from swarm.api.roles import CheckedRole as CheckedRole
 from swarm.api.roles import Roles as Roles
 from swarm.api.swarm import Swarm as Swarm
@@ -183,6 +185,7 @@ __all__ = [
     "Answer",
     "Approval",
     "ApprovalNotFound",
+    "Approvals",
     "AsyncSwarm",
     "AttachmentExists",
     "AttachmentProblem",
@@ -219,6 +222,7 @@ __all__ = [
     "Grant",
     "GrantExists",
     "GrantNotFound",
+    "Hooks",
     "HotFile",
     "How",
     "IdTaken",

@@ -19,9 +19,9 @@ def answer(swarm: Swarm, event: AgentEvent) -> None:
     asked = [one.question for one in swarm.approvals() if one.question.id == event.approval]
     for question in asked:
         if question.tool in SAFE:
-            swarm.approve(question.id)
+            swarm.approvals.approve(question.id)
         else:
-            swarm.deny(question.id, reason="this team only reads; ask for the file that you need")
+            swarm.approvals.deny(question.id, reason="this team only reads; ask for the file that you need")
     if not asked:
         print(f"{event.worker} waits for you in its pane: {event.cause}")
 

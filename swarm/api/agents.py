@@ -81,7 +81,7 @@ class Agents(Sets):
         from swarm.programs.registry import COMMAND, read_command
 
         argv = read_command(command) if isinstance(command, str) and command else tuple(command)
-        chosen = COMMAND if argv else program or self.settings.agents.program
+        chosen = COMMAND if argv else program or self._world.settings.agents.program
         at = self._address_of_pane(beside)
         return Wish(chosen, argv, task, workflow, at, named=bool(argv or program), print_mode=print_mode)
 
@@ -118,7 +118,7 @@ class Agents(Sets):
         """
         from swarm.sessions import create
 
-        return self._team(create.report_of(self._world, self.session(session)))
+        return self._team(create.report_of(self._world, self._session(session)))
 
     def _team(self, report: CreateReport) -> Team:
         from swarm.api.team import Team
@@ -185,14 +185,14 @@ class Agents(Sets):
         from swarm.roles import workflows
 
         with files.os_errors("cannot read the workflows"):
-            return workflows.find(name, workflows.places(self.root, self._roles.swarm_dir))
+            return workflows.find(name, workflows.places(self._root, self._roles.swarm_dir))
 
     def workflows(self) -> tuple[Workflow, ...]:
         """Return every workflow there is."""
         from swarm.roles import workflows
 
         with files.os_errors("cannot read the workflows"):
-            return workflows.all_workflows(workflows.places(self.root, self._roles.swarm_dir))
+            return workflows.all_workflows(workflows.places(self._root, self._roles.swarm_dir))
 
     def status(
         self, session: str | None = None, *, look: bool = True, problems: list[SwarmError] | None = None
@@ -207,7 +207,7 @@ class Agents(Sets):
         """
         from swarm.sessions import status as agents
 
-        sessions, wrong = self._world.sessions.scan() if session is None else ((self.session(session),), ())
+        sessions, wrong = self._world.sessions.scan() if session is None else ((self._session(session),), ())
         if problems is not None:
             problems += wrong
         with files.os_errors("cannot look at the agents"):
@@ -231,13 +231,6 @@ class Agents(Sets):
         found, one = self._find(agent, session)
         with files.os_errors(f"cannot read the notes about {agent}"):
             return setup_notes.read(self._world, found.name, one.name)
-
-    def hook_trouble(self, agent: str, session: str | None = None) -> tuple[int, str] | None:
-        """Return what last went wrong in a hook of an agent's program, and when (seconds); None: nothing."""
-        from swarm.machine import hooklog
-
-        found, one = self._find(agent, session)
-        return hooklog.last(str(self._world.layout.run_folder(found.name, one.name)))
 
     def stop(self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "") -> StopReport:
         """End the programs of agents, each with everything it started; worktrees and panes stay.
@@ -376,7 +369,7 @@ class Agents(Sets):
             found, one = self._find(agent, sessions[0] if sessions else None)
             chosen: list[tuple[Session, tuple[Agent, ...]]] = [(found, (one,))]
         else:
-            named = self.sessions() if everything else tuple(self.session(name) for name in sessions)
+            named = self._sessions() if everything else tuple(self._session(name) for name in sessions)
             chosen = [(session, session.agents) for session in named]
         for session, group in chosen:
             self._refuse_strangers(verb, session, *group)

@@ -1,17 +1,18 @@
-"""Verbs on approvals: list requests, allow, deny, revoke."""
+"""The namespace ``swarm.approvals``: list what agents ask, allow, deny, revoke, and grants for programs."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.api.worktrees import Sets
+from swarm.api.door import Door
 from swarm.kit import files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from swarm.approvals.grants import Grant, Grants
     from swarm.approvals.store import Approvals as Store
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from swarm.project.model import Agent
 
 
-class Approvals(Sets):
-    """Verbs about permission questions."""
+class Approvals(Door):
+    """Permission requests and questions of agents, and their answers. Call it for those that wait."""
 
-    def approvals(
+    def __call__(
         self, *, everything: bool = False, standing: bool = False, problems: list[SwarmError] | None = None
     ) -> tuple[Approval, ...]:
         """Return what agents ask and wait for, oldest first. Never writes, never waits.
@@ -38,6 +39,23 @@ class Approvals(Sets):
 
         found = decide.look_in(self._world.layout.state, everything=everything or standing, problems=problems)
         return tuple(one for one in found if one.holds and self._is_there(one.question)) if standing else found
+
+    @staticmethod
+    def near(
+        directory: str | os.PathLike[str], environ: Mapping[str, str] | None = None
+    ) -> Callable[..., tuple[Approval, ...]] | None:
+        """Return what looks at the approvals of the repository around a folder; None where only git can find it.
+
+        The look takes ``everything`` and ``problems``, as ``swarm.approvals`` does; it reads files and runs no git.
+        """
+        from swarm.approvals import decide
+        from swarm.machine.records import names_good_dir
+        from swarm.messages import directory as places
+
+        state = None
+        if names_good_dir(os.environ if environ is None else environ):
+            state = places.find_state(os.fspath(directory), {})
+        return None if state is None else partial(decide.look_in, Path(state))
 
     def approve(
         self, question: str, *, reason: str = "", always: bool = False, rule: str = "", answers: Sequence[str] = ()
@@ -121,9 +139,7 @@ class Approvals(Sets):
 
         return Grants(self._world.layout.state)
 
-    def ask_permission(
-        self, question: Question, *, run_dir: str = "", cwd: str = "", timeout: float = 86_400
-    ) -> Answer | None:
+    def ask(self, question: Question, *, run_dir: str = "", cwd: str = "", timeout: float = 86_400) -> Answer | None:
         """Put a question for an agent's program and wait for the answer; None when there is none.
 
         Args:
@@ -138,7 +154,7 @@ class Approvals(Sets):
         if not timeout >= 0:  # no number is none of both
             raise UsageProblem(f"cannot wait {timeout} seconds for an answer")
         session, agent = self._find(question.agent, question.session or None)
-        self._refuse_strangers("ask_permission", session, agent)
+        self._refuse_strangers("approvals.ask", session, agent)
         own = self._world.layout.run_folder(session.name, agent.name)
         from_pane = bool(run_dir) and os.path.realpath(run_dir) == os.path.realpath(own)
         generation = session.generation_of(agent)
@@ -171,7 +187,7 @@ class Approvals(Sets):
         """Return where paths in a question and in rules count from."""
         from swarm.permissions.paths import Place
 
-        tree = str(self.root / agent.worktree)
+        tree = str(self._root / agent.worktree)
         return Place(cwd or tree, tree, self._world.environ.get("HOME", ""), os.path.realpath)
 
     def _reviewer(self, run_dir: Path) -> Callable[[Question], Answer | None] | None:
@@ -200,23 +216,6 @@ class Approvals(Sets):
         if process is None:
             return _parent_waits()
         return Asking(Path(folder) if folder else None, process.pid, process.pid_start)
-
-    def note_trouble(self, hook: str, trouble: str, agent: str, session: str | None = None) -> None:
-        """Write down what went wrong in a hook of an agent's program; ``hook_trouble`` tells it."""
-        from swarm.machine import hooklog
-
-        found, one = self._find(agent, session)
-        self._refuse_strangers("note_trouble", found, one)
-        hooklog.note(str(self._world.layout.run_folder(found.name, one.name)), hook, trouble)
-
-    def collect_event(self, event: dict[str, Any], agent: str, session: str | None = None) -> None:
-        """Note what an agent's program tells by its hooks."""
-        from swarm.machine import hook_events
-
-        found, one = self._find(agent, session)
-        self._refuse_strangers("collect_event", found, one)
-        with files.os_errors(f"cannot note an event of {agent}"):
-            hook_events.note(str(self._world.layout.run_folder(found.name, one.name)), event)
 
     def _answer(
         self, question: str, verdict: Any, reason: str, *, always: bool, rule: str, answers: tuple[str, ...] = ()

@@ -136,14 +136,14 @@ class Design(Sets):
     def get_role_config_path(self, role: str) -> Path:
         """Return the file with a role's instructions; where it would be in the project if there is none."""
         try:
-            return Path(self.role(role).source)
+            return Path(self._role(role).source)
         except RoleNotFound:
             return self._world.layout.root / names.ROLES_DIR / names.check_name("role", role) / "CLAUDE.md"
 
     def role_config_exists(self, role: str) -> bool:
         """Whether a role has instructions."""
         try:
-            self.role(role)
+            self._role(role)
         except RoleNotFound:
             return False
         return True
@@ -162,7 +162,7 @@ class Design(Sets):
         from swarm.sessions import listing, marks
         from swarm.worktrees.hiding import hide_now
 
-        found = self.role(role)
+        found = self._role(role)
         tree = Path(worktree_path)
         rights.check_tree(self._world, "copy_role_config", tree)
         if not os.fspath(worktree_path) or not tree.is_dir():
@@ -219,7 +219,7 @@ class Design(Sets):
             try:
                 session, agent = listing.find_agent(self._world, names.check_name("role", role), session_id)
             except (AgentNotFound, SessionNotFound):
-                return listing.unrecorded(self._world, role, session_id, self.role_names())
+                return listing.unrecorded(self._world, role, session_id, self._role_names())
             found = listing.worktrees(self._world, session.name, (), look=True)
             return next((info for info in found if info.agent == agent.name and not info.missing), None)
 
@@ -279,7 +279,7 @@ class Design(Sets):
         Raises:
             CleanupFailed: some could not be removed; all others are.
         """
-        sessions = tuple(session.name for session in self.sessions())
+        sessions = tuple(session.name for session in self._sessions())
         return self.cleanup(sessions, force=force, keep_branches=not delete_branches).worktrees_removed
 
     def prune_worktrees(self) -> None:

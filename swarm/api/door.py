@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
 from swarm.machine import own
-from swarm.project import dirs, names
-from swarm.project.layout import Layout
+from swarm.project import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from swarm.api.roles import Roles
     from swarm.git.discover import Place
     from swarm.project.config.settings import Settings
     from swarm.project.model import Agent, Session
@@ -61,6 +58,7 @@ def _world_of(
     from swarm.git.repository import Git
     from swarm.git.runner import GitRunner
     from swarm.project.journal import Journal
+    from swarm.project.layout import Layout
     from swarm.project.sessions import Sessions
     from swarm.project.world import World
 
@@ -81,92 +79,68 @@ def _world_of(
     )
 
 
-class Door:
-    """One repository, opened; the verbs are added by the classes above this one."""
+class Opened:
+    """One repository, opened: what a ``Swarm`` and its namespaces share."""
 
     def __init__(self, world: World, swarm_dir: Path | None) -> None:
-        self._opened = world
-        self._mine = threading.local()  # the world of a thread that changes something: it tells what it does
-        self._swarm_dir = swarm_dir
-        self._held = 0
+        self.world = world
+        self.swarm_dir = swarm_dir
+        self.mine = threading.local()  # the world of a thread that changes something: it tells what it does
+        self.held = 0
+
+
+def open_repository(
+    root: str | os.PathLike[str] | None,
+    environ: Mapping[str, str] | None,
+    flags: Mapping[str, object] | None,
+    progress: Callable[[str], None] | None,
+) -> Opened:
+    """Open the repository around a folder; see ``Swarm.open``."""
+    from swarm.git.discover import discover
+    from swarm.project import dirs
+    from swarm.project.config.file import load_settings
+
+    env = dict(os.environ if environ is None else environ)
+    with files.os_errors("cannot open the repository"):
+        start = Path(os.path.abspath(root)) if root is not None else Path.cwd()
+        swarm_dir = _Later(lambda: dirs.find_dir(environ=env, cwd=start))
+        place = discover(start, env, meanwhile=swarm_dir.begin)
+        user_dir = dirs.user_dir(env)
+        settings = load_settings(place.root / ".swarm", user_dir=user_dir, environ=env, flags=flags or {})
+        world = _world_of(place, settings, env, swarm_dir.result, progress or (lambda _text: None))
+        return Opened(world, swarm_dir.result())
+
+
+class Door:
+    """The base of ``Swarm`` and its namespaces: the verbs are added by the classes above this one."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._root}>"
 
     @property
     def _world(self) -> World:
-        found: World = getattr(self._mine, "world", self._opened)
+        found: World = getattr(self._opened.mine, "world", self._opened.world)
         return found
 
-    @classmethod
-    def open(
-        cls,
-        root: str | os.PathLike[str] | None = None,
-        *,
-        environ: Mapping[str, str] | None = None,
-        flags: Mapping[str, object] | None = None,
-        progress: Callable[[str], None] | None = None,
-    ) -> Self:
-        """Open the repository around *root*.
+    @property
+    def _root(self) -> Path:
+        return self._world.layout.root
 
-        Args:
-            root: any folder in it, also one of a linked worktree; default: the current directory.
-            environ: instead of the process's environment.
-            flags: settings that win over all files, such as ``{"worktrees.layout": "role"}``.
-            progress: told in a few words what is being done.
-
-        Raises:
-            NotARepo, BareRepository, GitBroken, RepositoryOwner, GitMissing: there is nothing to work with.
-            ConfigProblem: a configuration file is wrong.
-        """
-        from swarm.git.discover import discover
-        from swarm.project.config.file import load_settings
-
-        env = dict(os.environ if environ is None else environ)
-        with files.os_errors("cannot open the repository"):
-            start = Path(os.path.abspath(root)) if root is not None else Path.cwd()
-            swarm_dir = _Later(lambda: dirs.find_dir(environ=env, cwd=start))
-            place = discover(start, env, meanwhile=swarm_dir.begin)
-            user_dir = dirs.user_dir(env)
-            settings = load_settings(place.root / ".swarm", user_dir=user_dir, environ=env, flags=flags or {})
-            world = _world_of(place, settings, env, swarm_dir.result, progress or (lambda _text: None))
-            return cls(world, swarm_dir.result())
-
-    @functools.cached_property
+    @property
     def _roles(self) -> RolePlaces:
         """Where roles are looked for."""
         from swarm.roles.find import RolePlaces
 
-        return RolePlaces.standard(self.root, self._swarm_dir)
+        return RolePlaces.standard(self._root, self._opened.swarm_dir)
 
-    @property
-    def root(self) -> Path:
-        """The main checkout."""
-        return self._world.layout.root
-
-    @property
-    def is_changing(self) -> bool:
-        """Whether something is being changed right now, by any thread that uses this."""
-        return self._held > 0
-
-    @property
-    def settings(self) -> Settings:
-        """The effective configuration, each value with its origin."""
-        return self._world.settings
-
-    def sessions(self) -> tuple[Session, ...]:
-        """Return every session's record. Never writes, never waits."""
+    def _sessions(self) -> tuple[Session, ...]:
         with files.os_errors("cannot read the sessions"):
             return self._world.sessions.all()
 
-    def unreadable(self) -> tuple[SwarmError, ...]:
-        """Return what is wrong with session records that cannot be read; those sessions are missing in a status."""
-        with files.os_errors("cannot read the sessions"):
-            return self._world.sessions.scan()[1]
-
-    def session(self, name: str) -> Session:
-        """Return one session's record.
-
-        Raises:
-            SessionNotFound
-        """
+    def _session(self, name: str) -> Session:
         with files.os_errors("cannot read the sessions"):
             found = self._world.sessions.get(names.check_session(name))
         if found is None:
@@ -175,17 +149,13 @@ class Door:
             raise no_session(self._world, name)
         return found
 
-    def history(self) -> tuple[dict[str, Any], ...]:
-        """Return the operations done in this repository, oldest first."""
-        return self._world.journal.history()
+    def _role(self, name: str) -> Role:
+        return self._role_in(None, name)
 
-    def role(self, name: str) -> Role:
-        """Return a role by name.
+    def _role_names(self) -> tuple[str, ...]:
+        from swarm.roles.find import role_names
 
-        Raises:
-            RoleNotFound
-        """
-        return self.roles.get(name)
+        return tuple(role_names(self._roles))
 
     def _role_in(self, session: Session | None, name: str) -> Role:
         """Return a role as a session has it: of the swarm directory with which it was made."""
@@ -193,25 +163,10 @@ class Door:
         from swarm.roles.find import RolePlaces, find_role
 
         world = in_session(self._world, session)
-        if world.swarm_dir == self._world.swarm_dir:
-            return self.role(name)
+        same = world.swarm_dir == self._world.swarm_dir
+        places = self._roles if same else RolePlaces.standard(self._root, world.swarm_dir)
         with files.os_errors(f"cannot read the role {name}"):
-            return find_role(names.check_name("role", name), RolePlaces.standard(self.root, world.swarm_dir))
-
-    @property
-    def roles(self) -> Roles:
-        """Everything about roles; ``swarm.roles()`` returns every role there is."""
-        from swarm.api.roles import Roles
-
-        return Roles(self._roles, self._world.environ)
-
-    def role_names(self) -> tuple[str, ...]:
-        """Return the names of the roles, without reading them."""
-        return self.roles.names()
-
-    def unfinished(self) -> tuple[str, ...]:
-        """Return the ids of interrupted operations. Never writes, never waits."""
-        return self._world.journal.unfinished()
+            return find_role(names.check_name("role", name), places)
 
     def _preflight(self, request: Any, problems: Sequence[SwarmError], *, dry_run: bool) -> Any:
         """Refuse before the first byte is written; None where half of an earlier try would be in the way."""
@@ -221,11 +176,11 @@ class Door:
         if dry_run:
             return create.make_plan(self._world, request, problems=problems)
         before = self._world.journal.mark()
-        if not self.unfinished():
+        if not self._world.journal.unfinished():
             try:
                 return create_checks.check(self._world, request, problems=problems)
             except SwarmError:
-                if not self.unfinished() and self._world.journal.mark() == before:
+                if not self._world.journal.unfinished() and self._world.journal.mark() == before:
                     raise  # else it may be half of what another one is making; that is looked at again, with the lock
         raise_all(f"cannot create session {request.session}", problems)
         return None
@@ -277,14 +232,14 @@ class Door:
 
         layout = self._world.layout
         prepare(self._world)
-        name, wait, tell = f"swarm {command}", self.settings.lock.timeout, self._world.progress
+        name, wait, tell = f"swarm {command}", self._world.settings.lock.timeout, self._world.progress
         with lock.hold(layout.lock, command=name, timeout=wait, waiting=tell) as fd, self._telling_others(fd, name):
             self._world.git.bind_lock(fd)
-            self._held += 1
+            self._opened.held += 1
             try:
                 yield
             finally:
-                self._held -= 1
+                self._opened.held -= 1
                 self._world.git.bind_lock(None)
 
     @contextlib.contextmanager
@@ -300,11 +255,11 @@ class Door:
             doing.tell(text)
             world.progress(text)
 
-        self._mine.world = replace(world, progress=tell)
+        self._opened.mine.world = replace(world, progress=tell)
         try:
             yield
         finally:
-            self._mine.world = world
+            self._opened.mine.world = world
             doing.end()
 
     def _start_of(self, base: str | None) -> tuple[str | None, Path | None]:
@@ -360,7 +315,8 @@ class Door:
         from swarm.callers import rights
 
         names_ = ", ".join(f"{agent.name}@{session.name}" for agent in agents[:3])
-        rights.check(self._world, verb, [(session, agent) for agent in agents], attempt=f"cannot {verb} {names_}")
+        doing = verb.rpartition(".")[2].replace("_", " ")
+        rights.check(self._world, verb, [(session, agent) for agent in agents], attempt=f"cannot {doing} {names_}")
 
     def _find(self, agent: str, session: str | None) -> tuple[Any, Any]:
         from swarm.sessions import listing

@@ -29,8 +29,8 @@ class Messages(Sets):
             self._post = Post(
                 self._world.layout.state,
                 environ=self._world.environ,
-                lease=self.settings.messages.lease,
-                settings=lambda: self.settings,
+                lease=self._world.settings.messages.lease,
+                settings=lambda: self._world.settings,
                 prepare=lambda: self._ready_for("send"),
             )
         return self._post

@@ -37,7 +37,7 @@ class Sets(Door):
         from swarm.sessions import listing
 
         with files.os_errors("cannot list the worktrees"):
-            return listing.worktrees(self._world, session, self.role_names(), look=look)
+            return listing.worktrees(self._world, session, self._role_names(), look=look)
 
     def show(self, agent: str, session: str | None = None) -> WorktreeDetails:
         """Look closely at one agent's worktree. Never writes, never waits."""
@@ -265,7 +265,7 @@ class Sets(Door):
         with files.os_errors(f"cannot restore {target}"):
             if dry_run:
                 return replace(restore.make_plan(self._world, target).report, dry_run=True)
-            if not self.unfinished():  # else half of an earlier try would be in the way of this one
+            if not self._world.journal.unfinished():  # else half of an earlier try would be in the way of this one
                 restore.make_plan(self._world, target)  # refuse before the first byte is written
             with self._changing(f"restore {target}"):
                 return restore.restore(self._world, target)

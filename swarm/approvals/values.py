@@ -103,6 +103,10 @@ class Question:
         """What a person is asked in words; empty when it is whether a tool may be used."""
         return tuple(text for text, _ in _asked(self.tool, self.given))
 
+    def with_answers(self, answers: tuple[str, ...]) -> dict[str, Any]:
+        """Return what the tool was given, with a person's answers in it: then it asks nobody."""
+        return {**self.given, "answers": dict(zip(self.questions, answers, strict=True))}
+
 
 @dataclass(frozen=True, slots=True)
 class Approval:
@@ -193,11 +197,6 @@ def _asked(tool: str, given: dict[str, Any]) -> list[tuple[str, tuple[str, ...]]
         labels = [each.get("label") for each in options if isinstance(each, dict)] if isinstance(options, list) else []
         found.append((text, tuple(label for label in labels if isinstance(label, str))))
     return found
-
-
-def with_answers(given: dict[str, Any], questions: tuple[str, ...], answers: tuple[str, ...]) -> dict[str, Any]:
-    """Return what a tool that asks a person was given, with the answers in it: then it asks nobody."""
-    return {**given, "answers": dict(zip(questions, answers, strict=True))}
 
 
 # --- as records -----------------------------------------------------------------------------------

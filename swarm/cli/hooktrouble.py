@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from swarm import SwarmError
+from swarm import Hooks, SwarmError
 from swarm.cli.verb import split_agent
-from swarm.machine import hooklog
 
 if TYPE_CHECKING:
     from swarm.cli.verb import Run
@@ -22,8 +20,8 @@ def hook_failed(run: Run, agent: str, hook: str, error: Exception) -> tuple[str,
     """
     text = str(error) if isinstance(error, SwarmError) else f"{type(error).__name__}: {error}"
     if not agent:
-        hooklog.note(os.environ.get("SWARM_RUN_DIR", ""), hook, text)
+        Hooks.note_own_trouble(hook, text)
     else:
         with suppress(SwarmError):
-            run.open().note_trouble(hook, text, *split_agent(agent))
+            run.open().hooks.note_trouble(hook, text, *split_agent(agent))
     return (f"{hook}: {text}",)

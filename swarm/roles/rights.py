@@ -34,15 +34,13 @@ class Need(StrEnum):
 
 
 _LOOKING = (
-    *("approvals", "attach_command", "branch_exists", "conflicts", "diff", "doctor", "generate_branch_name"),
+    *("attach_command", "branch_exists", "conflicts", "diff", "doctor", "generate_branch_name"),
     *("get_current_branch", "get_git_root", "get_role_config_path", "get_worktree_head", "get_worktree_info"),
     *(
         "get_worktree_path",
-        "grants",
         "has_commits",
         "has_uncommitted_changes",
         "history",
-        "hook_trouble",
         "is_changing",
         "new_session_id",
     ),
@@ -60,6 +58,10 @@ _LOOKING = (
         "validate_repository",
     ),
     *("wait_for", "watch_transcript", "why", "workflow", "workflows", "worktree_exists", "worktrees", "open"),
+)
+_NAMESPACES = (
+    *("approvals", "approvals.grants", "approvals.near", "hooks", "hooks.collect_own", "hooks.note_own_trouble"),
+    "hooks.trouble",
 )
 _ROLES = (
     *("roles.around", "roles.check", "roles.get", "roles.hidden", "roles.init", "roles.is_shipped", "roles.names"),
@@ -97,9 +99,9 @@ _HARMLESS = (
 
 #: Verb -> what it asks of an agent. Every public name of the library's objects is here; see tests/roles/test_rights.py.
 VERBS: Mapping[str, Right | Need] = {
-    **dict.fromkeys((*_LOOKING, *_ROLES, *_POST, *_HARMLESS), Need.NOTHING),
+    **dict.fromkeys((*_LOOKING, *_NAMESPACES, *_ROLES, *_POST, *_HARMLESS), Need.NOTHING),
     **dict.fromkeys(
-        ("ask_permission", "collect_event", "note_trouble", "nudge", "send_heartbeat", "tell_budget"), Need.OWN
+        ("approvals.ask", "hooks.collect", "hooks.note_trouble", "nudge", "send_heartbeat", "tell_budget"), Need.OWN
     ),
     **dict.fromkeys(("cleanup", "cleanup_orphaned_worktrees", "cleanup_swarm_branches", "full_cleanup"), Right.CLEANUP),
     **dict.fromkeys(("remove", "remove_all_worktrees", "remove_worktree"), Right.CLEANUP),
@@ -112,7 +114,11 @@ VERBS: Mapping[str, Right | Need] = {
         ("copy_role_config", "create", "lock", "lock_worktree", "unlock", "unlock_worktree"), Right.WORKTREE
     ),
     **dict.fromkeys(("update_role", "update_role_config"), Right.WORKTREE),
-    **dict.fromkeys(("approve", "deny", "grant", "revoke", "revoke_grant", "type_into"), Need.PERSON),
+    **dict.fromkeys(
+        ("approvals.approve", "approvals.deny", "approvals.grant", "approvals.revoke", "approvals.revoke_grant"),
+        Need.PERSON,
+    ),
+    **dict.fromkeys(("type_into",), Need.PERSON),
     **dict.fromkeys(("cleanup.discard", "drop_salvage", "post.prune", "post.prune_attachments"), Need.PERSON),
     **dict.fromkeys(("prune", "prune_sessions", "prune_worktrees"), Need.NO_AGENT),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,13 +150,18 @@ class Lab:
 
 
 class Person:
-    """Calls a ``Swarm`` from a terminal of its own: ``lab.person.approve(…)``."""
+    """Calls a ``Swarm`` from a terminal of its own: ``lab.person.approvals.approve(…)``."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, verb: str = "") -> None:
         self._lab = lab
+        self._verb = verb
 
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args, **how: at_terminal(lambda: getattr(self._lab.swarm, name)(*args, **how))
+    def __getattr__(self, name: str) -> Person:
+        return Person(self._lab, f"{self._verb}.{name}".lstrip("."))
+
+    def __call__(self, *args: Any, **how: Any) -> Any:
+        """Call the verb."""
+        return at_terminal(lambda: attrgetter(self._verb)(self._lab.swarm)(*args, **how))
 
 
 def _text(path: Path) -> str:

@@ -22,6 +22,7 @@ from swarm.project.model import Session, WorktreeEntry
 from swarm.sessions.reports import CleanupReport, CreateReport, RestoreReport, WorktreeDetails
 from swarm.sessions.values import WorktreeInfo
 from swarm.worktrees.reports import RecoverReport, SalvageEntry
+from tests.support.library import namespaces, verbs_of
 
 pytestmark = pytest.mark.unit
 
@@ -151,7 +152,6 @@ RESULTS = {
     "Risk",
     "Role",
     "RoleOptions",
-    "Roles",
     "SalvageEntry",
     "SendOptions",
     "Session",
@@ -175,6 +175,24 @@ CONSTANTS = {
     "ROLES_DIR": "roles",
     "VALID_ROLES": ("researcher", "developer", "reviewer", "architect"),
     "WORKTREE_BASE": ".worktrees",
+}
+#: Which subjects there are, and what each offers.
+NAMESPACES = {
+    "approvals": ("__call__", "approve", "ask", "deny", "grant", "grants", "near", "revoke", "revoke_grant"),
+    "hooks": ("collect", "collect_own", "note_own_trouble", "note_trouble", "trouble"),
+    "roles": (
+        "__call__",
+        "around",
+        "check",
+        "get",
+        "hidden",
+        "init",
+        "is_shipped",
+        "names",
+        "notes",
+        "options",
+        "scan",
+    ),
 }
 VERBS = {
     "open": (
@@ -254,7 +272,9 @@ def test_the_package_exports_these_names() -> None:
         if path.parent.name != "cli":
             import_module(f"swarm.{path.parent.name}.errors")
     errors = {cls.__name__ for cls in all_error_classes() if cls.__module__.startswith("swarm.")}
-    assert set(swarm.__all__) == {"Swarm", "WorktreeError", "__version__", *MESSAGES, *RECORDS, *RESULTS, *errors}
+    spaces = {kind.__name__ for kind in namespaces().values()}
+    others = {"Swarm", "WorktreeError", "__version__", *spaces, *MESSAGES, *RECORDS, *RESULTS, *errors}
+    assert set(swarm.__all__) == others
     for name in swarm.__all__:
         assert getattr(swarm, name) is not None
         assert name in dir(swarm)
@@ -269,7 +289,8 @@ def _written_types(one: object) -> Iterator[str]:
 
 
 def test_every_type_of_a_public_signature_can_be_imported_from_the_package() -> None:
-    members = [inspect.getattr_static(Swarm, name) for name in dir(Swarm) if name[0] != "_"]
+    kinds = [Swarm, *namespaces().values()]
+    members = [inspect.getattr_static(kind, name) for kind in kinds for name in verbs_of(kind)]
     public = [getattr(one, "__func__", None) or getattr(one, "fget", None) or one for one in members]
     public += [getattr(functions, name) for name in FUNCTIONS]
     public += [one for name, one in inspect.getmembers(AgentHandle, inspect.isfunction) if name[0] != "_"]
@@ -361,6 +382,11 @@ def test_each_function_is_a_method_too(name: str) -> None:
         assert [p.kind for p in method] == [p.kind for p in function]
 
 
+def test_a_swarm_has_these_namespaces_with_these_verbs() -> None:
+    found = {name: tuple(sorted(verbs_of(kind))) for name, kind in namespaces().items()}
+    assert found == {name: tuple(sorted(verbs)) for name, verbs in NAMESPACES.items()}
+
+
 @pytest.mark.parametrize("name", VERBS)
 def test_a_verb_keeps_its_signature(name: str) -> None:
     assert signature_of(getattr(Swarm, name)) == VERBS[name]
@@ -368,9 +394,9 @@ def test_a_verb_keeps_its_signature(name: str) -> None:
 
 
 def test_every_public_method_tells_what_it_does() -> None:
-    for name, member in inspect.getmembers(Swarm):
-        if name[0] != "_":
-            assert (inspect.getdoc(member) or "").strip(), name
+    for kind in (Swarm, *namespaces().values()):
+        for name in verbs_of(kind):
+            assert (inspect.getdoc(getattr(kind, name)) or "").strip(), (kind, name)
 
 
 def test_a_handle_has_the_verbs_of_an_agent_under_their_names() -> None:

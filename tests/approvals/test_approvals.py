@@ -104,8 +104,8 @@ def test_a_question_is_shown_and_approved_from_another_process(asker: Asker) -> 
 
     for short in (one.question.id[:1], one.question.id[:2].upper()):
         with pytest.raises(UsageProblem, match="3 letters at least"):
-            asker.lab.person.approve(short)
-    asker.lab.person.approve(one.question.id[:3], reason="fine")
+            asker.lab.person.approvals.approve(short)
+    asker.lab.person.approvals.approve(one.question.id[:3], reason="fine")
 
     assert asker.heard(process) == {"behavior": "allow"}
     (done,) = asker.lab.swarm.approvals(everything=True)
@@ -117,7 +117,7 @@ def test_a_question_is_shown_and_approved_from_another_process(asker: Asker) -> 
 
 
 def test_the_beginning_of_two_open_questions_answers_neither(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = asker.lab.swarm._approval_store()
+    store = asker.lab.swarm.approvals._approval_store()
     ids = iter("kdjrtbkdjxwz")
     monkeypatch.setattr("secrets.choice", lambda _: next(ids))
     me = (os.getpid(), processes.start_of(os.getpid()) or 0, processes.boot_id())
@@ -125,11 +125,11 @@ def test_the_beginning_of_two_open_questions_answers_neither(asker: Asker, monke
     monkeypatch.undo()
     assert [one.id for one in put] == ["kdjrtb", "kdjxwz"]
 
-    for answer in (asker.lab.person.approve, asker.lab.person.deny):
+    for answer in (asker.lab.person.approvals.approve, asker.lab.person.approvals.deny):
         with pytest.raises(Ambiguous, match="kdjrtb, kdjxwz"):
             answer("kdj")
     assert len(asker.lab.swarm.approvals()) == 2
-    asker.lab.person.deny("kdjx")
+    asker.lab.person.approvals.deny("kdjx")
     assert [one.question.id for one in asker.lab.swarm.approvals()] == ["kdjrtb"]
 
 
@@ -155,9 +155,9 @@ def test_a_question_in_words_is_answered_in_words(asker: Asker) -> None:
     )
     for how, why in wrong:
         with pytest.raises(UsageProblem, match=why):
-            swarm.approve(one.question.id, **how)
+            swarm.approvals.approve(one.question.id, **how)
 
-    swarm.approve(one.question.id, answers=["Blue", "as large as a house"])
+    swarm.approvals.approve(one.question.id, answers=["Blue", "as large as a house"])
 
     assert asker.heard(process) == {
         "behavior": "allow",
@@ -176,7 +176,7 @@ def test_a_question_about_a_tool_takes_no_words(asker: Asker) -> None:
     (one,) = asker.asked()
 
     with pytest.raises(UsageProblem, match="in words"):
-        asker.lab.person.approve(one.question.id, answers=["yes"])
+        asker.lab.person.approvals.approve(one.question.id, answers=["yes"])
 
     assert len(asker.asked()) == 1
 
@@ -185,7 +185,7 @@ def test_a_denial_reaches_the_program_with_its_reason(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
 
-    asker.lab.person.deny(one.question.id, reason="use the staging database")
+    asker.lab.person.approvals.deny(one.question.id, reason="use the staging database")
 
     assert asker.heard(process) == {"behavior": "deny", "message": "use the staging database"}
 
@@ -193,10 +193,10 @@ def test_a_denial_reaches_the_program_with_its_reason(asker: Asker) -> None:
 def test_the_first_answer_counts(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.person.deny(one.question.id)
+    asker.lab.person.approvals.deny(one.question.id)
 
     with pytest.raises(SwarmError) as caught:
-        asker.lab.person.approve(one.question.id)
+        asker.lab.person.approvals.approve(one.question.id)
 
     assert caught.value.code == "ALREADY_ANSWERED"
     assert asker.heard(process)["behavior"] == "deny"
@@ -220,14 +220,14 @@ def test_a_question_whose_asker_was_killed_cannot_be_answered(asker: Asker) -> N
     (gone,) = asker.lab.swarm.approvals(everything=True)
     assert gone.standing is Standing.GONE
     with pytest.raises(SwarmError) as caught:
-        asker.lab.person.approve(one.question.id)
+        asker.lab.person.approvals.approve(one.question.id)
     assert caught.value.code == "ALREADY_ANSWERED"
 
 
 def test_always_needs_no_second_question_but_only_for_the_same(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.person.approve(one.question.id, always=True)
+    asker.lab.person.approvals.approve(one.question.id, always=True)
     assert asker.heard(process) == {"behavior": "allow"}
 
     assert asker.heard(asker.ask()) == {"behavior": "allow"}
@@ -245,7 +245,7 @@ def test_the_same_is_the_same_in_the_same_folder_only(asker: Asker) -> None:
     process = asker.ask(cwd="/srv/a")
     (one,) = asker.asked()
     assert one.question.cwd == "/srv/a"
-    asker.lab.person.approve(one.question.id, always=True)
+    asker.lab.person.approvals.approve(one.question.id, always=True)
     assert asker.heard(process) == {"behavior": "allow"}
 
     assert asker.heard(asker.ask(cwd="/srv/a")) == {"behavior": "allow"}
@@ -301,7 +301,7 @@ def test_an_answer_written_by_hand_allows_nothing(asker: Asker) -> None:
 def test_an_answer_for_always_counts_for_the_question_it_was_given_to_alone(asker: Asker, change: str) -> None:
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.person.approve(one.question.id, always=True)
+    asker.lab.person.approvals.approve(one.question.id, always=True)
     assert asker.heard(process) == {"behavior": "allow"}
     other = {"command": "rm -rf /"}
     if change == "answer":
@@ -325,7 +325,7 @@ def test_an_answer_for_always_counts_for_the_question_it_was_given_to_alone(aske
 def test_a_denial_for_always_is_not_taken_back_by_a_file(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.person.deny(one.question.id, always=True)
+    asker.lab.person.approvals.deny(one.question.id, always=True)
     asker.heard(process)
     answer = answer_file(asker, one.question.id).read_text()
     answer_file(asker, one.question.id, "revoked").write_text(answer)
@@ -333,7 +333,7 @@ def test_a_denial_for_always_is_not_taken_back_by_a_file(asker: Asker) -> None:
     process = asker.ask()
 
     asker.asked()  # it is not believed, and so a person is asked
-    asker.lab.person.deny(asker.asked()[0].question.id)
+    asker.lab.person.approvals.deny(asker.asked()[0].question.id)
     assert asker.heard(process)["behavior"] == "deny"
 
 
@@ -342,41 +342,41 @@ def test_a_denial_for_always_is_not_taken_back_by_a_file(asker: Asker) -> None:
 
 def test_a_program_with_a_grant_answers_by_its_name_until_that_is_revoked(asker: Asker) -> None:
     lab = asker.lab
-    lab.env["SWARM_GRANT"] = lab.person.grant("bridge")
-    assert [(one.name, one.by) for one in lab.swarm.grants()] == [("bridge", user_name())]
+    lab.env["SWARM_GRANT"] = lab.person.approvals.grant("bridge")
+    assert [(one.name, one.by) for one in lab.swarm.approvals.grants()] == [("bridge", user_name())]
     process = asker.ask()
     (one,) = asker.asked()
 
-    without_terminal(lambda: lab.swarm.approve(one.question.id))
+    without_terminal(lambda: lab.swarm.approvals.approve(one.question.id))
 
     assert asker.heard(process) == {"behavior": "allow"}
     assert [each.answer.by for each in lab.swarm.approvals(everything=True) if each.answer] == ["grant:bridge"]
     with pytest.raises(NotAPerson, match="a program with a grant makes no other"):
-        without_terminal(lambda: lab.swarm.grant("more"))
-    lab.person.revoke_grant("bridge")
-    assert lab.swarm.grants() == ()
+        without_terminal(lambda: lab.swarm.approvals.grant("more"))
+    lab.person.approvals.revoke_grant("bridge")
+    assert lab.swarm.approvals.grants() == ()
     asker.ask()
     (again,) = asker.asked()
     with pytest.raises(NotAPerson, match="SWARM_GRANT holds no grant that counts"):
-        without_terminal(lambda: lab.swarm.approve(again.question.id))
+        without_terminal(lambda: lab.swarm.approvals.approve(again.question.id))
 
 
 def test_a_grant_is_made_by_a_person_and_not_by_a_file(asker: Asker) -> None:
     lab = asker.lab
-    token = lab.person.grant("bridge")
+    token = lab.person.approvals.grant("bridge")
     for refused in ("bridge", "BRIDGE"):
         with pytest.raises(GrantExists):
-            lab.person.grant(refused)
+            lab.person.approvals.grant(refused)
     with pytest.raises(NotAPerson):
-        without_terminal(lambda: lab.swarm.grant("mine"))
+        without_terminal(lambda: lab.swarm.approvals.grant("mine"))
     with pytest.raises(GrantNotFound):
-        lab.person.revoke_grant("mine")
+        lab.person.approvals.revoke_grant("mine")
     folder = lab.root / ".swarm" / "grants"
     record = json.loads((folder / "bridge.json").read_text())
     assert token.partition(":")[2] not in json.dumps(record)
     (folder / "mine.json").write_text(json.dumps(record | {"name": "mine"}))
 
-    assert [one.name for one in lab.swarm.grants()] == ["bridge"]
+    assert [one.name for one in lab.swarm.approvals.grants()] == ["bridge"]
     assert (lab.root / ".swarm/key").stat().st_mode & 0o777 == 0o600
 
 
@@ -392,7 +392,7 @@ def test_a_rule_that_is_not_about_the_question_is_refused(asker: Asker, rule: st
     (one,) = asker.asked()
 
     with pytest.raises(UsageProblem, match="does not cover") as caught:
-        getattr(asker.lab.person, verb)(one.question.id, rule=rule)
+        getattr(asker.lab.person.approvals, verb)(one.question.id, rule=rule)
 
     assert f"swarm {verb} {one.question.id} --always" in caught.value.hint
     assert asker.lab.swarm.approvals() == (one,)
@@ -402,11 +402,11 @@ def test_a_rule_that_is_not_about_the_question_is_refused(asker: Asker, rule: st
 def test_what_holds_for_always_is_listed_and_can_be_revoked(asker: Asker, rule: str) -> None:
     process = asker.ask("Bash", {"command": "npm test"})
     (one,) = asker.asked()
-    asker.lab.person.approve(one.question.id, always=True, rule=rule)
+    asker.lab.person.approvals.approve(one.question.id, always=True, rule=rule)
     asker.heard(process)
     assert [a.question.id for a in asker.lab.swarm.approvals(standing=True)] == [one.question.id]
 
-    revoked = asker.lab.person.revoke(one.question.id, reason="meant for once")
+    revoked = asker.lab.person.approvals.revoke(one.question.id, reason="meant for once")
 
     assert revoked.revoked is not None
     assert revoked.revoked.reason == "meant for once"
@@ -415,7 +415,7 @@ def test_what_holds_for_always_is_listed_and_can_be_revoked(asker: Asker, rule: 
     (again,) = asker.asked()
     assert again.question.id != one.question.id
     with pytest.raises(SwarmError) as caught:
-        asker.lab.person.revoke(one.question.id)
+        asker.lab.person.approvals.revoke(one.question.id)
     assert caught.value.code == "ALREADY_ANSWERED"
 
 
@@ -423,12 +423,12 @@ def test_what_was_allowed_once_cannot_be_revoked(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
     with pytest.raises(SwarmError, match="nobody has answered it"):
-        asker.lab.person.revoke(one.question.id)
-    asker.lab.person.approve(one.question.id)
+        asker.lab.person.approvals.revoke(one.question.id)
+    asker.lab.person.approvals.approve(one.question.id)
     asker.heard(process)
 
     with pytest.raises(SwarmError, match="for that one time") as caught:
-        asker.lab.person.revoke(one.question.id)
+        asker.lab.person.approvals.revoke(one.question.id)
 
     assert caught.value.code == "USAGE"
 
@@ -436,7 +436,7 @@ def test_what_was_allowed_once_cannot_be_revoked(asker: Asker) -> None:
 def test_what_was_allowed_always_does_not_hold_for_a_later_agent_of_the_same_name(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.person.approve(one.question.id, always=True)
+    asker.lab.person.approvals.approve(one.question.id, always=True)
     assert asker.heard(process) == {"behavior": "allow"}
     asker.lab.swarm.cleanup(["fx"])
     asker.lab.swarm.create("fx", "developer")
@@ -451,7 +451,7 @@ def test_what_was_allowed_always_does_not_hold_for_a_later_agent_of_the_same_nam
 def test_a_rule_answers_what_it_covers_and_nothing_hidden_behind_it(asker: Asker) -> None:
     process = asker.ask("Bash", {"command": "npm test"})
     (one,) = asker.asked()
-    asker.lab.person.approve(one.question.id, rule="Bash(npm test *)")
+    asker.lab.person.approvals.approve(one.question.id, rule="Bash(npm test *)")
     asker.heard(process)
 
     assert asker.heard(asker.ask("Bash", {"command": "npm test -- a.js"})) == {"behavior": "allow"}
@@ -461,7 +461,10 @@ def test_a_rule_answers_what_it_covers_and_nothing_hidden_behind_it(asker: Asker
 
 
 def test_a_denied_rule_wins(asker: Asker) -> None:
-    for rule, answer in (("Bash(git push *)", asker.lab.person.deny), ("Bash(git *)", asker.lab.person.approve)):
+    for rule, answer in (
+        ("Bash(git push *)", asker.lab.person.approvals.deny),
+        ("Bash(git *)", asker.lab.person.approvals.approve),
+    ):
         process = asker.ask("Bash", {"command": rule[5:-1].replace("*", "x")})
         (one,) = asker.asked()
         answer(one.question.id, rule=rule)
@@ -486,7 +489,7 @@ def test_an_unknown_agent_is_not_asked_for(asker: Asker) -> None:
 @pytest.mark.parametrize("question", ["", "zzzzzz", "../x", "x" * 300])
 def test_a_question_that_is_not_there(asker: Asker, question: str) -> None:
     with pytest.raises(SwarmError) as caught:
-        asker.lab.person.approve(question)
+        asker.lab.person.approvals.approve(question)
 
     assert caught.value.code == "APPROVAL_NOT_FOUND"
 
@@ -496,7 +499,7 @@ def test_a_bad_rule_answers_nothing(asker: Asker) -> None:
     (one,) = asker.asked()
 
     with pytest.raises(SwarmError) as caught:
-        asker.lab.person.approve(one.question.id, rule="Bsh(ls *)")
+        asker.lab.person.approvals.approve(one.question.id, rule="Bsh(ls *)")
 
     assert caught.value.code == "USAGE"
     assert asker.lab.swarm.approvals() == (one,)
@@ -517,7 +520,7 @@ def test_one_bad_record_hides_no_other_and_is_told(asker: Asker) -> None:
 
     assert [problem.code for problem in problems] == ["RECORD", "RECORD"]
     assert "zzzzzz.question.json" in str(problems)
-    asker.lab.person.approve(one.question.id)
+    asker.lab.person.approvals.approve(one.question.id)
     assert asker.heard(process) == {"behavior": "allow"}
 
 
@@ -525,7 +528,7 @@ def test_one_bad_record_hides_no_other_and_is_told(asker: Asker) -> None:
 def test_where_an_answer_for_always_cannot_be_read_a_person_is_asked(asker: Asker, tmp_path: Path, lost: str) -> None:
     """It may have been a denial: neither what else was answered nor the reviewer counts then."""
     denied = ""
-    for command, verb in (("make x", asker.lab.person.deny), ("make", asker.lab.person.approve)):
+    for command, verb in (("make x", asker.lab.person.approvals.deny), ("make", asker.lab.person.approvals.approve)):
         process = asker.ask("Bash", {"command": command})
         (one,) = asker.asked()
         verb(one.question.id, rule=f"Bash({command} *)")
@@ -546,7 +549,7 @@ def test_where_an_answer_for_always_cannot_be_read_a_person_is_asked(asker: Aske
 def test_an_answer_for_always_is_found_without_reading_what_others_asked(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.person.approve(one.question.id, always=True)
+    asker.lab.person.approvals.approve(one.question.id, always=True)
     asker.heard(process)
     asker.heard(asker.ask())  # the folder is known now
     folder = asker.lab.root / ".swarm" / "approvals"
@@ -560,7 +563,7 @@ def test_an_answer_for_always_is_found_without_reading_what_others_asked(asker: 
 def test_what_an_agent_asked_is_a_line_each_when_it_is_gone(asker: Asker) -> None:
     swarm = asker.lab.person
     secret = {"command": "touch x" + " y" * 300 + " TOKEN"}
-    for given, answer in ((secret, swarm.approve), (RUN, swarm.deny)):
+    for given, answer in ((secret, swarm.approvals.approve), (RUN, swarm.approvals.deny)):
         process = asker.ask("Bash", given)
         (one,) = asker.asked()
         answer(one.question.id, reason="so it is")
@@ -588,7 +591,7 @@ def test_the_records_of_agents_that_stay_are_kept(asker: Asker) -> None:
     asker.lab.swarm.create("other", "developer")
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.person.approve(one.question.id, always=True)
+    asker.lab.person.approvals.approve(one.question.id, always=True)
     asker.heard(process)
 
     asker.lab.swarm.cleanup(["other"])
@@ -604,7 +607,7 @@ def test_an_agent_is_named_as_everywhere(asker: Asker, named: str) -> None:
     asker.agent = named
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.person.approve(one.question.id)
+    asker.lab.person.approvals.approve(one.question.id)
 
     assert (one.question.agent, one.question.session) == ("developer", "fx")
     assert asker.heard(process) == {"behavior": "allow"}
@@ -624,7 +627,7 @@ def test_what_cannot_be_asked_is_told_on_stderr_and_by_why(asker: Asker) -> None
 
     assert asker.heard(asker.say('{"tool_input": {}}'), "the request names no tool") is None
 
-    assert "the request names no tool" in (asker.lab.swarm.hook_trouble("developer", "fx") or (0, ""))[1]
+    assert "the request names no tool" in (asker.lab.swarm.hooks.trouble("developer", "fx") or (0, ""))[1]
     asker.agent = "nobody"
     assert asker.heard(asker.ask(), "there is no agent nobody") is None
 
@@ -699,7 +702,7 @@ def test_what_the_reviewer_leaves_open_goes_to_a_person(asker: Asker, tmp_path: 
     _reviewer(asker, tmp_path, script, timeout)
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.person.approve(one.question.id)
+    asker.lab.person.approvals.approve(one.question.id)
 
     failed = script.startswith("sleep") or "exit" in script
     assert asker.heard(process, "reviewer: " if failed else "") == {"behavior": "allow"}
@@ -714,7 +717,7 @@ def test_a_reviewer_that_takes_too_long_is_ended_with_all_that_it_started(asker:
 
     wait_for(lambda: processes.start_of(int(left.read_text())) is None, "the end of what it started", 10)
 
-    asker.lab.person.approve(one.question.id)
+    asker.lab.person.approvals.approve(one.question.id)
     assert asker.heard(process, "reviewer: ") == {"behavior": "allow"}
 
 
@@ -722,7 +725,7 @@ def test_a_reviewer_that_cannot_be_asked_is_written_down(asker: Asker, tmp_path:
     run_dir = _reviewer(asker, tmp_path, "echo 'no such model' >&2; exit 3")
     process = asker.ask()
     (one,) = asker.asked()
-    asker.lab.person.deny(one.question.id)
+    asker.lab.person.approvals.deny(one.question.id)
     asker.heard(process, "reviewer: ended with 3: no such model")
 
     found = hooklog.last(str(run_dir))

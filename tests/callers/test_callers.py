@@ -245,7 +245,7 @@ def test_what_is_for_people_is_refused_to_nobody_with_the_reason(lab: Lab) -> No
     lab.swarm.create("fx", "developer")
 
     with pytest.raises(NotAPerson, match="it has no terminal") as caught:
-        without_terminal(lambda: lab.swarm.approve("abcdef"))
+        without_terminal(lambda: lab.swarm.approvals.approve("abcdef"))
 
     assert (caught.value.code, caught.value.exit_code) == ("NOT_A_PERSON", 4)
     assert "swarm approvals grant NAME" in caught.value.hint
@@ -276,7 +276,7 @@ def test_what_loses_something_needs_a_person_or_a_grant(lab: Lab, what: str) -> 
     assert "swarm approvals grant NAME" in caught.value.hint
     assert (len(lab.swarm.sessions()), len(lab.swarm.salvaged())) == (1, 1)
 
-    granted = lab.env | {VARIABLE: lab.person.grant("bridge")}
+    granted = lab.env | {VARIABLE: lab.person.approvals.grant("bridge")}
     without_terminal(lambda: act(granted))
 
 

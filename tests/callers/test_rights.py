@@ -25,16 +25,15 @@ SWARM = f"{shlex.quote(sys.executable)} -P -m swarm"
 #: How an agent would do each thing to what a person started: session `other`, and what is saved of `old`.
 _TRIES = """
 import json, sys
-from swarm import Swarm
-from swarm.approvals.values import Question
+from swarm import Question, Swarm
 from swarm.kit.errors import SwarmError
 
 swarm = Swarm.open(sys.argv[1])
 question = Question("f" * 32, "other", "dev", "Bash", {"command": "true"})
 tries = {
-    "ask_permission": lambda: swarm.ask_permission(question, timeout=0),
-    "collect_event": lambda: swarm.collect_event({"hook_event_name": "Stop"}, "dev", "other"),
-    "note_trouble": lambda: swarm.note_trouble("collect", "x", "dev", "other"),
+    "approvals.ask": lambda: swarm.approvals.ask(question, timeout=0),
+    "hooks.collect": lambda: swarm.hooks.collect({"hook_event_name": "Stop"}, "dev", "other"),
+    "hooks.note_trouble": lambda: swarm.hooks.note_trouble("collect", "x", "dev", "other"),
     "nudge": lambda: swarm.nudge("dev", "other"),
     "send_heartbeat": lambda: swarm.send_heartbeat("dev", "other", "x"),
     "tell_budget": lambda: swarm.tell_budget("dev", "other"),
@@ -58,11 +57,11 @@ tries = {
     "unlock_worktree": lambda: swarm.unlock_worktree("dev", "other"),
     "update_role": lambda: swarm.update_role("dev", "other", force=True),
     "update_role_config": lambda: swarm.update_role_config("dev", "other", force=True),
-    "approve": lambda: swarm.approve("abcdef"),
-    "deny": lambda: swarm.deny("abcdef"),
-    "revoke": lambda: swarm.revoke("abcdef"),
-    "grant": lambda: swarm.grant("bridge"),
-    "revoke_grant": lambda: swarm.revoke_grant("bridge"),
+    "approvals.approve": lambda: swarm.approvals.approve("abcdef"),
+    "approvals.deny": lambda: swarm.approvals.deny("abcdef"),
+    "approvals.revoke": lambda: swarm.approvals.revoke("abcdef"),
+    "approvals.grant": lambda: swarm.approvals.grant("bridge"),
+    "approvals.revoke_grant": lambda: swarm.approvals.revoke_grant("bridge"),
     "type_into": lambda: swarm.type_into("dev", "x", "other"),
     "cleanup.discard": lambda: swarm.cleanup(["sub"], force=True, discard=True),
     "drop_salvage": lambda: swarm.drop_salvage(everything=True),

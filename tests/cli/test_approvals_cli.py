@@ -144,4 +144,4 @@ def test_a_wait_without_an_end_is_refused(cli: Cli, wait: str) -> None:
     assert "--wait" in said.err
     question = Question("", "fx", "developer", "Bash", {"command": "x"})
     with pytest.raises(UsageProblem, match="cannot wait nan"):
-        cli.lab.swarm.ask_permission(question, timeout=float("nan"))
+        cli.lab.swarm.approvals.ask(question, timeout=float("nan"))

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.e2e
 HEAVY = (*("libtmux", "git", "yaml", "filelock", "rich", "pydantic", "asyncio", "http", "email"), "typer.rich_utils")
 #: Of swarm: what asks git, and what only making, removing and saving need.
 NEEDS_GIT = (
-    "swarm.api",
+    "swarm.api.swarm",
     "swarm.git.runner",
     "swarm.project.config",
     "swarm.project.model",

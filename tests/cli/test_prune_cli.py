@@ -19,7 +19,7 @@ pytestmark = pytest.mark.integration
 @pytest.fixture
 def at(tmp_path: Path) -> Shell:
     shell = Shell(tmp_path.resolve())
-    shell.env[VARIABLE] = shell.person.grant("pruner")
+    shell.env[VARIABLE] = shell.person.approvals.grant("pruner")
     return shell
 
 

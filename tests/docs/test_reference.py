@@ -16,6 +16,7 @@ import pytest
 
 import swarm
 import swarm.worktrees
+from tests.support.library import namespaces
 from tests.support.pages import PROJECT
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ from `swarm`. [Errors](errors.md) lists the exceptions and their codes.
 
 def page() -> str:
     parts = [HEAD, "## Swarm\n", _prose(inspect.getdoc(swarm.Swarm)), *_members(swarm.Swarm, "swarm")]
-    for name, kind in _namespaces(swarm.Swarm):
+    for name, kind in namespaces().items():
         parts += [f"## swarm.{name}\n", _prose(inspect.getdoc(kind)), *_members(kind, f"swarm.{name}")]
     parts += ["## Functions of swarm.worktrees\n", "Each function takes `repo=`, by default the current directory.\n"]
     for name in swarm.worktrees.__all__:
@@ -47,7 +48,8 @@ def page() -> str:
     parts += ["## Types\n"]
     for name in sorted(swarm.__all__, key=str.casefold):
         found = getattr(swarm, name)
-        if inspect.isclass(found) and found is not swarm.Swarm and not issubclass(found, BaseException):
+        shown = {swarm.Swarm, *namespaces().values()}
+        if inspect.isclass(found) and found not in shown and not issubclass(found, BaseException):
             parts += [f"### {name}\n", _prose(_own_doc(found)), *_fields(found)]
     return "\n".join(part for part in parts if part).rstrip() + "\n"
 
@@ -55,6 +57,8 @@ def page() -> str:
 def _members(kind: type, prefix: str) -> Iterator[str]:
     """Yield an entry for each public method, inherited ones too, by name."""
     for name, member in sorted(inspect.getmembers_static(kind)):
+        if name == "__call__":
+            yield from _entry(prefix, member)
         if name.startswith("_") or not inspect.getdoc(member):
             continue
         if isinstance(member, (classmethod, staticmethod)):
@@ -63,18 +67,6 @@ def _members(kind: type, prefix: str) -> Iterator[str]:
             yield from _entry(f"{prefix}.{name}", member)
         elif isinstance(member, property):
             yield from (f"### {prefix}.{name}\n", _prose(inspect.getdoc(member)))
-
-
-def _namespaces(kind: type) -> Iterator[tuple[str, type]]:
-    """Yield the properties whose value has verbs of its own: classes that name themselves in ``swarm.api``."""
-    for name, member in sorted(inspect.getmembers_static(kind)):
-        getter = getattr(member, "fget", None) or getattr(member, "func", None)
-        if name.startswith("_") or getter is None:
-            continue
-        wanted = str(inspect.signature(getter).return_annotation).rpartition(".")[2].strip("'")
-        value = vars(inspect.getmodule(getter)).get(wanted)
-        if inspect.isclass(value) and value.__module__.startswith("swarm.api."):
-            yield name, value
 
 
 def _entry(name: str, function: Any) -> Iterator[str]:

@@ -131,7 +131,7 @@ def test_a_folder_that_nobody_may_look_into_is_named(lab: Lab, where: str) -> No
 
 
 def test_a_signal_ends_a_look_into_all_inboxes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab.env[VARIABLE] = lab.person.grant("pruner")
+    lab.env[VARIABLE] = lab.person.approvals.grant("pruner")
     post = post_of(lab)
     post.send("researcher,developer", "hello")
     seen = []

@@ -236,7 +236,7 @@ def build_user(folder: Path, *, packed: bool = False) -> Lab:
 
 def grant(lab: Lab) -> None:
     """Let what is run in a lab act as the user does, who would type it: the traced child has no terminal."""
-    token = lab.person.grant("crash")
+    token = lab.person.approvals.grant("crash")
     (lab.root.parent / "grant").write_text(token)
 
 

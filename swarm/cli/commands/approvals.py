@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +13,6 @@ from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, plain
 from swarm.cli.verb import Run, group, verb
 from swarm.cli.watch import again
-from swarm.machine.records import names_good_dir
 
 if TYPE_CHECKING:
     from swarm import Answer as Verdict
@@ -111,14 +108,11 @@ def approvals(
 
 def _looker(run: Run, *, standing: bool) -> Callable[[bool, list[SwarmError]], Sequence[Approval]]:
     """Return what looks at the approvals; without git where plain files tell."""
-    from swarm.approvals.decide import look_in
-    from swarm.messages import directory
+    from swarm import Approvals
 
-    where = str(run.directory)
-    if not standing and names_good_dir(os.environ):
-        state = directory.find_state(where, {})
-        if state is not None:
-            return lambda everything, problems: look_in(Path(state), everything=everything, problems=problems)
+    near = None if standing else Approvals.near(run.directory)
+    if near is not None:
+        return lambda everything, problems: near(everything=everything, problems=problems)
     swarm = run.open()
     return lambda everything, problems: swarm.approvals(everything=everything, standing=standing, problems=problems)
 
@@ -255,9 +249,9 @@ def grant(
     """
     swarm = run.open()
     if revoke:
-        swarm.revoke_grant(name)
+        swarm.approvals.revoke_grant(name)
         return Answer({"name": name, "token": None}, lambda output: output.out(f"revoked {name}", "good"))
-    token = swarm.grant(name)
+    token = swarm.approvals.grant(name)
     hints = (
         f"start the program with SWARM_GRANT={name}:…",
         f"take it back with: swarm approvals grant {name} --revoke",
@@ -267,7 +261,7 @@ def grant(
 
 def grants(run: Run) -> Answer:
     """List the programs that hold a grant."""
-    found = run.open().grants()
+    found = run.open().approvals.grants()
 
     def show(output: Output) -> None:
         if not found:
@@ -294,18 +288,19 @@ def approve(
 ) -> Answer:
     """Approve a request of an agent, or answer its question."""
     return _said(
-        "allowed", run.open().approve(question, reason=reason, always=always, rule=rule, answers=answers or ())
+        "allowed",
+        run.open().approvals.approve(question, reason=reason, always=always, rule=rule, answers=answers or ()),
     )
 
 
 def deny(run: Run, question: Question, reason: Reason = "", always: Always = False, rule: Rule = "") -> Answer:
     """Deny a request; the agent gets the reason and continues."""
-    return _said("denied", run.open().deny(question, reason=reason, always=always, rule=rule))
+    return _said("denied", run.open().approvals.deny(question, reason=reason, always=always, rule=rule))
 
 
 def revoke(run: Run, question: Question, reason: Reason = "") -> Answer:
     """Revoke a standing answer; swarm asks again from now on."""
-    return _said("revoked", run.open().revoke(question, reason=reason))
+    return _said("revoked", run.open().approvals.revoke(question, reason=reason))
 
 
 def _said(word: str, one: Approval) -> Answer:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,16 +31,16 @@ def collect(
     ] = "",
 ) -> Answer:
     """Record an event of an agent's program, read as JSON from stdin. Never fails, never waits."""
-    from swarm.machine import hook_events
+    from swarm import Hooks
 
     noted = False
     warnings: tuple[str, ...] = ()
     try:
         event = dict(json.loads(sys.stdin.buffer.read()).items())  # of anything but an object this is an error
         if agent:
-            run.open().collect_event(event, *split_agent(agent))
+            run.open().hooks.collect(event, *split_agent(agent))
         else:
-            hook_events.note(os.environ["SWARM_RUN_DIR"], event)
+            Hooks.collect_own(event)
         noted = True
     except Exception as error:  # noqa: BLE001  # a hook must not disturb the program
         warnings = hook_failed(run, agent, "collect", error)
@@ -55,18 +53,11 @@ def deliver(
     now: Annotated[bool, typer.Option("--now", help="Deliver what is there, and do not wait.")] = False,
 ) -> Answer:
     """Wait for messages of the agent whose program's hook runs this, and wake the program with them."""
-    from swarm import Post
-    from swarm.delivery.turns import Turns, program_lives
-    from swarm.programs.processes import idle_since
+    from swarm.api.hooks import turns_of_this_program
 
-    post = Post.find()
-    me = post.me() if post is not None else None
-    if post is None or me is None or me.who is None:
+    turns = turns_of_this_program(lambda: json.loads(sys.stdin.buffer.read() or b"{}"))
+    if turns is None:
         return Answer({}, lambda _output: None)
-    event = json.loads(sys.stdin.buffer.read() or b"{}")
-    lives = program_lives(me.who.program_pid, me.who.program_start)
-    folder = me.who.run_dir
-    turns = Turns(post, folder, event, lives, lambda: idle_since(Path(folder)))
     words = turns.at_once() if now else turns.next()
     if words:
         sys.stderr.write(words)

@@ -54,14 +54,14 @@ def permission_request(
     try:
         question, cwd = _question(agent)
         swarm, began = run.open(), int(time.time())
-        found = swarm.ask_permission(
+        found = swarm.approvals.ask(
             question,
             run_dir=os.environ.get("SWARM_RUN_DIR", ""),
             cwd=cwd,
             timeout=PATIENCE if timeout is None else timeout,
         )
         printed = _hook_answer(found, question) if found is not None else {}
-        trouble = swarm.hook_trouble(question.agent, question.session or None)
+        trouble = swarm.hooks.trouble(question.agent, question.session or None)
         warnings = (trouble[1],) if trouble is not None and trouble[0] >= began else ()
     except Exception as error:  # noqa: BLE001  # nothing may reach the program but an answer
         warnings = hook_failed(run, agent, "permission-request", error)
@@ -95,7 +95,6 @@ def _question(agent: str) -> tuple[Question, str]:
 
 def _hook_answer(found: Verdict, question: Question) -> dict[str, Any]:
     from swarm import Verdict as Kind
-    from swarm.approvals.values import with_answers
 
     if found.verdict is Kind.WITHDRAWN:
         return {}
@@ -103,5 +102,5 @@ def _hook_answer(found: Verdict, question: Question) -> dict[str, Any]:
     if found.verdict is Kind.DENY:
         decision = {"behavior": "deny", "message": found.reason or f"denied by {found.by}"}
     elif found.answers:
-        decision["updatedInput"] = with_answers(question.given, question.questions, found.answers)
+        decision["updatedInput"] = question.with_answers(found.answers)
     return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}

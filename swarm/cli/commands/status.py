@@ -184,7 +184,7 @@ def _answer(
     problems: Sequence[SwarmError] = (),
     show: Callable[[Output, Sequence[SessionStatus], str | None], None] | None = None,
 ) -> Answer:
-    granted = [one.name for one in swarm.grants()]
+    granted = [one.name for one in swarm.approvals.grants()]
     return Answer(
         {"sessions": [session_data(one) for one in found], "grants": granted},
         lambda output: (show or _show)(output, found, session),
@@ -311,7 +311,7 @@ def why(run: Run, agent: AgentName) -> Answer:
     where = one.session
     done = swarm.setup_of(one.agent.name, where)
     parent = swarm.session(where).parent
-    trouble = swarm.hook_trouble(one.agent.name, where)
+    trouble = swarm.hooks.trouble(one.agent.name, where)
     told = {
         "parent": parent.address if parent else "",
         "setup": done and setup_data(done),

@@ -132,7 +132,7 @@ def test_the_reviewer_allows_denies_and_leaves_to_a_person(claude: ClaudeLab) ->
     assert not (tree / "second").exists()
     assert "not on a Friday" in claude.api.heard("not on a Friday").text
     (open_one,) = left_open()
-    claude.person.approve(open_one)
+    claude.person.approvals.approve(open_one)
 
     claude.shows("builder", "That was all.")
     assert (tree / "third").exists()

@@ -72,7 +72,7 @@ def test_a_permission_is_approved_from_elsewhere(claude: ClaudeLab) -> None:
     assert one.question.summary == "Bash(touch made.txt)"
     assert claude.until("builder", "waiting").status.detail
 
-    claude.person.approve(one.question.id, reason="go")
+    claude.person.approvals.approve(one.question.id, reason="go")
 
     claude.shows("builder", "There it is.")
     assert (claude.one("builder").worktree / "made.txt").exists()
@@ -85,7 +85,7 @@ def test_a_permission_is_denied_from_elsewhere_with_the_reason(claude: ClaudeLab
     swarm = claude.begin("claude", "builder", "make a file")
     wait_for(lambda: len(swarm.approvals()) == 1, "the question", LONG)
 
-    claude.person.deny(swarm.approvals()[0].question.id, reason="the freeze is on")
+    claude.person.approvals.deny(swarm.approvals()[0].question.id, reason="the freeze is on")
 
     claude.shows("builder", "Then not.")
     assert not (claude.one("builder").worktree / "made.txt").exists()
@@ -140,7 +140,7 @@ def test_a_message_waits_while_a_permission_dialog_is_open(claude: ClaudeLab) ->
     wait_for(lambda: _state(swarm, sent.id) == "claimed", "the message to be claimed", LONG)
     assert claude.state("builder") == "waiting"
     assert not (claude.one("builder").worktree / "made.txt").exists()
-    claude.person.approve(swarm.approvals()[0].question.id)
+    claude.person.approvals.approve(swarm.approvals()[0].question.id)
 
     wait_for(lambda: _state(swarm, sent.id) == "acked", "the message to be acknowledged", LONG)
     assert (claude.one("builder").worktree / "made.txt").exists()

@@ -84,7 +84,7 @@ def test_hidden_commands_and_linked_files_are_refused_in_the_pane(claude: Claude
 
     wait_for(lambda: len(swarm.approvals()) == 1, "the question", 90)
     assert claude.state("builder") == "waiting"
-    claude.person.deny(swarm.approvals()[0].question.id, reason="nobody knows what that is")
+    claude.person.approvals.deny(swarm.approvals()[0].question.id, reason="nobody knows what that is")
     claude.shows("builder", "Then not.")
     assert "nobody knows" in claude.api.heard("nobody knows").text
 
