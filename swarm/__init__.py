@@ -21,6 +21,7 @@ _PUBLIC = {
     "swarm.api.approvals": ("Approvals",),
     "swarm.api.asynchronous": ("AsyncSwarm",),
     "swarm.api.hooks": ("Hooks",),
+    "swarm.api.queues": ("Queues",),
     "swarm.api.roles": ("CheckedRole", "Roles"),
     "swarm.api.swarm": ("Swarm",),
     "swarm.api.team": ("AgentHandle", "AgentResult", "Team"),

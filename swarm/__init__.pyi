@@ -5,6 +5,7 @@ from swarm.agents.event_values import AgentEvent as AgentEvent
 from swarm.api.approvals import Approvals as Approvals
 from swarm.api.asynchronous import AsyncSwarm as AsyncSwarm
 from swarm.api.hooks import Hooks as Hooks
+from swarm.api.queues import Queues as Queues
 from swarm.api.roles import CheckedRole as CheckedRole
 from swarm.api.roles import Roles as Roles
 from swarm.api.swarm import Swarm as Swarm
@@ -264,6 +265,7 @@ __all__ = [
     "PrunedAttachments",
     "Question",
     "Queue",
+    "Queues",
     "QuotaReached",
     "Reached",
     "Receipt",

@@ -1,4 +1,4 @@
-"""Verbs on task queues."""
+"""The namespace ``swarm.queues``: lists of work that agents share."""
 
 from __future__ import annotations
 
@@ -13,13 +13,21 @@ if TYPE_CHECKING:
 
 
 class Queues(Door):
-    """Verbs about lists of work that agents share."""
+    """Lists of work that agents share. Call it for all of them, each with how much is in it."""
 
-    def queue(self, name: str) -> Queue:
+    def __call__(self) -> tuple[tuple[str, Depth], ...]:
+        """Return the name of every task queue, and how much is in it."""
+        from swarm.messages.inboxes import bus_of
+        from swarm.messages.queues import queues
+
+        with files.os_errors("cannot look at the queues"):
+            return queues(bus_of(self._world))
+
+    def get(self, name: str) -> Queue:
         """Return a task queue, as seen by whoever runs this process; its first task makes it.
 
         Example:
-            >>> queue = swarm.queue("work")                             # doctest: +SKIP
+            >>> queue = swarm.queues.get("work")                           # doctest: +SKIP
             >>> task = queue.add("port parser.py").id                   # doctest: +SKIP
             >>> queue.add("review the parser", after=[task])            # doctest: +SKIP
             >>> claim = queue.take(wait=60)                             # doctest: +SKIP
@@ -34,11 +42,3 @@ class Queues(Door):
                 prepare(self._world)
 
         return Queue(bus_of(self._world), name, worker(self._world.environ), make)
-
-    def queues(self) -> tuple[tuple[str, Depth], ...]:
-        """Return the name of every task queue, and how much is in it."""
-        from swarm.messages.inboxes import bus_of
-        from swarm.messages.queues import queues
-
-        with files.os_errors("cannot look at the queues"):
-            return queues(bus_of(self._world))

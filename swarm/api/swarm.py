@@ -15,7 +15,6 @@ from swarm.api.door import open_repository
 from swarm.api.events import Events
 from swarm.api.merging import Merging
 from swarm.api.messages import Messages
-from swarm.api.queues import Queues
 from swarm.api.usage import Usage
 from swarm.kit import files
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from swarm.api.approvals import Approvals
     from swarm.api.hooks import Hooks
+    from swarm.api.queues import Queues
     from swarm.api.roles import Roles
     from swarm.kit.errors import SwarmError
     from swarm.project.config.settings import Settings
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from swarm.roles.role import Role
 
 
-class Swarm(Agents, Delivery, Events, Merging, Messages, Queues, Usage, Design):
+class Swarm(Agents, Delivery, Events, Merging, Messages, Usage, Design):
     """swarm in one repository. Make it with ``Swarm.open``.
 
     Example:
@@ -126,6 +126,13 @@ class Swarm(Agents, Delivery, Events, Merging, Messages, Queues, Usage, Design):
             RoleNotFound
         """
         return self.roles.get(name)
+
+    @property
+    def queues(self) -> Queues:
+        """Task queues; ``swarm.queues()`` returns all of them."""
+        from swarm.api.queues import Queues
+
+        return Queues(self._opened)
 
     @property
     def roles(self) -> Roles:

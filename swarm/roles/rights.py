@@ -78,7 +78,6 @@ _POST = (
         "message",
         "nack",
         "post",
-        "queue",
         "queues",
         "reply",
         "send",
@@ -89,7 +88,7 @@ _POST = (
     *("post.inbox", "post.me", "post.members", "post.message", "post.nack", "post.removed", "post.reply"),
     *("post.requeue", "post.save_files", "post.seen", "post.send", "post.settings", "post.state", "post.take"),
     *("post.thread", "post.unread", "post.unreadable"),
-    *("queue.add", "queue.back", "queue.done", "queue.extend", "queue.fail", "queue.take", "queue.tasks"),
+    *("queues.get", "queue.add", "queue.back", "queue.done", "queue.extend", "queue.fail", "queue.take", "queue.tasks"),
 )
 #: New things, the end of what a crash interrupted, and what is shown in terminals.
 _HARMLESS = (

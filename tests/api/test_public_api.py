@@ -180,6 +180,7 @@ CONSTANTS = {
 NAMESPACES = {
     "approvals": ("__call__", "approve", "ask", "deny", "grant", "grants", "near", "revoke", "revoke_grant"),
     "hooks": ("collect", "collect_own", "note_own_trouble", "note_trouble", "trouble"),
+    "queues": ("__call__", "get"),
     "roles": (
         "__call__",
         "around",
@@ -440,8 +441,8 @@ def types_of_the_public_names(one: Swarm) -> None:
     assert_type(one.wait_for(["developer"]), tuple[swarm.Reached, ...])
     assert_type(one.wait_for_event(timeout=1.0), swarm.AgentEvent | None)
     assert_type(one.wait_for_event(kinds=["WorkerComplete"], ack=False), swarm.AgentEvent | None)
-    assert_type(one.queue("work"), swarm.Queue)
-    assert_type(one.queue("work").take(), swarm.Claim | None)
+    assert_type(one.queues.get("work"), swarm.Queue)
+    assert_type(one.queues.get("work").take(), swarm.Claim | None)
     assert_type(one.queues(), tuple[tuple[str, swarm.Depth], ...])
     assert_type(one.post, swarm.Post)
     assert_type(one.post.me(), swarm.Sender)

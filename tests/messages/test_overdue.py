@@ -101,7 +101,7 @@ def test_who_did_not_answer_is_named_once(lab: Lab, clock: Clock) -> None:
 
 def test_what_nobody_takes_in_its_time_is_given_up_and_told(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     post_of(lab).send("researcher", "soon", id="s1", ttl_ms=1)
-    lab.swarm.queue("work").add("soon", task_id="t1", ttl=0.001)
+    lab.swarm.queues.get("work").add("soon", task_id="t1", ttl=0.001)
     post_of(lab).send("researcher", "later", id="s2", ttl_ms=SOON)
     assert noted(lab) == ["s1~life.json", "s2~life.json", "t1~life.json"]
 

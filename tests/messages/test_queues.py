@@ -40,7 +40,7 @@ def worker(root: Path, name: str, pid: int) -> Queue:
 
 
 def test_work_is_added_taken_and_done_in_the_order_of_what_needs_what(lab: Lab) -> None:
-    queue = lab.swarm.queue("work")
+    queue = lab.swarm.queues.get("work")
     queue.add("write it", task_id="write")
     queue.add("test it", task_id="test", after=["write"])
     queue.add("look up", task_id="look", priority="high")
@@ -49,7 +49,7 @@ def test_work_is_added_taken_and_done_in_the_order_of_what_needs_what(lab: Lab) 
     assert queue.take() is None
     queue.done(["write"], "in commit abc")
 
-    assert ids(lab.swarm.queue("work").take()) == ["test"]
+    assert ids(lab.swarm.queues.get("work").take()) == ["test"]
     found = {task.stored.message.id: task for task in queue.tasks(settled=True)}
     assert (found["write"].note, found["write"].who) == ("in commit abc", "user")
     assert [task.stored.message.id for task in queue.tasks()] == ["look", "test"]
@@ -58,7 +58,7 @@ def test_work_is_added_taken_and_done_in_the_order_of_what_needs_what(lab: Lab) 
 
 @pytest.mark.parametrize("word", ["claim", "nack", "who"])
 def test_a_task_whose_id_is_a_word_of_the_notes_is_a_task_as_any(lab: Lab, word: str) -> None:
-    queue = lab.swarm.queue("work")
+    queue = lab.swarm.queues.get("work")
     queue.add("other", task_id="other")
     queue.add("it", task_id=word)
     queue.take()
@@ -71,13 +71,13 @@ def test_a_task_whose_id_is_a_word_of_the_notes_is_a_task_as_any(lab: Lab, word:
 
 def test_a_task_cannot_be_given_up_at_once(lab: Lab) -> None:
     with pytest.raises(UsageProblem):
-        lab.swarm.queue("work").add("x", ttl=0.0001)
+        lab.swarm.queues.get("work").add("x", ttl=0.0001)
 
 
 def test_looking_makes_nothing(lab: Lab) -> None:
     before = lab.fingerprint()
     assert lab.swarm.queues() == ()
-    queue = lab.swarm.queue("work")
+    queue = lab.swarm.queues.get("work")
     for act in (queue.take, queue.tasks, partial(queue.done, ["x"]), partial(queue.back, ["x"])):
         with pytest.raises(InboxNotFound, match="there is no queue work"):
             act()
@@ -87,7 +87,7 @@ def test_looking_makes_nothing(lab: Lab) -> None:
 
 
 def test_bad_tasks_leave_nothing(lab: Lab) -> None:
-    queue = lab.swarm.queue("work")
+    queue = lab.swarm.queues.get("work")
     with pytest.raises(MessageNotFound):
         queue.add("x", after=["nothing"])
     assert not (lab.root / ".swarm").exists()
@@ -105,13 +105,13 @@ def test_bad_tasks_leave_nothing(lab: Lab) -> None:
         queue.take(lease=0)
     for name in ("", "../x", "a b", "-x"):
         with pytest.raises(InvalidName):
-            lab.swarm.queue(name)
+            lab.swarm.queues.get(name)
 
     assert [task.stored.message.id for task in queue.tasks()] == ["x"]
 
 
 def test_the_same_task_twice_is_one(lab: Lab) -> None:
-    queue = lab.swarm.queue("work")
+    queue = lab.swarm.queues.get("work")
     queue.add("x", task_id="x")
 
     assert queue.add("x", task_id="x").duplicate
@@ -119,7 +119,7 @@ def test_the_same_task_twice_is_one(lab: Lab) -> None:
 
 
 def test_several_are_settled_together_or_not_at_all(lab: Lab) -> None:
-    queue = lab.swarm.queue("work")
+    queue = lab.swarm.queues.get("work")
     for name in "abc":
         queue.add(name, task_id=name)
     queue.take(limit=2)
@@ -135,7 +135,7 @@ def test_several_are_settled_together_or_not_at_all(lab: Lab) -> None:
 
 
 def test_a_task_that_is_given_up_blocks_and_can_be_given_back(lab: Lab) -> None:
-    queue = lab.swarm.queue("work")
+    queue = lab.swarm.queues.get("work")
     queue.add("a", task_id="a")
     queue.add("b", task_id="b", after=["a"])
     queue.take()
@@ -156,7 +156,7 @@ def test_a_task_that_is_given_up_blocks_and_can_be_given_back(lab: Lab) -> None:
 
 
 def test_what_is_given_back_comes_again_after_the_delay(lab: Lab) -> None:
-    queue = lab.swarm.queue("work")
+    queue = lab.swarm.queues.get("work")
     for name in "ab":
         queue.add(name, task_id=name)
     queue.take(limit=2)
@@ -172,7 +172,7 @@ def test_what_is_given_back_comes_again_after_the_delay(lab: Lab) -> None:
 
 
 def test_only_who_took_a_task_settles_it_but_a_person_may(lab: Lab) -> None:
-    lab.swarm.queue("work").add("a", task_id="a")
+    lab.swarm.queues.get("work").add("a", task_id="a")
     one, other = worker(lab.root, "dev", os.getpid()), worker(lab.root, "rev", os.getpid())
     one.take()
     for act in (other.done, other.back, other.extend):
@@ -182,11 +182,11 @@ def test_only_who_took_a_task_settles_it_but_a_person_may(lab: Lab) -> None:
     (task,) = other.tasks()
     assert task.who == "dev@fx"
 
-    assert lab.swarm.queue("work").done(["a"]).ids == ("a",)
+    assert lab.swarm.queues.get("work").done(["a"]).ids == ("a",)
 
 
 def test_workers_at_the_same_time_get_each_task_once(lab: Lab) -> None:
-    queue = lab.swarm.queue("work")
+    queue = lab.swarm.queues.get("work")
     for number in range(40):
         queue.add("x", task_id=f"t{number}", after=[f"t{number - 8}"] if number >= 8 else [])
     got: list[str] = []
@@ -212,7 +212,7 @@ def test_an_agent_takes_in_its_own_name_and_what_it_held_comes_back_with_its_end
     """Whatever it says about itself in its environment."""
     panes.start("developer", program="shell")
     panes.until("developer", "idle")
-    queue = panes.swarm.queue("work")
+    queue = panes.swarm.queues.get("work")
     queue.add("a", task_id="a")
     swarm = "env SWARM_AGENT_ID=reviewer SWARM_ACTOR=reviewer@fx swarm"
     panes.type("developer", f"{swarm} queue take work --lease 1h")

@@ -91,7 +91,7 @@ def add(
     if not whole.strip():
         raise UsageProblem("the task is empty", hint="say what is to be done")
     life = span("--ttl", ttl) / 1000
-    receipt = run.open().queue(name).add(whole, priority=priority, after=needed, task_id=task_id, ttl=life)
+    receipt = run.open().queues.get(name).add(whole, priority=priority, after=needed, task_id=task_id, ttl=life)
     data = {"queue": name, "id": receipt.id, "priority": receipt.lane, "duplicate": receipt.duplicate}
 
     def show(output: Output) -> None:
@@ -140,7 +140,7 @@ def take(
     seconds = seconds_of("--wait", wait) or 0
     held = (milliseconds("--lease", lease) or 0) / 1000
     given.need_stdout("take a task")
-    claim = run.open().queue(name).take(wait=seconds, limit=_number(most, 1000), lease=held)
+    claim = run.open().queues.get(name).take(wait=seconds, limit=_number(most, 1000), lease=held)
     if claim is None:
         hint = f"see what it holds with `swarm queue list {name}`, or wait for a task: --wait 10m"
         raise NothingToTake(f"no task of queue {name} can be taken now", hint=hint)
@@ -203,7 +203,7 @@ def done(
 ) -> Answer:
     """Finish tasks; tasks that depend on them become ready."""
     text = _stdin() if result == "-" else result
-    return _settled(name, run.open().queue(name).done(ids, text), "done")
+    return _settled(name, run.open().queues.get(name).done(ids, text), "done")
 
 
 @verb(app, "back", attempt="cannot give back to queue {name}", examples="swarm queue back work tests --delay 5m")
@@ -221,7 +221,7 @@ def back(
 ) -> Answer:
     """Return tasks for others to take, even tasks that were given up."""
     later = (milliseconds("--delay", delay) or 0) / 1000
-    return _settled(name, run.open().queue(name).back(ids, delay=later, reason=reason), "back in the queue")
+    return _settled(name, run.open().queues.get(name).back(ids, delay=later, reason=reason), "back in the queue")
 
 
 @verb(
@@ -237,7 +237,7 @@ def fail(
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it cannot be done.", show_default=False)],
 ) -> Answer:
     """Give tasks up: swarm notifies their sender and blocks the tasks that depend on them."""
-    return _settled(name, run.open().queue(name).fail(ids, reason), "given up")
+    return _settled(name, run.open().queues.get(name).fail(ids, reason), "given up")
 
 
 @verb(
@@ -251,7 +251,7 @@ def extend(
 ) -> Answer:
     """Extend the lease on tasks, and on those taken together with them."""
     seconds = (milliseconds("--lease", lease) or 0) / 1000
-    return _settled(name, run.open().queue(name).extend(ids, seconds), f"yours for {lease}")
+    return _settled(name, run.open().queues.get(name).extend(ids, seconds), f"yours for {lease}")
 
 
 def _settled(name: str, settled: Settled, word: str) -> Answer:
@@ -274,7 +274,7 @@ def list_(
     most: Annotated[str, typer.Option("--max", metavar="N", help="At most N.")] = "1000",
 ) -> Answer:
     """List the tasks of a queue with state, worker and dependencies."""
-    tasks = run.open().queue(name).tasks(_number(most, 100_000), settled=all)
+    tasks = run.open().queues.get(name).tasks(_number(most, 100_000), settled=all)
 
     def show(output: Output) -> None:
         if not tasks:
