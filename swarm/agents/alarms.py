@@ -59,6 +59,9 @@ def _is_new(world: World, session: Session, item: AgentStatus) -> bool:
     times = seen.get("times")
     count = times + 1 if isinstance(times, int) else 1
     try:
+        if drawn := _drawn_again(now, seen):
+            runfiles.write(str(run), runfiles.CALLED, {**seen, "detail": drawn})
+            return False
         if status.state is State.WAITING:
             _tell_waiting(world, session, item, count)
         said = _tell_idle(world, session, item, seen, count) if status.state is State.IDLE else seen.get("said", "")
@@ -66,6 +69,14 @@ def _is_new(world: World, session: Session, item: AgentStatus) -> bool:
     except (OSError, SwarmError):  # cleaned up meanwhile, or no room: it would be told again and again
         return False
     return status.state in world.settings.notify.states
+
+
+def _drawn_again(now: Mapping[str, object], seen: Mapping[str, object]) -> str:
+    """Return what its dialog asks if it is that of the last look, now or then drawn in part; else nothing."""
+    before, after = str(seen.get("detail") or ""), str(now.get("detail") or "")
+    if not before or not after or not now["state"] == seen.get("state") == State.WAITING:
+        return ""
+    return after if after.startswith(f"{before}: ") else before if before.startswith(f"{after}: ") else ""
 
 
 def _tell_waiting(world: World, session: Session, item: AgentStatus, count: int) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swarm.agents import asked
+from swarm.machine.program_facts import one_line
 from swarm.programs.status import PaneFacts, State, conclude
 from swarm.terminal.marks import repository_mark
 
@@ -65,7 +67,7 @@ class View:
             pane.id if pane else "",
             dead=pane.dead if pane else False,
             server=self._server,
-            screen=self._screen(agent, facts, pane.id) if pane and not pane.dead else None,
+            screen=self._screen(session, agent, facts, pane.id) if pane and not pane.dead else None,
         )
         found = conclude(agent.program, facts, seen)
         if found.state is not State.WAITING:
@@ -74,15 +76,25 @@ class View:
             self._questions = asked.open_questions(self._world)
         return asked.in_words(found, self._questions, session.name, agent.name)
 
-    def _screen(self, agent: Agent, facts: ProgramFacts, pane: str) -> Verdict | None:
-        """Read the state from the screen of a program that says nothing itself; all of them are looked at at once."""
+    def _screen(self, session: Session, agent: Agent, facts: ProgramFacts, pane: str) -> Verdict | None:
+        """Read the state from the screen of a program that says nothing itself; all of them are looked at at once.
+
+        What an idle one said last is in its record.
+        """
         silent = (facts.own is None or facts.own.state == State.STARTING) and not facts.prints
         rules = self._world.programs.get(agent.program, agent.command).screens() if facts.alive and silent else None
         if rules is None:
             return None
         if self._screens is None:
             self._screens = self._world.terminal.shows(one.id for one in self._panes.values() if not one.dead)
-        return rules.read(*self._screens[pane], asked=facts.asked) if pane in self._screens else None
+        found = rules.read(*self._screens[pane], asked=facts.asked) if pane in self._screens else None
+        return replace(found, detail=self._last_words(session, agent)) if found and found.state == State.IDLE else found
+
+    def _last_words(self, session: Session, agent: Agent) -> str:
+        from swarm.programs.transcripts import last_words
+        from swarm.usage.count import source_of
+
+        return one_line(last_words(source_of(self._world, session, agent)))
 
 
 def state_of(world: World, session: Session, agent: Agent) -> Status:

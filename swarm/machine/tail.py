@@ -9,8 +9,11 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
+
+#: How much of a record is looked at for what was said last.
+END = 1 << 20
 
 
 class Tail:
@@ -54,6 +57,39 @@ class Tail:
                     found = _object(line)
                     if found is not None:
                         yield found
+
+    def last(self, most: int, *words: bytes) -> list[dict[str, Any]]:
+        """Return the objects near the end of the file as it is now; what ``lines`` has given does not matter.
+
+        Args:
+            most: how many bytes are looked at.
+            words: as for ``lines``.
+        """
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return []
+        with open(fd, "rb") as file:
+            info = os.fstat(fd)
+            if not stat.S_ISREG(info.st_mode):
+                return []
+            begin = max(0, info.st_size - most)
+            file.seek(begin)
+            whole_lines = file.read(most).split(b"\n")[:-1]
+        found = (_object(one) for one in whole_lines[bool(begin) :] if not words or any(word in one for word in words))
+        return [one for one in found if one is not None]
+
+
+def newest_first(paths: Iterable[str]) -> list[str]:
+    """Return files, those first that were written to last."""
+    return sorted(paths, key=_written, reverse=True)
+
+
+def _written(path: str) -> tuple[int, str]:
+    try:
+        return os.stat(path).st_mtime_ns, path
+    except OSError:
+        return 0, path
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

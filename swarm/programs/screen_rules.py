@@ -3,6 +3,9 @@
 A rules file (``swarm/data/screens/<program>.toml``) is a list of rules, looked through from the top; the first one
 that matches decides.  A screen that no rule knows says nothing: it is never taken for idleness.  It may also say how
 the row of the cursor looks while nothing is typed there.
+
+What a dialog asks about is taken from the screen, too, where that is plain; it is the agent's text, and people answer
+to what stands in the pane.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from swarm.machine.program_facts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +30,10 @@ _FIELDS = {
     "last": int,
     "not": str,
     "fresh": bool,
+    "asks": str,
 }
+#: What frames a line of a dialog.
+_FRAME = " \t│┃"
 #: A program may show something at the right edge, far from the cursor.
 _FAR = "    "
 _PROMPT_FIELDS = {"before": str, "hint": str, "faint": bool, "settle": float}
@@ -57,6 +65,7 @@ class Rule:
         unless: pattern not found in the lines.
         last: how many of the last lines that are not empty are looked at; 0 is all.
         fresh: it is how the program looks before its first turn, too.
+        asks: pattern of a whole dialog in the lines without their frames; its group is what it asks about.
     """
 
     name: str
@@ -68,6 +77,7 @@ class Rule:
     unless: re.Pattern[str] | None = None
     last: int = 0
     fresh: bool = False
+    asks: re.Pattern[str] | None = None
 
     def matches(self, title: str, lines: Sequence[str]) -> bool:
         """Whether it holds of a screen without empty lines."""
@@ -77,6 +87,17 @@ class Rule:
             and (self.text is None or bool(self.text.search(shown)))
             and (self.unless is None or not self.unless.search(shown))
         )
+
+    def in_detail(self, lines: Sequence[str]) -> str:
+        """Return the detail, with what the screen asks about where that is plain.
+
+        It is not where the words of the question stand there twice: an agent may have written them.
+        """
+        if self.asks is None or self.text is None or len(self.text.findall("\n".join(lines))) != 1:
+            return self.detail
+        found = self.asks.search("\n".join(line.strip(_FRAME) for line in lines))
+        words = one_line(found[1]) if found else ""
+        return one_line(f"{self.detail}: {words}") if words else self.detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +130,16 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of one program."""
+    """The rules of one program.
+
+    Attributes:
+        beside: pattern of what is left of a column of its own at the right edge, in a line that shows the column.
+    """
 
     program: str
     rules: tuple[Rule, ...]
     prompt: Prompt | None = None
+    beside: re.Pattern[str] | None = None
 
     @classmethod
     def of(cls, program: str, data: Mapping[str, Any]) -> Rules:
@@ -122,7 +148,8 @@ class Rules:
         Raises:
             ValueError: it is not one.
         """
-        return cls(program, tuple(_rule(one) for one in data["rule"]), _prompt(data.get("prompt")))
+        beside = re.compile(data["beside"]) if "beside" in data else None
+        return cls(program, tuple(_rule(one) for one in data["rule"]), _prompt(data.get("prompt")), beside)
 
     def read(self, title: str, lines: Sequence[str], *, asked: bool = False) -> Verdict | None:
         """Say what a screen shows; None when no rule knows it.
@@ -136,8 +163,14 @@ class Rules:
                 why = f"{rule.why}, and its first prompt is on the way"
                 return Verdict("starting", "", f"{self.program}/{rule.name}", why)
             if rule.matches(title, shown):
-                return Verdict(rule.state, rule.detail, f"{self.program}/{rule.name}", rule.why)
+                detail = rule.in_detail(self._main_part(shown))
+                return Verdict(rule.state, detail, f"{self.program}/{rule.name}", rule.why)
         return None
+
+    def _main_part(self, lines: Sequence[str]) -> Sequence[str]:
+        """Return the lines without the column at the right edge."""
+        found = [match.end() for line in lines if self.beside and (match := self.beside.search(line))]
+        return [line[: found[-1]] for line in lines] if found else lines
 
 
 def _prompt(data: Mapping[str, Any] | None) -> Prompt | None:
@@ -156,7 +189,9 @@ def _rule(data: Mapping[str, Any]) -> Rule:
             raise ValueError(f"rule {data.get('name')!r}: {key} is unknown or of the wrong kind")
     if data.get("state") not in _STATES or not data.get("why") or not (data.get("title") or data.get("text")):
         raise ValueError(f"rule {data.get('name')!r}: it needs a state, a why, and a title or text to look for")
-    patterns = {key: re.compile(data[key], re.MULTILINE) for key in ("title", "text", "not") if key in data}
+    patterns = {key: re.compile(data[key], re.MULTILINE) for key in ("title", "text", "not", "asks") if key in data}
+    if "asks" in patterns and ("text" not in patterns or patterns["asks"].groups != 1):
+        raise ValueError(f"rule {data.get('name')!r}: asks needs a text, and one group")
     return Rule(
         name=data["name"],
         state=data["state"],
@@ -167,4 +202,5 @@ def _rule(data: Mapping[str, Any]) -> Rule:
         unless=patterns.get("not"),
         last=data.get("last", 0),
         fresh=data.get("fresh", False),
+        asks=patterns.get("asks"),
     )

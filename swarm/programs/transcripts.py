@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from swarm.programs.transcript import last_said
 from swarm.usage.spending.meter import KNOWN, open_record
 
 if TYPE_CHECKING:
@@ -45,14 +46,28 @@ class Transcript:
 
 def open_transcript(source: Mapping[str, Any]) -> Transcript | None:
     """Return the conversation of a source; None when its program has no record that is known."""
+    found = _open(source)
+    return Transcript(*found) if found else None
+
+
+def last_words(source: Mapping[str, Any]) -> str:
+    """Return what an agent said last, as far as the end of its newest conversation tells; empty when it does not."""
+    found = _open(source)
+    if found is None:
+        return ""
+    record, reader = found
+    return last_said(entry for where, line in record.latest() for entry in reader.entries(where, line))
+
+
+def _open(source: Mapping[str, Any]) -> tuple[Record, Reader] | None:
     name = source.get("program")
     if name == "demo":
         from swarm.programs.demo import transcript
 
         folder = source.get("run_dir")  # removed with the agent
-        return Transcript(transcript.Record(str(folder)), transcript.Reader()) if folder else None
+        return (transcript.Record(str(folder)), transcript.Reader()) if folder else None
     record = open_record(source)
     if record is None or name not in KNOWN:
         return None
     reader: Reader = import_module(f"swarm.programs.{name}.transcript").Reader()
-    return Transcript(record, reader)
+    return record, reader

@@ -26,6 +26,21 @@ printf '\\033]2;✋  Action Required (x)\\007'
 read go
 """
 
+#: Draws a dialog in two steps, then the next one.
+ASKING = """#!/bin/sh
+ask() {
+  printf '╭────────╮\\n│ ? Shell  it │\\n│ ╭────────╮ │\\n│ │ %s │ │\\n' "$1"
+  printf '│ ╰────────╯ │\\n│ Allow execution of [Shell]? │\\n'
+}
+printf '\\033]2;✋  Action Required (x)\\007'
+read go
+ask 'rm one'
+read go
+printf '\\033[H\\033[2J'
+ask 'rm two'
+read go
+"""
+
 #: Says in the file of Claude Code what it is doing, and never writes a letter to its terminal.
 CLAUDE = """#!/bin/sh
 mkdir -p "$HOME/.claude/sessions"
@@ -108,6 +123,34 @@ def test_a_program_that_is_judged_by_its_screen_is_seen_to_wait(panes: PaneLab) 
     wait_for(lambda: "developer: starting" in border(), "the first state in the border")
     panes.tmux("send-keys", "-t", panes.one("developer").pane, "go", "Enter")
     wait_for(lambda: "developer: waiting" in border(), "the label of one that waits")
+
+
+def test_a_dialog_is_told_once_though_it_is_drawn_bit_by_bit(panes: PaneLab, tmp_path: Path) -> None:
+    log = tmp_path / "calls"
+    panes.cli("init")
+    configure(panes, f"command: {json.dumps(shlex.join([sys.executable, '-c', NOTE, str(log)]))}")
+    panes.program("gemini", ASKING)
+    panes.start("developer", program="gemini", task="")
+    pane = panes.one("developer").pane
+
+    def told(words: str) -> None:
+        def same() -> bool:
+            panes.swarm.call_user(panes.swarm.status())
+            return panes.one("developer").status.detail == words
+
+        wait_for(same, words)
+
+    told("for permission")
+    wait_for(lambda: calls(log), "the first call")
+    panes.tmux("send-keys", "-t", pane, "Enter")
+    told("for permission: rm one")
+    panes.tmux("send-keys", "-t", pane, "Enter")
+    told("for permission: rm two")
+    wait_for(lambda: len(calls(log)) == 2, "the call about the next one")
+    assert [line for line, _ in calls(log)] == [
+        "developer@fx is waiting: for permission",
+        "developer@fx is waiting: for permission: rm two",
+    ]
 
 
 def test_a_program_that_says_in_a_file_of_its_own_that_it_waits_is_seen_though_it_shows_nothing(panes: PaneLab) -> None:

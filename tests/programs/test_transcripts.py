@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 from contextlib import closing
@@ -13,7 +14,7 @@ import pytest
 from swarm.machine.tail import iso
 from swarm.programs import reviewer
 from swarm.programs.transcript_reading import telling
-from swarm.programs.transcripts import open_transcript
+from swarm.programs.transcripts import last_words, open_transcript
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,11 +45,13 @@ def at(seconds: int) -> str:
 
 
 def opened(program: str, home: Path) -> Transcript:
-    found = open_transcript(
-        {"program": program, "home": str(home), "cwd": TREE, "since_ms": SINCE, "run_dir": str(home)}
-    )
+    found = open_transcript(source(program, home))
     assert found is not None
     return found
+
+
+def source(program: str, home: Path) -> dict[str, Any]:
+    return {"program": program, "home": str(home), "cwd": TREE, "since_ms": SINCE, "run_dir": str(home)}
 
 
 def write(path: Path, *lines: dict[str, Any]) -> None:
@@ -163,6 +166,7 @@ def test_codex(tmp_path: Path) -> None:
         ("agent", "text", "", "Done."),
     ]
     assert entries[-1].model == "gpt-5"
+    assert last_words(source("codex", tmp_path)) == "Done."
 
 
 def test_gemini_gives_a_message_once_though_it_is_written_again(tmp_path: Path) -> None:
@@ -193,11 +197,12 @@ def test_gemini_gives_a_message_once_though_it_is_written_again(tmp_path: Path) 
         ("agent", "call", "shell", "echo one"),
         ("program", "result", "shell", "one"),
     ]
+    assert last_words(source("gemini", tmp_path)) == "Let me see."
 
 
 def test_opencode_gives_a_part_once_it_is_whole(tmp_path: Path) -> None:
     tables = """
-    create table session (id text, directory text, parent_id text);
+    create table session (id text, directory text, parent_id text, time_updated int);
     create table message (id text, session_id text, data text);
     create table part
     (id text primary key, message_id text, session_id text, time_created int, time_updated int, data text);
@@ -213,7 +218,7 @@ def test_opencode_gives_a_part_once_it_is_whole(tmp_path: Path) -> None:
 
     with closing(sqlite3.connect(tmp_path / "opencode.db")) as db:
         db.executescript(tables)
-        db.execute("insert into session values ('s', ?, null)", (TREE,))
+        db.execute("insert into session values ('s', ?, null, 1)", (TREE,))
         put(1, "user", type="text", text="paint it")
         put(2, "assistant", type="text", text="Let", time={"start": 1})
         found = opened("opencode", tmp_path)
@@ -229,13 +234,37 @@ def test_opencode_gives_a_part_once_it_is_whole(tmp_path: Path) -> None:
             ("agent", "call", "bash", "echo one"),
             ("program", "result", "bash", "one"),
         ]
+        assert last_words(source("opencode", tmp_path)) == "Let me see."
 
 
 def test_the_demo_agent(tmp_path: Path) -> None:
     write(tmp_path / "conversation.jsonl", {"at_ms": 5, "who": "user", "text": "say hi"}, {"at_ms": 6, "text": "hi"})
     assert brief(opened("demo", tmp_path).more()) == [("user", "text", "", "say hi"), ("agent", "text", "", "hi")]
+    assert last_words(source("demo", tmp_path)) == "hi"
     assert open_transcript({"program": "demo"}) is None
     assert open_transcript({"program": "shell", "home": "", "cwd": TREE, "since_ms": 1}) is None
+
+
+def test_the_last_words_are_those_of_the_newest_conversation_however_long_it_is(tmp_path: Path) -> None:
+    day = at(0)[:10]
+    folder = tmp_path / "sessions" / day.replace("-", "/")
+
+    def said(second: int, words: str) -> dict[str, Any]:
+        item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": words}]}
+        return {"timestamp": at(second), "type": "response_item", "payload": item}
+
+    def talk(name: str, cwd: str, *lines: dict[str, Any]) -> Path:
+        path = folder / f"rollout-{day}-{name}.jsonl"
+        write(path, {"timestamp": at(0), "type": "session_meta", "payload": {"cwd": cwd}}, *lines)
+        return path
+
+    talk("a", TREE, *(said(1, "x" * 10_000) for _ in range(110)), said(2, "The last one."))
+    os.utime(talk("b", TREE, said(1, "An older talk.")), (1, 1))
+    talk("c", f"{TREE}-other", said(3, "Somebody else's."))
+
+    assert last_words(source("codex", tmp_path)) == "The last one."
+    assert last_words(source("codex", tmp_path / "none")) == ""
+    assert last_words({"program": "shell", "home": "", "cwd": TREE, "since_ms": 1}) == ""
 
 
 def test_a_call_is_told_by_what_says_most() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 
-from swarm.machine.tail import Tail, iso, mapping, number, text
+from swarm.machine.tail import END, Tail, iso, mapping, newest_first, number, text
 from swarm.usage.spending.use import Counts, Use
 
 TYPE_CHECKING = False
@@ -58,6 +58,14 @@ class Record:
             for line in tail.lines(*words):
                 if self._is_mine(tail.path, line) and text(line.get("timestamp")) >= self._since:
                     yield tail.path, line
+
+    def latest(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give the end of the newest conversation."""
+        talks = (one for one in self._paths() if os.path.basename(os.path.dirname(one)) != "subagents")
+        path = next(iter(newest_first(talks)), "")
+        for line in Tail(path).last(END, b'"assistant"') if path else ():
+            if self._is_mine(path, line) and text(line.get("timestamp")) >= self._since:
+                yield path, line
 
     def tails(self) -> list[Tail]:
         """Return the files there are now, oldest conversation first, subagents behind theirs."""

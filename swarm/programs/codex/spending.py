@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from swarm.machine.tail import Tail, iso, mapping, number, text
+from swarm.machine.tail import END, Tail, iso, mapping, newest_first, number, text
 from swarm.usage.spending.use import Counts, Use
 
 TYPE_CHECKING = False
@@ -43,6 +43,13 @@ class Record:
             for line in tail.lines(*words):
                 if text(line.get("timestamp")) >= self._since:
                     yield tail.path, line
+
+    def latest(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give the end of the newest conversation."""
+        path = next((one for one in newest_first(self._paths()) if self._is_mine(one)), "")
+        for line in Tail(path).last(END, b'"assistant"') if path else ():
+            if text(line.get("timestamp")) >= self._since:
+                yield path, line
 
     def tails(self) -> list[Tail]:
         """Return the files there are now; their names sort by time."""

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from swarm.demo.record import FILE
-from swarm.machine.tail import Tail, number, text
+from swarm.machine.tail import END, Tail, number, text
 from swarm.programs.transcript import Kind, TranscriptEntry, Who
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ class Record:
     def lines(self, *words: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
         """Give what was added since."""
         yield from (("", line) for line in self._tail.lines(*words))
+
+    def latest(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give the end."""
+        yield from (("", line) for line in self._tail.last(END))
 
 
 class Reader:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 
-from swarm.machine.tail import Tail, iso, mapping, number, text, whole
+from swarm.machine.tail import END, Tail, iso, mapping, newest_first, number, text, whole
 from swarm.usage.spending.use import Counts, Use
 
 TYPE_CHECKING = False
@@ -46,6 +46,15 @@ class Record:
                 for message in _messages(line):
                     if text(message.get("timestamp")) >= self._since:
                         yield tail.path, message
+
+    def latest(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give the end of the newest conversation."""
+        path = next(iter(newest_first(self._paths())), "")
+        lines = Tail(path).last(END, b'"gemini"') if _is_lines(path) else [whole(path)] if path else []
+        for line in lines:
+            for message in _messages(line):
+                if text(message.get("timestamp")) >= self._since:
+                    yield path, message
 
     def tails(self) -> list[Tail]:
         """Return the files there are now; their names sort by time."""

@@ -21,6 +21,13 @@ from part join message on message.id = part.message_id join session on session.i
 where (session.directory = ? or substr(session.directory, 1, ?) = ?) and part.time_created >= ?
 and part.time_updated >= ? order by part.time_created, part.id
 """
+_LATEST = """
+select part.id, part.session_id, part.time_created, part.data, message.data
+from part join message on message.id = part.message_id
+where part.session_id =
+(select id from session where directory = ? and parent_id is null order by time_updated desc limit 1)
+and part.time_created >= ? order by part.time_created desc, part.id desc limit 50
+"""
 
 
 class Record:
@@ -48,14 +55,22 @@ class Record:
         """Give the parts that were added or changed since, each with its conversation; some again."""
         self._times = self._now()
         where = (self._below[:-1], len(self._below), self._below, self._since, self._newest)
-        try:
-            with closing(sqlite3.connect(f"file:{_quoted(self._path)}?mode=ro", uri=True, timeout=1.0)) as db:
-                rows = db.execute(_PARTS, where).fetchall()
-        except sqlite3.Error:
-            return
-        for name, conversation, created, updated, data, message in rows:
+        for name, conversation, created, updated, data, message in self._rows(_PARTS, *where):
             self._newest = max(self._newest, updated)
             yield conversation, {"id": name, "at_ms": created, **_object(data), "message": _object(message)}
+
+    def latest(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give the end of the newest conversation."""
+        rows = self._rows(_LATEST, self._below[:-1], self._since)
+        for name, conversation, created, data, message in reversed(rows):
+            yield conversation, {"id": name, "at_ms": created, **_object(data), "message": _object(message)}
+
+    def _rows(self, query: str, *where: str | int) -> list[tuple[Any, ...]]:
+        try:
+            with closing(sqlite3.connect(f"file:{_quoted(self._path)}?mode=ro", uri=True, timeout=1.0)) as db:
+                return db.execute(query, where).fetchall()
+        except sqlite3.Error:
+            return []
 
     def _now(self) -> tuple[int, ...]:
         found = []

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
         def lines(self, *words: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
             """Give what was added since, each with the conversation it is from."""
 
+        def latest(self) -> Iterator[tuple[str, dict[str, Any]]]:
+            """Give the end of the newest conversation, as far as it may tell what was said last."""
+
 
 #: Programs whose records are known; each has a module here.
 KNOWN = ("claude", "codex", "gemini", "opencode")

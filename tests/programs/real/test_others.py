@@ -70,11 +70,12 @@ def test_its_life(agents: AgentLab, program: str) -> None:
     evidence = [one for one in found.status.evidence if one.decides]
     assert [one.source for one in evidence] == ["screen"]
     assert f"(rule {program}/" in evidence[0].text
+    wait_for(lambda: agents.one("builder").status.detail == "Green it is.", "its last words in its state", 90)
     assert agents.git("status", "--porcelain", cwd=found.worktree) == ""
 
     agents.say("builder", "make the file")
-    waiting = agents.until("builder", "waiting")
-    assert waiting.status.detail == "for permission"
+    agents.until("builder", "waiting")
+    wait_for(lambda: agents.one("builder").status.detail == "for permission: touch made", "what it asks", 90)
     assert not (found.worktree / "made").exists()
     agents.keys("builder", "Enter")
     agents.shows("builder", "It is made.")
