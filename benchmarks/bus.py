@@ -26,10 +26,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from swarm.bus import lines
 from swarm.bus.box import Limits
 from swarm.bus.filebus import FileBus
-from swarm.bus.log import Log
+from swarm.bus.log import lines
+from swarm.bus.log.log import Log
 from swarm.bus.message import Message, encode
 from swarm.bus.wake import Wake
 

@@ -105,13 +105,13 @@ _PUBLIC = {
     ),
     "swarm.messages.deadlines": ("Reply",),
     "swarm.messages.errors": ("AttachmentExists", "SentInPart"),
-    "swarm.messages.post": ("Post", "Sender", "Sent", "Taken"),
+    "swarm.messages.office.post": ("Post", "Sender", "Sent", "Taken"),
     "swarm.messages.queues": ("Queue", "Settled"),
     "swarm.messages.send_options": ("SendOptions",),
     "swarm.programs.errors": ("ProgramMissing", "RulesNotEnforced"),
     "swarm.programs.role_effects": ("Note",),
     "swarm.programs.status": ("Evidence", "State", "Status"),
-    "swarm.programs.transcript": ("Kind", "TranscriptEntry", "Who"),
+    "swarm.programs.reading.transcript": ("Kind", "TranscriptEntry", "Who"),
     "swarm.project.config.settings": ("Settings",),
     "swarm.project.errors": (
         "AgentNotFound",
@@ -166,7 +166,7 @@ _PUBLIC = {
         "WorktreeNotFound",
     ),
     "swarm.worktrees.reports": ("RecoverReport", "Risk", "SalvageEntry"),
-    "swarm.worktrees.setup_values": ("Ended", "Notes"),
+    "swarm.worktrees.setup.setup_values": ("Ended", "Notes"),
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  # texts, from the table

@@ -88,22 +88,22 @@ from swarm.merging.values import PairForecast as PairForecast
 from swarm.messages.deadlines import Reply as Reply
 from swarm.messages.errors import AttachmentExists as AttachmentExists
 from swarm.messages.errors import SentInPart as SentInPart
-from swarm.messages.post import Post as Post
-from swarm.messages.post import Sender as Sender
-from swarm.messages.post import Sent as Sent
-from swarm.messages.post import Taken as Taken
+from swarm.messages.office.post import Post as Post
+from swarm.messages.office.post import Sender as Sender
+from swarm.messages.office.post import Sent as Sent
+from swarm.messages.office.post import Taken as Taken
 from swarm.messages.queues import Queue as Queue
 from swarm.messages.queues import Settled as Settled
 from swarm.messages.send_options import SendOptions as SendOptions
 from swarm.programs.errors import ProgramMissing as ProgramMissing
 from swarm.programs.errors import RulesNotEnforced as RulesNotEnforced
+from swarm.programs.reading.transcript import Kind as Kind
+from swarm.programs.reading.transcript import TranscriptEntry as TranscriptEntry
+from swarm.programs.reading.transcript import Who as Who
 from swarm.programs.role_effects import Note as Note
 from swarm.programs.status import Evidence as Evidence
 from swarm.programs.status import State as State
 from swarm.programs.status import Status as Status
-from swarm.programs.transcript import Kind as Kind
-from swarm.programs.transcript import TranscriptEntry as TranscriptEntry
-from swarm.programs.transcript import Who as Who
 from swarm.project.config.settings import Settings as Settings
 from swarm.project.errors import AgentNotFound as AgentNotFound
 from swarm.project.errors import InvalidName as InvalidName
@@ -166,8 +166,8 @@ from swarm.worktrees.errors import WorktreeNotFound as WorktreeNotFound
 from swarm.worktrees.reports import RecoverReport as RecoverReport
 from swarm.worktrees.reports import Risk as Risk
 from swarm.worktrees.reports import SalvageEntry as SalvageEntry
-from swarm.worktrees.setup_values import Ended as Ended
-from swarm.worktrees.setup_values import Notes as Notes
+from swarm.worktrees.setup.setup_values import Ended as Ended
+from swarm.worktrees.setup.setup_values import Notes as Notes
 
 __all__ = [
     "Agent",

@@ -16,9 +16,9 @@ from swarm.agents import asked, event_values, events
 from swarm.kit.commandline import words_of
 from swarm.kit.errors import SwarmError
 from swarm.machine import runfiles
+from swarm.programs.reading.transcript import last_said
+from swarm.programs.reading.transcripts import open_transcript
 from swarm.programs.status import State
-from swarm.programs.transcript import last_said
-from swarm.programs.transcripts import open_transcript
 from swarm.usage.count import source_of
 
 if TYPE_CHECKING:

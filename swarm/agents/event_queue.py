@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from swarm.agents.event_values import AgentEvent
     from swarm.bus.message import Message
     from swarm.bus.protocol import Claim
-    from swarm.messages.post import Post
+    from swarm.messages.office.post import Post
     from swarm.project.world import World
 
 #: For how long an event may be in the hands of a process, while that lives.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from swarm.approvals.values import Question
-    from swarm.programs.screen_rules import Verdict
+    from swarm.programs.reading.screen_rules import Verdict
     from swarm.programs.status import ProgramFacts, Status
     from swarm.programs.values import Pane
     from swarm.project.model import Agent, Session
@@ -91,7 +91,7 @@ class View:
         return replace(found, detail=self._last_words(session, agent)) if found and found.state == State.IDLE else found
 
     def _last_words(self, session: Session, agent: Agent) -> str:
-        from swarm.programs.transcripts import last_words
+        from swarm.programs.reading.transcripts import last_words
         from swarm.usage.count import source_of
 
         return one_line(last_words(source_of(self._world, session, agent)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from swarm.roles.workflow import Workflow
     from swarm.sessions.reports import Check, CreateReport, ResumeReport, Skipped, StopReport
     from swarm.sessions.values import AgentStatus, SessionStatus
-    from swarm.worktrees.setup_values import Notes
+    from swarm.worktrees.setup.setup_values import Notes
 
 from swarm.api.worktrees import Sets, options_of
 
@@ -95,7 +95,7 @@ class Agents(Sets):
         setup: bool,
         dry_run: bool,
     ) -> Team:
-        from swarm.sessions import create, create_request
+        from swarm.sessions.create import create, create_request
 
         specs = names.expand_roles(roles)
         texts, problems = self._role_texts(specs, name, wanted=True)
@@ -116,7 +116,7 @@ class Agents(Sets):
         Raises:
             SessionNotFound
         """
-        from swarm.sessions import create
+        from swarm.sessions.create import create
 
         return self._team(create.report_of(self._world, self._session(session)))
 
@@ -226,7 +226,7 @@ class Agents(Sets):
 
     def setup_of(self, agent: str, session: str | None = None) -> Notes | None:
         """Return what the setup of an agent's worktree did; None where there was none."""
-        from swarm.worktrees import setup_notes
+        from swarm.worktrees.setup import setup_notes
 
         found, one = self._find(agent, session)
         with files.os_errors(f"cannot read the notes about {agent}"):

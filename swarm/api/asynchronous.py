@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from swarm.agents.event_values import AgentEvent
     from swarm.api.swarm import Swarm
-    from swarm.messages.post import Taken
+    from swarm.messages.office.post import Taken
     from swarm.sessions.waiting import Reached
 
 P = ParamSpec("P")

@@ -16,8 +16,8 @@ def settings_around(directory: str | os.PathLike[str] = ".", environ: Mapping[st
     """Return the settings that count in a folder: those of its repository, if it is in one, and the user's own."""
     from swarm.git.discover import discover
     from swarm.git.errors import NotARepo
-    from swarm.project import dirs
     from swarm.project.config.file import load_settings
+    from swarm.project.swarm_dir import dirs
 
     env = dict(os.environ if environ is None else environ)
     try:

@@ -62,7 +62,7 @@ class Design(Sets):
         Raises:
             NotARepo: there is no commit yet.
         """
-        from swarm.sessions.create_checks import pin_base
+        from swarm.sessions.create.create_checks import pin_base
 
         pin_base(self._world, None)
 
@@ -300,7 +300,7 @@ class Design(Sets):
 
     def cleanup_swarm_branches(self) -> int:
         """Delete swarm's branches without a worktree, each saved first, and return how many."""
-        from swarm.sessions import cleanup
+        from swarm.sessions.cleanup import cleanup
 
         with files.os_errors("cannot clean up the branches"):
             if not (self._world.layout.state.is_dir() or cleanup.leftover_branches(self._world)):

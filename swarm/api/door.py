@@ -56,7 +56,7 @@ def _world_of(
     """Return everything a verb may touch in one repository."""
     from swarm.api.parts import Parts
     from swarm.git.repository import Git
-    from swarm.git.runner import GitRunner
+    from swarm.git.running.runner import GitRunner
     from swarm.project.journal import Journal
     from swarm.project.layout import Layout
     from swarm.project.sessions import Sessions
@@ -97,8 +97,8 @@ def open_repository(
 ) -> Opened:
     """Open the repository around a folder; see ``Swarm.open``."""
     from swarm.git.discover import discover
-    from swarm.project import dirs
     from swarm.project.config.file import load_settings
+    from swarm.project.swarm_dir import dirs
 
     env = dict(os.environ if environ is None else environ)
     with files.os_errors("cannot open the repository"):
@@ -171,7 +171,7 @@ class Door:
     def _preflight(self, request: Any, problems: Sequence[SwarmError], *, dry_run: bool) -> Any:
         """Refuse before the first byte is written; None where half of an earlier try would be in the way."""
         from swarm.kit.errors import raise_all
-        from swarm.sessions import create, create_checks
+        from swarm.sessions.create import create, create_checks
 
         if dry_run:
             return create.make_plan(self._world, request, problems=problems)
@@ -224,11 +224,7 @@ class Door:
         from swarm.merging import merge  # noqa: F401  # each registers how its operations are recovered
         from swarm.project import lock
         from swarm.project.statedir import prepare
-        from swarm.sessions import (
-            cleanup,  # noqa: F401  # each registers how its operations are recovered
-            marks,  # noqa: F401  # each registers how its operations are recovered
-        )
-        from swarm.worktrees import salvage_drop  # noqa: F401  # likewise
+        from swarm.worktrees.saved import salvage_drop  # noqa: F401  # likewise
 
         layout = self._world.layout
         prepare(self._world)

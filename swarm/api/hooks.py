@@ -64,7 +64,7 @@ def turns_of_this_program(read_event: Callable[[], dict[str, Any]]) -> Turns | N
         read_event: gives what the program told its hook.
     """
     from swarm.delivery.turns import Turns, program_lives
-    from swarm.messages.post import Post
+    from swarm.messages.office.post import Post
     from swarm.programs.processes import idle_since
 
     post = Post.find()

@@ -52,7 +52,7 @@ def sessions(root: Path) -> list[Session]:
 
 def role_names(root: Path) -> tuple[str, ...]:
     """Return the names of the roles."""
-    from swarm.project import dirs
+    from swarm.project.swarm_dir import dirs
     from swarm.roles.find import RolePlaces
     from swarm.roles.find import role_names as found
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from swarm.bus.protocol import Stored, Trace
-    from swarm.messages.post import Post, Sent, Taken
+    from swarm.messages.office.post import Post, Sent, Taken
     from swarm.messages.send_options import SendOptions
     from swarm.sessions.waiting import Reached
 
@@ -23,7 +23,7 @@ class Messages(Sets):
     @property
     def post(self) -> Post:
         """Everything about messages, as one object."""
-        from swarm.messages.post import Post
+        from swarm.messages.office.post import Post
 
         if self._post is None:
             self._post = Post(

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from swarm.git.discover import Place
-    from swarm.git.runner import GitRunner
+    from swarm.git.running.runner import GitRunner
     from swarm.project.config.settings import Settings
     from swarm.project.layout import Layout
     from swarm.project.ports import Host, Merging, Preparing, Processes, Programs, Terminal, Trees
@@ -35,7 +35,7 @@ class Parts:
     @cached_property
     def trees(self) -> Trees:
         """Working trees as git objects."""
-        from swarm.worktrees.trees import Trees
+        from swarm.worktrees.trees.trees import Trees
 
         return Trees(self._runner, self._place.common, self._place.object_format)
 
@@ -77,7 +77,7 @@ class Parts:
     @cached_property
     def preparing(self) -> Preparing:
         """What makes worktrees ready."""
-        from swarm.worktrees.preparing import Preparing
+        from swarm.worktrees.setup.preparing import Preparing
 
         own = (self._layout.state.name, self._settings.worktrees.base_path)
         return Preparing(self._runner, self._place.root, own)

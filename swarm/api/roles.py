@@ -46,7 +46,7 @@ class Roles:
         """Return the roles that count in a folder: of its repository, if it is in one, and the user's own."""
         from swarm.git.discover import discover
         from swarm.git.errors import NotARepo
-        from swarm.project import dirs
+        from swarm.project.swarm_dir import dirs
         from swarm.roles.find import RolePlaces
 
         env = dict(os.environ if environ is None else environ)

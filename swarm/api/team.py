@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, NamedTuple
 
-from swarm.programs.transcript import last_said
+from swarm.programs.reading.transcript import last_said
 from swarm.project.errors import AgentNotFound
 from swarm.sessions.errors import NoRecord, NotReached
 from swarm.sessions.reports import CreateReport
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from swarm.api.swarm import Swarm
     from swarm.merging.values import DiffReport
-    from swarm.messages.post import Sent
+    from swarm.messages.office.post import Sent
     from swarm.messages.send_options import SendOptions
-    from swarm.programs.transcript import TranscriptEntry
+    from swarm.programs.reading.transcript import TranscriptEntry
     from swarm.sessions.reports import ResumeReport, StopReport
     from swarm.sessions.values import AgentStatus
 

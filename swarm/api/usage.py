@@ -11,8 +11,8 @@ from swarm.kit import files
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from swarm.programs.transcript import TranscriptEntry
-    from swarm.programs.transcripts import Transcript
+    from swarm.programs.reading.transcript import TranscriptEntry
+    from swarm.programs.reading.transcripts import Transcript
     from swarm.usage.values import UsageReport
 
 _LOOK_EVERY = 0.5
@@ -73,7 +73,7 @@ class Usage(Sets):
             return budgets.tell(self._world, found, one)
 
     def _transcript(self, agent: str, session: str | None) -> Transcript:
-        from swarm.programs.transcripts import open_transcript
+        from swarm.programs.reading.transcripts import open_transcript
         from swarm.project import names
         from swarm.sessions import transcripts
         from swarm.sessions.errors import NoRecord

@@ -91,7 +91,7 @@ class Sets(Door):
         Example:
             >>> swarm.create("feature-x", ["researcher", "developer"])  # doctest: +SKIP
         """
-        from swarm.sessions import create, create_request
+        from swarm.sessions.create import create, create_request
 
         name = names.check_new_session(session)
         specs = names.expand_roles(roles)
@@ -135,7 +135,7 @@ class Sets(Door):
         Raises:
             WorkAtRisk: nothing was removed; ``facts['agents']`` lists the risks of each agent.
         """
-        from swarm.sessions import cleanup_request
+        from swarm.sessions.cleanup import cleanup_request
 
         request = cleanup_request.Request(
             sessions=tuple(names.check_session(s) for s in sessions),
@@ -151,7 +151,7 @@ class Sets(Door):
     def prune_sessions(self, *, older_than_ms: int, dry_run: bool = False) -> CleanupReport:
         """Remove the sessions made longer ago than this that nobody needs: none of their agents runs or has work."""
         from swarm.callers import rights
-        from swarm.sessions import cleanup_request
+        from swarm.sessions.cleanup import cleanup_request
 
         rights.check(self._world, "prune_sessions", attempt="cannot prune the sessions")
         request = cleanup_request.Request(
@@ -174,7 +174,7 @@ class Sets(Door):
 
         A folder at its place that is in no session is removed, too; with *force* what is in it goes into the salvage.
         """
-        from swarm.sessions import cleanup_request
+        from swarm.sessions.cleanup import cleanup_request
 
         try:
             found, one = self._find_worktree(agent, session)
@@ -213,8 +213,8 @@ class Sets(Door):
             return CleanupReport(warnings=(f"{tree} was in no session and is removed: {what}",))
 
     def _clean(self, request: Any, *, dry_run: bool) -> CleanupReport:
-        from swarm.sessions import cleanup
-        from swarm.worktrees import salvage_drop
+        from swarm.sessions.cleanup import cleanup
+        from swarm.worktrees.saved import salvage_drop
 
         with files.os_errors("cannot clean up"):
             if dry_run:
@@ -232,7 +232,7 @@ class Sets(Door):
     def prune(self, *, dry_run: bool = False) -> CleanupReport:
         """Forget worktrees whose folder is gone; branches stay, and what git still knows of them is salvaged."""
         from swarm.callers import rights
-        from swarm.sessions import cleanup_request
+        from swarm.sessions.cleanup import cleanup_request
 
         rights.check(self._world, "prune", attempt="cannot prune the worktrees")
         request = cleanup_request.Request(only_missing=True, keep_branches=True, force=True, verb="worktree prune")
@@ -276,14 +276,14 @@ class Sets(Door):
         Args:
             dropped: instead what was dropped and can still be restored.
         """
-        from swarm.worktrees import salvage
+        from swarm.worktrees.saved import salvage
 
         with files.os_errors("cannot list the salvage"):
             return salvage.entries(self._world, session, gone=dropped)
 
     def salvage_entry(self, target: str) -> SalvageEntry:
         """Return one saved worktree: ``SESSION/AGENT`` or ``SESSION/AGENT@ID``."""
-        from swarm.worktrees import salvage
+        from swarm.worktrees.saved import salvage
 
         with files.os_errors("cannot read the salvage"):
             return salvage.find(self._world, target)[0]
@@ -304,7 +304,7 @@ class Sets(Door):
             now: delete it at once, and what was dropped before.
         """
         from swarm.callers import rights
-        from swarm.worktrees import salvage_drop
+        from swarm.worktrees.saved import salvage_drop
 
         rights.check(self._world, "drop_salvage", attempt="cannot drop the salvage")
         wanted, age = tuple(targets), _age(older_than_ms)

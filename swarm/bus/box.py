@@ -13,20 +13,20 @@ import os
 from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
-from swarm.bus.files import beginning_of, locked_folder, sync_folder, write_all
-from swarm.bus.log import Full, Log
+from swarm.bus.log.files import beginning_of, locked_folder, sync_folder, write_all
+from swarm.bus.log.log import Full, Log
 from swarm.bus.message import PRIORITIES
 from swarm.machine import own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from swarm.bus.book import Book
-    from swarm.bus.choose import Needs
-    from swarm.bus.files import Patience
-    from swarm.bus.log import Written
-    from swarm.bus.part import Line
+    from swarm.bus.log.files import Patience
+    from swarm.bus.log.log import Written
+    from swarm.bus.log.part import Line
     from swarm.bus.protocol import Place
+    from swarm.bus.reader.book import Book
+    from swarm.bus.reader.choose import Needs
     from swarm.bus.wake import Wake
     from swarm.kit.errors import SwarmError
 
@@ -86,7 +86,7 @@ class Box:
     def book(self) -> Book:
         """The readers' book; most senders need none, and it takes longer to load than all the rest."""
         if self._book is None:
-            from swarm.bus.book import Book
+            from swarm.bus.reader.book import Book
 
             self._book = Book(self.folder, self.address, self.patience)
         return self._book
@@ -213,7 +213,7 @@ class Box:
         if self._lookups > _FEW and not self._may_hold(message_id):
             return None
         begins = behind.places if behind is not None and behind.box == identity else (0,) * len(self.lanes)
-        from swarm.bus.choose import place_of
+        from swarm.bus.reader.choose import place_of
 
         needle = f'"id":"{message_id}"'.encode()
         for lane, log in enumerate(self.lanes):
@@ -225,7 +225,7 @@ class Box:
 
     def _may_hold(self, message_id: str) -> bool:
         """Whether a message may be here: a process that asks often reads only what is new since it last asked."""
-        from swarm.bus.choose import ids_in
+        from swarm.bus.reader.choose import ids_in
 
         for lane, log in enumerate(self.lanes):
             for at, data in log.blocks(self._ids_upto[lane], log.end()):

@@ -7,7 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from swarm.bus.box import Box, Limits
-from swarm.bus.files import os_errors
+from swarm.bus.log.files import os_errors
 from swarm.bus.machine import ThisMachine
 from swarm.bus.message import box_of
 from swarm.machine import own
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TypeVar
 
-    from swarm.bus.files import Patience
+    from swarm.bus.keeping.unused import Saved
+    from swarm.bus.log.files import Patience
     from swarm.bus.protocol import (
         Keep,
         Machine,
     )
-    from swarm.bus.unused import Saved
     from swarm.kit.errors import SwarmError
 
     T = TypeVar("T")

@@ -10,7 +10,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from swarm.bus.files import os_errors
+from swarm.bus.log.files import os_errors
 from swarm.bus.looking import Looking
 from swarm.bus.message import box_of
 from swarm.bus.sending import send
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from swarm.bus.box import Box
+    from swarm.bus.keeping.unused import Saved, Sweep
     from swarm.bus.message import Message
     from swarm.bus.protocol import (
         Claim,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
         PrunedAttachments,
         Receipt,
     )
-    from swarm.bus.unused import Saved, Sweep
 
 #: A process looks for what is too old in a box when it has written a snapshot, but at most once in so many seconds.
 _TIDY_EVERY = 60.0
@@ -82,7 +82,8 @@ class FileBus(Looking):
             InboxNotFound: there is no such box.
             MessageProblem: *types* or *wanted* for an inbox.
         """
-        from swarm.bus import notices, taking
+        from swarm.bus import notices
+        from swarm.bus.reader import taking
         from swarm.bus.wake import Watches
 
         box = self._box(box_of(address))
@@ -112,7 +113,8 @@ class FileBus(Looking):
 
         Whoever takes does the same; this is for a box from which nobody takes.
         """
-        from swarm.bus import notices, taking
+        from swarm.bus import notices
+        from swarm.bus.reader import taking
 
         box = self._box(box_of(address))
         with os_errors(f"cannot read {box.address}"):
@@ -141,7 +143,7 @@ class FileBus(Looking):
         Raises:
             ClaimLost: the claim is over; somebody else may have them.
         """
-        from swarm.bus import taking
+        from swarm.bus.reader import taking
 
         box = self._box(claim.address)
         with os_errors(f"cannot acknowledge in {box.address}"):
@@ -156,7 +158,7 @@ class FileBus(Looking):
         Raises:
             ClaimLost: the claim is over.
         """
-        from swarm.bus import taking
+        from swarm.bus.reader import taking
 
         box = self._box(claim.address)
         with os_errors(f"cannot give back to {box.address}"):
@@ -168,7 +170,8 @@ class FileBus(Looking):
         Raises:
             ClaimLost: the claim is over.
         """
-        from swarm.bus import notices, taking
+        from swarm.bus import notices
+        from swarm.bus.reader import taking
 
         box = self._box(claim.address)
         with os_errors(f"cannot give up in {box.address}"):
@@ -184,7 +187,7 @@ class FileBus(Looking):
         Raises:
             ClaimLost: it is over.
         """
-        from swarm.bus import taking
+        from swarm.bus.reader import taking
 
         box = self._box(claim.address)
         with os_errors(f"cannot extend a claim on {box.address}"):
@@ -196,7 +199,7 @@ class FileBus(Looking):
         Raises:
             ClaimLost: it is over, in part settled, or in other hands than when it was looked at.
         """
-        from swarm.bus import taking
+        from swarm.bus.reader import taking
 
         box = self._box(claim.address)
         with os_errors(f"cannot take over a claim on {box.address}"):
@@ -208,7 +211,7 @@ class FileBus(Looking):
         """Remove what is too old, after so much was written to the readers' book that it was summed up."""
         if self._keep is None or not box.book.saved or time.monotonic() < self._tidied.get(box.address, 0.0):
             return
-        from swarm.bus import retention
+        from swarm.bus.keeping import retention
         from swarm.kit.errors import SwarmError
 
         box.book.saved = 0
@@ -228,7 +231,7 @@ class FileBus(Looking):
         Raises:
             InboxNotFound: there is no such box.
         """
-        from swarm.bus import retention
+        from swarm.bus.keeping import retention
 
         box = self._box(box_of(address))
         with os_errors(f"cannot remove what is too old in {box.address}"):
@@ -240,7 +243,7 @@ class FileBus(Looking):
         Args:
             after: with *dry_run*, what would go after ``prune`` of these boxes.
         """
-        from swarm.bus import retention
+        from swarm.bus.keeping import retention
         from swarm.bus.protocol import PrunedAttachments as Found
 
         if self._saved is None:
@@ -254,7 +257,7 @@ class FileBus(Looking):
             return self._sweep(self._saved).plan(keep, now, without)
 
     def _sweep(self, saved: Saved) -> Sweep:
-        from swarm.bus.unused import Sweep
+        from swarm.bus.keeping.unused import Sweep
 
         return Sweep(self._root, saved, self._patience)
 
@@ -266,7 +269,7 @@ class FileBus(Looking):
         Raises:
             MessageNotFound: it is not among the dead letters.
         """
-        from swarm.bus import taking
+        from swarm.bus.reader import taking
 
         box = self._box(box_of(address))
         with os_errors(f"cannot change {box.address}"):
@@ -294,14 +297,14 @@ class FileBus(Looking):
         """Keep a copy of a file for ``Message.artifacts``; durable when this returns."""
         from pathlib import Path
 
-        from swarm.bus import blobs
+        from swarm.bus.keeping import blobs
 
         with os_errors(f"cannot attach {name or source!s:.60}"):
             return blobs.keep(Path(self._root) / "blobs", source, name)
 
     def attachments_stay(self) -> AbstractContextManager[None]:
         """Let nobody remove an attachment during a block; to move a box in."""
-        from swarm.bus import blobs
+        from swarm.bus.keeping import blobs
 
         return blobs.staying(self._root + "/blobs", self._patience)
 
@@ -309,7 +312,7 @@ class FileBus(Looking):
         """Return the kept copy after verifying it."""
         from pathlib import Path
 
-        from swarm.bus import blobs
+        from swarm.bus.keeping import blobs
 
         with os_errors("cannot read the attachment"):
             return blobs.get(Path(self._root) / "blobs", artifact)

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from swarm.bus.boxes import Boxes
-from swarm.bus.files import os_errors
+from swarm.bus.log.files import os_errors
 from swarm.bus.message import box_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         Task,
         Trace,
     )
-    from swarm.bus.state import Held
+    from swarm.bus.reader.state import Held
     from swarm.kit.errors import SwarmError
 
 
@@ -43,7 +43,7 @@ class Looking(Boxes):
 
     def damaged(self, message_id: str) -> str:
         """Return where is kept what is left of a message that was damaged on the disk; empty when nothing is known."""
-        from swarm.bus.choose import head_of
+        from swarm.bus.reader.choose import head_of
 
         wanted = message_id.encode("utf-8", "replace")
 
@@ -77,7 +77,7 @@ class Looking(Boxes):
 
     def _over(self, held: Held) -> str:
         """Return why a claim is over; empty while it is not."""
-        from swarm.bus import taking
+        from swarm.bus.reader import taking
 
         return taking.over(held, self._machine)
 
@@ -92,8 +92,8 @@ class Looking(Boxes):
     def depth(self, address: str) -> Depth:
         """Count what is in a box; claims that are over count as waiting."""
         from swarm.bus import view
-        from swarm.bus.choose import age_ms
         from swarm.bus.protocol import Depth as Found
+        from swarm.bus.reader.choose import age_ms
 
         box = self._box(box_of(address))
         with os_errors(f"cannot read {box.address}"), box.mutex:
@@ -155,7 +155,7 @@ class Looking(Boxes):
 
     def tasks(self, address: str, limit: int = 1000, *, settled: bool = False) -> tuple[Task, ...]:
         """Return what is not done, by lane, oldest first, dead letters last; with *settled* the last of all."""
-        from swarm.bus import tasks
+        from swarm.bus.reader import tasks
 
         box = self._box(box_of(address))
         with os_errors(f"cannot read {box.address}"), box.mutex:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from swarm.bus.addressing import USER
 from swarm.bus.errors import InboxNotFound, MessageProblem
-from swarm.bus.files import beginning_of
+from swarm.bus.log.files import beginning_of
 from swarm.bus.message import DEAD_LETTER, POSTMASTER, Message, box_of
 from swarm.bus.wire import ID, is_word
 from swarm.kit.errors import Interrupted, SwarmError
@@ -19,7 +19,7 @@ _NO_MESSAGE = b'{"log":'
 if TYPE_CHECKING:
     from swarm.bus.box import Box
     from swarm.bus.protocol import Bus, Receipt
-    from swarm.bus.state import Grave
+    from swarm.bus.reader.state import Grave
 
 
 def tell_senders(box: Box, bus: Bus) -> None:
@@ -82,7 +82,7 @@ def _damage(box: Box, path: str, data: bytes, once: str) -> Message:
     """Return the notice; of what a damaged record says only words that are what they should be come into it."""
     from os.path import abspath
 
-    from swarm.bus.choose import head_of
+    from swarm.bus.reader.choose import head_of
 
     message_id, sender = (one.decode(errors="replace") for one in head_of(data) or (b"", b""))
     run = data.partition(b'"sender_generation":"')[2].partition(b'"')[0].decode(errors="replace")

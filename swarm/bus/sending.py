@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.bus import files
+from swarm.bus.log import files
 from swarm.bus.message import OWN_IDS, POSTMASTER, PRIORITIES, Message, encode, new_id
 from swarm.bus.protocol import Receipt
 
 if TYPE_CHECKING:
     from swarm.bus.box import Box
-    from swarm.bus.part import Line
+    from swarm.bus.log.part import Line
     from swarm.bus.protocol import Machine, Place
     from swarm.kit.errors import SwarmError
 
@@ -19,7 +19,7 @@ def send(box: Box, machine: Machine, message: Message, *, durable: bool) -> Rece
     """Put a message into its box; see ``FileBus.send``."""
     if not message.artifacts:
         return _send(box, machine, message, durable=durable)
-    from swarm.bus import blobs
+    from swarm.bus.keeping import blobs
 
     with files.os_errors(f"cannot send to {box.address}"), blobs.in_use(box.blobs, message.artifacts, box.patience):
         return _send(box, machine, message, durable=durable)

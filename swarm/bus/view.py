@@ -7,19 +7,19 @@ import os
 from heapq import merge
 from typing import TYPE_CHECKING
 
-from swarm.bus.choose import place_of, unsettled
 from swarm.bus.errors import MessageProblem
 from swarm.bus.message import KINDS, PRIORITIES, Message, from_record
 from swarm.bus.protocol import Claim, Event, Stored, Trace
+from swarm.bus.reader.choose import place_of, unsettled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from swarm.bus.box import Box
-    from swarm.bus.part import Line
+    from swarm.bus.log.part import Line
     from swarm.bus.protocol import Place
-    from swarm.bus.state import Held, State
+    from swarm.bus.reader.state import Held, State
 
 
 def addresses(root: str) -> Iterator[str]:

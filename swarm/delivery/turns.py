@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from swarm.bus.message import Message
     from swarm.bus.protocol import Claim
-    from swarm.messages.post import Post
+    from swarm.messages.office.post import Post
 
 #: What was put before the program and not yet found again.
 GIVEN = "given.json"

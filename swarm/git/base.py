@@ -7,15 +7,15 @@ import re
 import threading
 from typing import TYPE_CHECKING
 
-from swarm.git import copying
 from swarm.git.errors import GitTooOld
-from swarm.git.probe import Look
+from swarm.git.shortcuts import copying
+from swarm.git.shortcuts.probe import Look
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.git.discover import Place
-    from swarm.git.runner import GitRunner
+    from swarm.git.running.runner import GitRunner
 
 #: What each git program said its version is.
 _VERSIONS: dict[tuple[object, ...], tuple[int, ...]] = {}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from swarm.git import gitdir
 from swarm.git.errors import BareRepository, GitBroken, GitFailed, NotARepo
-from swarm.git.explain import explain
-from swarm.git.runner import GitRunner
+from swarm.git.running.explain import explain
+from swarm.git.running.runner import GitRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Protocol
 
-from swarm.git.runner import is_redirected
+from swarm.git.running.runner import is_redirected
 from swarm.git.values import Commit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.git.runner import GitRunner
+    from swarm.git.running.runner import GitRunner
 
 _MOST = 50
 #: How changes are written so that they can be compared: the same whatever the user likes to see.

@@ -11,7 +11,7 @@ from swarm.git.changes import Changes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from swarm.git.runner import GitRunner
+    from swarm.git.running.runner import GitRunner
 
 GITLINK, LINK = "160000", "120000"
 RAW_DIFF = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index")

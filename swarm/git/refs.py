@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from swarm.git import gitdir
 from swarm.git.base import Base
 from swarm.git.errors import GitFailed, RefConflict
-from swarm.git.explain import cause_of
+from swarm.git.running.explain import cause_of
 from swarm.project.layout import HEADS
 
 if TYPE_CHECKING:

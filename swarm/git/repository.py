@@ -7,21 +7,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm.git import copying, gitdir, register, untouched
+from swarm.git import gitdir
 from swarm.git.configuration import Configuration
 from swarm.git.errors import GitBroken
-from swarm.git.ground import Ground, refuse_links
-from swarm.git.index import backdate
 from swarm.git.refs import Refs
-from swarm.git.runner import STATUS
-from swarm.git.started import Started
+from swarm.git.running.ground import Ground, refuse_links
+from swarm.git.running.runner import STATUS
+from swarm.git.running.started import Started
+from swarm.git.shortcuts import copying, register, untouched
+from swarm.git.shortcuts.index import backdate
 from swarm.project.layout import HEADS
 from swarm.project.model import AdminDir, WorktreeEntry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swarm.git.started import Started
+    from swarm.git.running.started import Started
 
 #: Folders at the top of the checkout that hide their content from git themselves.
 _OWN = (".swarm", ".worktrees")

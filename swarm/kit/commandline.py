@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from swarm.worktrees.setup_values import Ended
+    from swarm.worktrees.setup.setup_values import Ended
 
 #: A file of this name at the root of the main checkout says which ignored files every worktree gets.
 INCLUDE_FILE = ".worktreeinclude"

@@ -15,24 +15,25 @@ import tempfile
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from swarm.git import gitdir, standin
+from swarm.git import gitdir
 from swarm.git.errors import GitFailed
 from swarm.git.gitdir import OPERATIONS
 from swarm.git.plumbing import GITLINK, LINK, ONE_INDEX, RAW_DIFF, raw_changes, show_all
+from swarm.git.running import standin
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
 from swarm.machine import own
 from swarm.merging.errors import IdentityMissing, TargetMoved
 from swarm.merging.quarantine import Quarantine
 from swarm.project.layout import HEADS
-from swarm.worktrees.parts import IN_ONE_FILE
+from swarm.worktrees.trees.parts import IN_ONE_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from swarm.git.changes import Changes, Checkout
-    from swarm.git.runner import GitRunner
+    from swarm.git.running.runner import GitRunner
 
 _IDENTITY = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
 _CACHES = ("-c", "core.untrackedCache=keep")

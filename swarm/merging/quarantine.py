@@ -13,11 +13,11 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from swarm.git import standin
 from swarm.git.errors import GitFailed
-from swarm.git.explain import explain
 from swarm.git.history import landed as content_landed
 from swarm.git.plumbing import RAW_DIFF, config_env, raw_changes
+from swarm.git.running import standin
+from swarm.git.running.explain import explain
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
 from swarm.merging.values import FileChange, Merged, Snapshot
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.git.changes import Changes, Checkout
-    from swarm.git.runner import GitRunner
+    from swarm.git.running.runner import GitRunner
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")

@@ -18,7 +18,7 @@ def open_bus(folder: str, settings: Callable[[], Settings]) -> FileBus:
     from swarm.bus.filebus import FileBus
 
     def patience() -> float:
-        from swarm.bus.files import PATIENCE
+        from swarm.bus.log.files import PATIENCE
         from swarm.kit.errors import SwarmError
 
         try:

@@ -60,7 +60,7 @@ def _notice(session: Session, agent: Agent, sender: str, messages: list[Message]
 
 def saved_with(state: Path, message_id: str) -> str:
     """Return the agent with whose worktree a message was saved, as ``SESSION/AGENT``; empty: it was not."""
-    from swarm.bus.saved import waiting_in
+    from swarm.bus.keeping.saved import waiting_in
 
     for box in sorted(state.glob("salvage/*/*/*/inbox")):
         with suppress(SwarmError, OSError, ValueError):

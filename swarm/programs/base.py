@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from swarm.kit.errors import SwarmError
-    from swarm.programs.screen_rules import Rules
+    from swarm.programs.reading.screen_rules import Rules
     from swarm.programs.values import Login
     from swarm.project.config.sections import Telemetry
     from swarm.roles.options import RoleOptions

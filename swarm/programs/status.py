@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from swarm.programs.screen_rules import Verdict
+    from swarm.programs.reading.screen_rules import Verdict
 
 
 class State(StrEnum):

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from swarm.git.values import Commit
     from swarm.kit.errors import SwarmError
     from swarm.merging.values import FileChange, Merged, Snapshot
-    from swarm.programs.screen_rules import Rules
+    from swarm.programs.reading.screen_rules import Rules
     from swarm.programs.status import ProgramFacts
     from swarm.programs.values import Launch, LaunchSpec, Login, Pane, PanePlan, Screen
     from swarm.project.config.sections import Telemetry
     from swarm.project.model import AdminDir, WorktreeEntry
     from swarm.roles.options import RoleOptions
-    from swarm.worktrees.setup_values import Ended, Selected
+    from swarm.worktrees.setup.setup_values import Ended, Selected
     from swarm.worktrees.values import Capture, Saved, TreeState
 
 
@@ -86,7 +86,7 @@ class Git(Protocol):
 
 
 class Trees(Protocol):
-    """What is in a working tree, and how it is saved and brought back; see ``worktrees/trees.py``."""
+    """What is in a working tree, and how it is saved and brought back; see ``worktrees/trees/trees.py``."""
 
     def look(self, tree: Path, admin: Path) -> TreeState: ...
     def recall(self, admin: Path) -> TreeState: ...
@@ -185,7 +185,7 @@ class Processes(Protocol):
 
 
 class Preparing(Protocol):
-    """What makes a fresh worktree ready; see ``worktrees/preparing.py``."""
+    """What makes a fresh worktree ready; see ``worktrees/setup/preparing.py``."""
 
     def files(self, patterns: Sequence[str]) -> Selected: ...
     def whole(self, patterns: Sequence[str]) -> Selected: ...

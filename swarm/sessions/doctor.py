@@ -16,8 +16,8 @@ from swarm.messages.inboxes import bus_of
 from swarm.programs.status import State
 from swarm.roles.environment import places_of
 from swarm.sessions import status
-from swarm.sessions.cleanup import leftover_branches
-from swarm.sessions.create_checks import LEAST_GIT, pin_base
+from swarm.sessions.cleanup.cleanup import leftover_branches
+from swarm.sessions.create.create_checks import LEAST_GIT, pin_base
 from swarm.sessions.reports import Check
 from swarm.terminal.marks import repository_mark
 from swarm.worktrees import trash

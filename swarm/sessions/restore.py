@@ -19,12 +19,14 @@ from swarm.project import codec
 from swarm.project import layout as places
 from swarm.project.model import Session
 from swarm.project.world import new_operation_id
-from swarm.sessions import create_checks
+from swarm.sessions.create import create_checks
 from swarm.sessions.errors import RestoreConflict
 from swarm.sessions.reports import CreatedAgent, RestoreReport
-from swarm.worktrees import hiding, inbox_steps, ports, salvage, setup, transaction
+from swarm.worktrees import hiding, transaction
 from swarm.worktrees.errors import WorktreeExists
-from swarm.worktrees.steps import branch_steps, file_steps, tree_steps
+from swarm.worktrees.saved import salvage
+from swarm.worktrees.setup import ports, setup
+from swarm.worktrees.steps import branch_steps, file_steps, inbox_steps, tree_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,9 +14,9 @@ from swarm.programs.status import State
 from swarm.project import codec
 from swarm.project import layout as places
 from swarm.project.world import in_session, new_operation_id
-from swarm.worktrees import inbox_steps, transaction
+from swarm.worktrees import transaction
 from swarm.worktrees.errors import WorktreeNotFound
-from swarm.worktrees.steps import file_steps
+from swarm.worktrees.steps import file_steps, inbox_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

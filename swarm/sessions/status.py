@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from swarm.agents.view import View
 from swarm.kit.errors import Interrupted, SwarmError
-from swarm.messages.post import Post
+from swarm.messages.office.post import Post
 from swarm.programs.status import State
 from swarm.sessions import listing
 from swarm.sessions.values import AgentStatus, SessionStatus

@@ -8,11 +8,11 @@ from swarm.git.discover import discover
 from swarm.git.errors import NotARepo
 from swarm.kit import files
 from swarm.kit.errors import Refused, StateDirProblem, SwarmError
-from swarm.project import dirs
 from swarm.project.config.file import load_settings
 from swarm.project.journal import Journal
 from swarm.project.layout import Layout
 from swarm.project.sessions import Sessions
+from swarm.project.swarm_dir import dirs
 from swarm.roles.find import RolePlaces, scan_roles
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from swarm.sessions.errors import NotReached, WaitOver
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from swarm.messages.post import Post
+    from swarm.messages.office.post import Post
     from swarm.programs.status import Status
     from swarm.project.world import World
 

@@ -16,7 +16,10 @@ import os
 import time
 
 from swarm.machine import own, processes, records, session_record
-from swarm.machine import signals as sig
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from swarm.supervisor import signals as sig
 
 _LIMIT = 16 << 20
 _SHORTEST = 0.02

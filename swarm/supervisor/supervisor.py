@@ -18,10 +18,10 @@ import termios
 import time
 
 from swarm.machine import own, person, processes, runfiles
-from swarm.machine import signals as sig
 from swarm.machine.inbox_watch import SCAN_EVERY
 from swarm.machine.runtime import ran_before
 from swarm.supervisor import gate
+from swarm.supervisor import signals as sig
 from swarm.supervisor.awaited import Reminder
 from swarm.supervisor.chores import Chores
 from swarm.supervisor.label import Label

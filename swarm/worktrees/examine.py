@@ -17,9 +17,9 @@ from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError, SymlinkInTheWay
 from swarm.kit.words import count
 from swarm.messages.inboxes import events_folder, inbox_folder
-from swarm.worktrees import setup_notes
 from swarm.worktrees.lock_reason import is_running_reason
 from swarm.worktrees.reports import Risk, RiskKind
+from swarm.worktrees.setup import setup_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -19,8 +19,8 @@ from swarm.bus.errors import ClaimLost, QuotaReached
 from swarm.callers import parents
 from swarm.kit.errors import UsageProblem
 from swarm.machine.identity import Who
-from swarm.messages import base
 from swarm.messages.inboxes import post_own
+from swarm.messages.office import base
 from swarm.project.errors import AgentNotFound
 from swarm.project.model import Parent
 from swarm.testing.terminal import wait_for

@@ -14,7 +14,7 @@ import pytest
 from swarm import SwarmError
 from swarm.git.errors import BranchExists
 from swarm.kit.errors import Refused
-from swarm.sessions import create_checks, create_request
+from swarm.sessions.create import create_checks, create_request
 from swarm.sessions.errors import SessionExists
 from swarm.terminal.tmux import Tmux
 from swarm.testing.panes import QUICK, PaneLab, states, topology

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.bus import blobs, book, files, lines, wake
+from swarm.bus import wake
 from swarm.bus.box import Limits
 from swarm.bus.errors import AttachmentProblem, QuotaReached
 from swarm.bus.filebus import FileBus
-from swarm.bus.log import Log
+from swarm.bus.keeping import blobs
+from swarm.bus.log import files, lines
+from swarm.bus.log.log import Log
 from swarm.bus.machine import ThisMachine
 from swarm.bus.message import DEAD_LETTER, DROP, PRIORITIES, Message, encode, to_record
-from swarm.bus.state import State
+from swarm.bus.reader import book
+from swarm.bus.reader.state import State
 from swarm.kit.errors import Environment, NoSpace, SymlinkInTheWay
 from swarm.machine.inbox_watch import dropped
 from swarm.project.errors import Locked

@@ -15,18 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.bus import (
-    blobs,  # noqa: F401  # loaded before the fork
-    book,  # loaded before the fork
-    intake,  # noqa: F401  # loaded before the fork
-    log,  # noqa: F401  # loaded before the fork
-    retention,  # noqa: F401  # loaded before the fork
-    unused,  # noqa: F401  # loaded before the fork
-)
 from swarm.bus.errors import ClaimLost, MessageNotFound
 from swarm.bus.filebus import FileBus  # loaded before the fork
 from swarm.bus.message import Message
 from swarm.bus.protocol import Keep
+from swarm.bus.reader import book
 from swarm.kit import files  # noqa: F401  # loaded before the fork
 from swarm.kit.errors import SwarmError
 from swarm.messages import deadlines

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.bus import book
 from swarm.bus.box import Limits
 from swarm.bus.errors import MessageNotFound
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import Message
 from swarm.bus.protocol import Keep
+from swarm.bus.reader import book
 from tests.bus.rigs import FakeMachine
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def test_whoever_acknowledges_removes_what_is_too_old(tmp_path: Path, monkeypatc
 def test_what_a_killed_one_noted_as_gone_is_not_shown_and_its_files_follow(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from swarm.bus.oldparts import OldParts
+    from swarm.bus.log.oldparts import OldParts
 
     post.say(names(20))
     post.do(20)

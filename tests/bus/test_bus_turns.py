@@ -20,18 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.bus import (
-    blobs,  # loaded before anything is counted
-    notices,  # noqa: F401  # loaded before anything is counted
-    parts,  # loaded before anything is counted
-    retention,  # noqa: F401  # loaded before anything is counted
-    taking,  # noqa: F401  # loaded before anything is counted
-    unused,  # loaded before anything is counted
-    wake,  # noqa: F401  # loaded before anything is counted
-)
 from swarm.bus.errors import AttachmentProblem
 from swarm.bus.filebus import FileBus  # loaded before anything is counted
-from swarm.bus.log import Log
+from swarm.bus.keeping import blobs, unused
+from swarm.bus.log import parts
+from swarm.bus.log.log import Log
 from swarm.bus.message import PRIORITIES, Message
 from swarm.bus.protocol import Keep
 from swarm.kit import files  # noqa: F401  # loaded before anything is counted

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.bus import files
 from swarm.bus.filebus import FileBus
+from swarm.bus.log import files
 from swarm.bus.message import Message
-from swarm.messages.post import Post
+from swarm.messages.office.post import Post
 from swarm.project.config.settings import Settings
 from swarm.project.errors import Locked
 

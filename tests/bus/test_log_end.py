@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.bus import log
-from swarm.bus.log import Log
+from swarm.bus.log import log
+from swarm.bus.log.log import Log
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swarm.bus import lines
 from swarm.bus.errors import MessageProblem
+from swarm.bus.log import lines
 from swarm.bus.message import PRIORITIES, Message, box_of, decode, encode, from_record, new_id, to_record
-from swarm.bus.state import Spans, State, dump, load
+from swarm.bus.reader.state import Spans, State, dump, load
 
 pytestmark = pytest.mark.contract
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.project.dirs import init_dir
+from swarm.project.swarm_dir.dirs import init_dir
 from swarm.roles.rights import VERBS, Need
 from swarm.testing.terminal import wait_for
 

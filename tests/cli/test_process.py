@@ -27,31 +27,42 @@ HEAVY = (*("libtmux", "git", "yaml", "filelock", "rich", "pydantic", "asyncio", 
 #: Of swarm: what asks git, and what only making, removing and saving need.
 NEEDS_GIT = (
     "swarm.api.swarm",
-    "swarm.git.runner",
+    "swarm.git.running.runner",
     "swarm.project.config",
     "swarm.project.model",
     "swarm.roles",
     "swarm.sessions.listing",
 )
 CHANGES = (
-    *("swarm.worktrees.transaction", "swarm.worktrees.steps", "swarm.worktrees.salvage", "swarm.worktrees.setup"),
-    *("swarm.sessions.create", "swarm.sessions.cleanup", "swarm.agents.launch", "swarm.merging", "swarm.roles.file"),
+    *(
+        "swarm.worktrees.transaction",
+        "swarm.worktrees.steps",
+        "swarm.worktrees.saved.salvage",
+        "swarm.worktrees.setup.setup",
+    ),
+    *(
+        "swarm.sessions.create.create",
+        "swarm.sessions.cleanup.cleanup",
+        "swarm.agents.launch",
+        "swarm.merging",
+        "swarm.roles.file",
+    ),
 )
-#: Each command with what it must not load, and how many of swarm's modules it may: time follows from that.
+#: Each command with what it must not load, and how many modules (not rooms) of swarm it may: time follows.
 STARTUP: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {
-    ("version",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 20),
-    ("--json", "--version"): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 20),
-    ("--help",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 20),
-    ("send", "--help"): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 35),
-    ("send", "developer", "hello"): ((*NEEDS_GIT, *CHANGES), 75),
-    ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 75),
-    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 50),
-    ("permission-request", "--agent", "developer", "--wait", "0"): (CHANGES, 140),
-    ("status",): (CHANGES, 175),
-    ("list",): (CHANGES, 175),
-    ("why", "developer"): (CHANGES, 175),
-    ("worktree", "list"): ((), 180),
-    ("log",): (CHANGES, 180),
+    ("version",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 15),
+    ("--json", "--version"): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 15),
+    ("--help",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 15),
+    ("send", "--help"): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 28),
+    ("send", "developer", "hello"): ((*NEEDS_GIT, *CHANGES), 65),
+    ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 65),
+    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 40),
+    ("permission-request", "--agent", "developer", "--wait", "0"): (CHANGES, 125),
+    ("status",): (CHANGES, 160),
+    ("list",): (CHANGES, 160),
+    ("why", "developer"): (CHANGES, 160),
+    ("worktree", "list"): ((), 168),
+    ("log",): (CHANGES, 168),
 }
 
 
@@ -60,7 +71,8 @@ def _loaded(cli: Cli, *args: str) -> set[str]:
         "import sys\n"
         "from swarm.cli.main import main\n"
         f"code = main({list(args)!r})\n"
-        "print(*sys.modules, file=sys.stderr)\n"
+        "rooms = {one for one in sys.modules if one[:5] == 'swarm' and hasattr(sys.modules[one], '__path__')}\n"
+        "print(*sys.modules.keys() - rooms, file=sys.stderr)\n"
         "sys.exit(code)\n"
     )
     done = subprocess.run(

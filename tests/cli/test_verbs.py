@@ -307,7 +307,7 @@ def test_discard_saves_nothing(team: Cli) -> None:
 
 
 def test_a_cleanup_that_worked_in_part_says_so(team: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from swarm.sessions import cleanup, cleanup_request
+    from swarm.sessions.cleanup import cleanup, cleanup_request
     from swarm.sessions.errors import CleanupFailed
 
     whole = cleanup.cleanup

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm.git import started
 from swarm.git.errors import (
     BranchExists,
     GitBroken,
@@ -26,9 +25,10 @@ from swarm.git.errors import (
     NotARepo,
     RepositoryOwner,
 )
-from swarm.git.explain import explain
 from swarm.git.repository import parse_worktrees
-from swarm.git.runner import GitRunner, clean_environment
+from swarm.git.running import started
+from swarm.git.running.explain import explain
+from swarm.git.running.runner import GitRunner, clean_environment
 from swarm.kit.errors import NoPermission, NoSpace, SwarmError
 from tests.support.descriptors import open_descriptors
 from tests.support.odd import is_running, program, reads_well
@@ -317,7 +317,7 @@ def test_no_descriptor_is_left_open(lab: Lab) -> None:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Record the waits instead of waiting."""
     found: list[float] = []
-    monkeypatch.setattr("swarm.git.runner.time.sleep", found.append)
+    monkeypatch.setattr("swarm.git.running.runner.time.sleep", found.append)
     return found
 
 
@@ -361,7 +361,7 @@ def test_when_the_other_git_is_done_the_command_succeeds(lab: Lab, monkeypatch: 
         if len(waits) == 2:
             lock.unlink()
 
-    monkeypatch.setattr("swarm.git.runner.time.sleep", other_git_ends)
+    monkeypatch.setattr("swarm.git.running.runner.time.sleep", other_git_ends)
     lab.write({"new": "new\n"})
 
     runner(lab, retries=5).run("add", "new")

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm import Swarm
-from swarm.git import copying, gitdir, objects, ordinary, register
+from swarm.git import gitdir
 from swarm.git.discover import discover
 from swarm.git.errors import BranchExists, GitBroken
 from swarm.git.repository import Git
-from swarm.git.runner import GitRunner
-from swarm.git.started import Started
+from swarm.git.running.runner import GitRunner
+from swarm.git.running.started import Started
+from swarm.git.shortcuts import copying, objects, ordinary, register
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
 from swarm.project import lock
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from swarm.git.started import Started
+    from swarm.git.running.started import Started
 
 pytestmark = pytest.mark.integration
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.bus import syncing
 from swarm.bus.box import Limits
 from swarm.bus.errors import ClaimLost, IdTaken, MessageNotFound, MessageProblem, QuotaReached
 from swarm.bus.filebus import FileBus
+from swarm.bus.log import syncing
 from swarm.bus.message import Message
 from swarm.kit.errors import Refused, SwarmError
 from swarm.messages.errors import SentInPart
-from swarm.messages.post import Post
+from swarm.messages.office.post import Post
 from swarm.project.errors import AgentNotFound
 from swarm.project.sessions import Sessions
 from swarm.sessions.errors import WaitOver
@@ -276,7 +276,7 @@ def test_what_is_taken_is_given_again_until_it_is_done(lab: Lab) -> None:
 #: Takes until nothing is left, and prints the ids of what it got; "once": takes once, and ends with it in hand.
 _READER = """
 import sys
-from swarm.messages.post import Post
+from swarm.messages.office.post import Post
 
 post = Post(sys.argv[1])
 print("ready", flush=True)

@@ -11,7 +11,7 @@ import pytest
 
 from swarm.approvals.grants import VARIABLE
 from swarm.bus.errors import MessageNotFound
-from swarm.bus.log import Log
+from swarm.bus.log.log import Log
 from swarm.kit.errors import Environment, Interrupted, NoPermission
 from swarm.messages import deadlines
 from swarm.testing.lab import Lab

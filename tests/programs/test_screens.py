@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from swarm.programs.screen_rules import Rules
-from swarm.programs.screens import load
+from swarm.programs.reading.screen_rules import Rules
+from swarm.programs.reading.screens import load
 from swarm.programs.status import PaneFacts, ProgramFacts, State, conclude
 
 pytestmark = pytest.mark.unit

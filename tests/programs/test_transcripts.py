@@ -13,14 +13,14 @@ import pytest
 
 from swarm.machine.tail import iso
 from swarm.programs import reviewer
-from swarm.programs.transcript_reading import telling
-from swarm.programs.transcripts import last_words, open_transcript
+from swarm.programs.reading.transcript_reading import telling
+from swarm.programs.reading.transcripts import last_words, open_transcript
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.programs.transcript import TranscriptEntry
-    from swarm.programs.transcripts import Transcript
+    from swarm.programs.reading.transcript import TranscriptEntry
+    from swarm.programs.reading.transcripts import Transcript
 
 pytestmark = pytest.mark.unit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swarm.delivery import typed
-from swarm.programs.screens import load
+from swarm.programs.reading.screens import load
 from swarm.programs.values import Screen
 
 pytestmark = pytest.mark.unit

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.kit.errors import NoPermission, StateDirProblem, SymlinkInTheWay, UsageProblem
-from swarm.project import dirs, marker, socket_dir
 from swarm.project.config.file import load_settings
 from swarm.project.errors import SwarmDirExists, SwarmDirNotFound, SwarmDirProblem
+from swarm.project.swarm_dir import dirs, marker, socket_dir
 from swarm.version import __version__
 
 if TYPE_CHECKING:

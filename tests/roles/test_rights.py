@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swarm import Swarm
-from swarm.messages.post import Post
+from swarm.messages.office.post import Post
 from swarm.messages.queues import Queue
 from swarm.roles.rights import VERBS, Right
 from tests.support.library import namespaces, verbs_of

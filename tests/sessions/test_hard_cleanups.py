@@ -211,7 +211,7 @@ def test_a_commit_is_named_by_its_message(lab: Lab, swarm: Swarm) -> None:
 
 
 def test_a_linked_state_folder_is_not_initialised(lab: Lab) -> None:
-    from swarm.project.dirs import init_dir
+    from swarm.project.swarm_dir.dirs import init_dir
 
     elsewhere = lab.root.parent / "elsewhere"
     elsewhere.mkdir()

@@ -16,7 +16,7 @@ from swarm import SwarmError
 from swarm.bus.filebus import FileBus
 from swarm.bus.protocol import Keep
 from swarm.git.errors import GitFailed
-from swarm.git.ground import Ground
+from swarm.git.running.ground import Ground
 from swarm.kit.errors import SymlinkInTheWay
 from swarm.machine import own
 from swarm.testing.lab import Lab, file_digests

@@ -14,8 +14,8 @@ from swarm.project.errors import ReservedName, SessionNotFound
 from swarm.sessions.errors import CleanupFailed
 from swarm.testing.lab import file_digests
 from swarm.testing.terminal import at_terminal
-from swarm.worktrees import salvage
 from swarm.worktrees.errors import SalvageNotFound, WorkAtRisk
+from swarm.worktrees.saved import salvage
 from tests.support.work import process
 
 if TYPE_CHECKING:

@@ -38,15 +38,15 @@ import swarm.project.config.file
 import swarm.project.lock
 import swarm.project.statedir
 import swarm.roles.find
-import swarm.sessions.cleanup
-import swarm.sessions.create
+import swarm.sessions.cleanup.cleanup
+import swarm.sessions.create.create
 import swarm.sessions.listing
 import swarm.sessions.marks
 import swarm.sessions.restore
 import swarm.terminal.tmux
-import swarm.worktrees.commands
-import swarm.worktrees.preparing
-import swarm.worktrees.trees  # noqa: F401
+import swarm.worktrees.setup.commands
+import swarm.worktrees.setup.preparing
+import swarm.worktrees.trees.trees  # noqa: F401
 from swarm import Swarm, SwarmError
 from swarm.approvals.grants import VARIABLE
 from swarm.cli.signals import watched

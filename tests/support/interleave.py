@@ -20,7 +20,7 @@ import time
 from fcntl import flock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from swarm.bus.parts import Parts
+from swarm.bus.log.parts import Parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

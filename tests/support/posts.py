@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.messages.post import Post
+from swarm.messages.office.post import Post
 
 if TYPE_CHECKING:
     from swarm.testing.lab import Lab

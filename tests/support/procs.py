@@ -15,7 +15,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 _HEAD = """\
 import json, os, subprocess, sys
 import filelock, yaml
-import swarm.sessions.create, swarm.sessions.cleanup, swarm.sessions.restore
+import swarm.sessions.create.create, swarm.sessions.cleanup.cleanup, swarm.sessions.restore
 from swarm import Swarm, SwarmError
 root, number = sys.argv[1], int(sys.argv[2])
 said = []

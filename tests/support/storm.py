@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from swarm.bus import box, lines, log, taking
+from swarm.bus import box
 from swarm.bus.box import Limits
 from swarm.bus.filebus import FileBus
+from swarm.bus.log import lines, log
 from swarm.bus.message import PRIORITIES, Message
+from swarm.bus.reader import taking
 from swarm.project.errors import Locked
 from tests.support.ledger import judge
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.testing.lab import Lab
-from swarm.worktrees import halfmade
+from swarm.worktrees.trees import halfmade
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,10 @@ from swarm.git import gitdir
 from swarm.kit import files as fsio
 from swarm.project.journal import Journal
 from swarm.project.sessions import Sessions
-from swarm.sessions import cleanup_remove
-from swarm.worktrees import salvage, transaction
-from swarm.worktrees import setup as worktree_setup
+from swarm.sessions.cleanup import cleanup_remove
+from swarm.worktrees import transaction
+from swarm.worktrees.saved import salvage
+from swarm.worktrees.setup import setup as worktree_setup
 from swarm.worktrees.steps import branch_steps, file_steps, tree_steps
 from swarm.worktrees.steps.step import Step
 from tests.support.crash import NestedTrials, Trials
@@ -131,7 +132,7 @@ def branch_settings_forgotten_after_a_crash(patch: Patch) -> None:
 
 
 def failure_of_git_taken_for_success(patch: Patch) -> None:
-    from swarm.git.runner import GitRunner
+    from swarm.git.running.runner import GitRunner
 
     patch.setattr(GitRunner, "run", lambda self, *args, ok=(0,), what="", **more: self.attempt(*args, **more)[1])
     patch.setattr(tree_steps.Verify, "do", lambda self, world: None)

@@ -17,14 +17,14 @@ from swarm.kit.errors import ConfigProblem
 from swarm.machine import processes as proc
 from swarm.project.config.layers import build_settings, environment_layer, flag_layer
 from swarm.testing.terminal import wait_for
-from swarm.worktrees import commands, placing
-from swarm.worktrees.setup_values import Selected
+from swarm.worktrees.setup import commands, placing
+from swarm.worktrees.setup.setup_values import Selected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from swarm.worktrees.setup_values import Ended
+    from swarm.worktrees.setup.setup_values import Ended
 
 pytestmark = pytest.mark.integration
 

@@ -227,8 +227,8 @@ def _lease(post: Post, text: str | None) -> float:
         return lease
     from pathlib import Path
 
-    from swarm.project import dirs
     from swarm.project.config.file import load_settings
+    from swarm.project.swarm_dir import dirs
 
     settings = load_settings(Path(post.state), user_dir=dirs.user_dir(os.environ), environ=os.environ, flags={})
     return settings.messages.lease

@@ -49,7 +49,7 @@ def init(
     Its config.yaml lists every setting. A repository needs no swarm directory: the first changing command creates
     the folders.
     """
-    from swarm.project import dirs
+    from swarm.project.swarm_dir import dirs
 
     root = main_checkout(run.directory)
     ours = None if root is None else root / STATE_DIR

@@ -113,7 +113,7 @@ def _second(milliseconds: int) -> str:
 
 def thread(run: Run, message_id: MessageId) -> Answer:
     """Show the conversation that a message belongs to, oldest first."""
-    from swarm.messages.pruned import missing_from
+    from swarm.messages.office.pruned import missing_from
 
     post = open_post(run)
     found = post.thread(message_id)

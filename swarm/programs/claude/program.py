@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from swarm.kit.errors import SwarmError
-    from swarm.programs.screen_rules import Rules
+    from swarm.programs.reading.screen_rules import Rules
     from swarm.programs.values import Launch, LaunchSpec, Login
     from swarm.project.config.sections import Telemetry
     from swarm.roles.options import RoleOptions
@@ -119,7 +119,7 @@ class Claude(Program):
 
     def screens(self) -> Rules | None:
         """Return the rules for the dialogs that come before it says anything itself."""
-        from swarm.programs.screens import load
+        from swarm.programs.reading.screens import load
 
         return load(self.name)
 

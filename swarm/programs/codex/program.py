@@ -18,7 +18,7 @@ from swarm.programs.base import Program, home_of, seen_login
 from swarm.programs.codex import hooks
 from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.notes import note
-from swarm.programs.screens import load
+from swarm.programs.reading.screens import load
 from swarm.programs.values import LaunchSpec, Login
 from swarm.roles.options import PermissionMode, Unclear
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from swarm.kit.errors import SwarmError
-    from swarm.programs import screen_rules
+    from swarm.programs.reading import screen_rules
     from swarm.programs.values import Launch
     from swarm.roles.options import RoleOptions
 

@@ -6,8 +6,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from swarm.machine.tail import mapping, text
-from swarm.programs.transcript import Kind, TranscriptEntry, Who
-from swarm.programs.transcript_reading import arguments, milliseconds, telling, words
+from swarm.programs.reading.transcript import Kind, TranscriptEntry, Who
+from swarm.programs.reading.transcript_reading import arguments, milliseconds, telling, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

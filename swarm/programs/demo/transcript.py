@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.demo.record import FILE
 from swarm.machine.tail import END, Tail, number, text
-from swarm.programs.transcript import Kind, TranscriptEntry, Who
+from swarm.programs.reading.transcript import Kind, TranscriptEntry, Who
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

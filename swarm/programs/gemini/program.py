@@ -24,14 +24,14 @@ from swarm.programs.base import Program, home_of, seen_login
 from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.gemini.translate import translate
 from swarm.programs.notes import note
-from swarm.programs.screens import load
+from swarm.programs.reading.screens import load
 from swarm.programs.values import LaunchSpec, Login
 from swarm.roles.options import PermissionMode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from swarm.programs import screen_rules
+    from swarm.programs.reading import screen_rules
     from swarm.programs.values import Launch
     from swarm.project.config.sections import Telemetry
     from swarm.roles.options import RoleOptions

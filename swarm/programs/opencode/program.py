@@ -17,7 +17,7 @@ from swarm.programs import prompts
 from swarm.programs.base import Program, home_of, seen_login
 from swarm.programs.notes import note
 from swarm.programs.opencode.translate import translate
-from swarm.programs.screens import load
+from swarm.programs.reading.screens import load
 from swarm.programs.values import LaunchSpec, Login
 from swarm.roles.options import PermissionMode
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from swarm.kit.errors import SwarmError
-    from swarm.programs import screen_rules
     from swarm.programs.opencode.translate import Translation
+    from swarm.programs.reading import screen_rules
     from swarm.programs.values import Launch
     from swarm.roles.options import RoleOptions
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from swarm.machine.tail import mapping, number, text
-from swarm.programs.transcript import Kind, TranscriptEntry, Who
-from swarm.programs.transcript_reading import telling
+from swarm.programs.reading.transcript import Kind, TranscriptEntry, Who
+from swarm.programs.reading.transcript_reading import telling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

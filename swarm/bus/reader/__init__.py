@@ -1,0 +1,1 @@
+"""What readers did with messages, and what they get next."""

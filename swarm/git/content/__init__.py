@@ -1,0 +1,1 @@
+"""The content of files as git sees it: ids, checkout bytes, conversions, a walk."""

@@ -1,0 +1,1 @@
+"""The git program: run it, wait for it, explain its failures."""

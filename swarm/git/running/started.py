@@ -1,0 +1,189 @@
+"""A git that runs: wait for its answer, listen to it, end it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from typing import TYPE_CHECKING
+
+from swarm.git.errors import GitTimeout
+from swarm.git.running.explain import explain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from swarm.git.running import ground
+
+
+_GRACE = 5.0
+
+
+class Started:
+    """A git that runs.
+
+    Args:
+        what: the attempt in the user's words.
+        ended: told when it does not run any more.
+        place: where it runs.
+    """
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        timeout: float,
+        what: str,
+        ended: Callable[[subprocess.Popen[bytes]], None],
+        place: ground.Ground,
+    ) -> None:
+        self._process = process
+        self._timeout = timeout
+        self._what = what
+        self._ended = ended
+        self._place = place
+
+    def outcome(self) -> tuple[int, bytes, bytes]:
+        """Wait for the end, and return (exit code, output, error text) whatever they are.
+
+        Raises:
+            GitTimeout: it did not end in time and was ended.
+        """
+        try:
+            out, err = _listen(self._process, self._timeout)
+        except subprocess.TimeoutExpired:
+            end_process(self._process)
+            raise GitTimeout(f"{self._what}: git did not end within {self._timeout:g} s") from None
+        except BaseException:
+            # A signal or Ctrl-C: git must not go on changing things while we roll back.
+            end_process(self._process)
+            raise
+        finally:
+            self._ended(self._process)
+        self._place.check()
+        return self._process.returncode, out, err
+
+    def use_the_time(self, act: Callable[[], object]) -> None:
+        """Do something before the end is waited for; git does not live on if that fails."""
+        try:
+            act()
+        except BaseException:
+            self.end()
+            raise
+
+    def result(self) -> bytes:
+        """Wait for the end, and return what it printed.
+
+        Raises:
+            GitFailed or one of its kind.
+        """
+        code, out, err = self.outcome()
+        if code != 0:
+            raise explain(self._what, code, err.decode("utf-8", "replace").strip())
+        return out
+
+    def end(self) -> None:
+        """End it, if nobody waited for its end; whoever else has ended it does not hold its pipes."""
+        end_process(self._process)
+        self._ended(self._process)
+
+
+@contextlib.contextmanager
+def as_file(data: bytes) -> Iterator[int]:
+    """Give a descriptor to read *data* from; one that takes all of it at once, so that writing never has to wait."""
+    if not data:
+        yield subprocess.DEVNULL
+        return
+    if len(data) <= select.PIPE_BUF:
+        reader, writer = os.pipe()
+        try:
+            os.write(writer, data)
+            os.close(writer)
+            yield reader
+        finally:
+            os.close(reader)
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        yield file.fileno()
+
+
+def _listen(process: subprocess.Popen[bytes], timeout: float) -> tuple[bytes, bytes]:
+    """Return what a program prints until it ends, as ``communicate`` does.
+
+    ``communicate`` with a timeout sleeps for a millisecond before it looks whether the program has
+    ended; that is as long as most git commands take.
+
+    Raises:
+        subprocess.TimeoutExpired
+    """
+    deadline = time.monotonic() + timeout
+    assert process.stdout is not None  # noqa: S101  # they are pipes
+    assert process.stderr is not None  # noqa: S101
+    with process.stdout as out, process.stderr as err:
+        heard: dict[int, list[bytes]] = {out.fileno(): [], err.fileno(): []}
+        said = tuple(heard.values())
+        poll = select.poll()
+        for fd in heard:
+            poll.register(fd, select.POLLIN)
+        while heard:
+            ready = poll.poll(_left(process, deadline, timeout) * 1000)
+            for fd, _ in ready:
+                chunk = os.read(fd, 1 << 16)
+                if chunk:
+                    heard[fd].append(chunk)
+                else:
+                    poll.unregister(fd)
+                    del heard[fd]
+    _await_end(process, deadline)
+    process.wait(max(0.0, deadline - time.monotonic()))
+    return b"".join(said[0]), b"".join(said[1])
+
+
+def _left(process: subprocess.Popen[bytes], deadline: float, timeout: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise subprocess.TimeoutExpired(process.args, timeout)
+    return left
+
+
+def _await_end(process: subprocess.Popen[bytes], deadline: float) -> None:
+    """Wait for the end without a sleep, where the system offers a descriptor for it."""
+    with contextlib.suppress(OSError, AttributeError):
+        fd = os.pidfd_open(process.pid)
+        try:
+            poll = select.poll()
+            poll.register(fd, select.POLLIN)
+            poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+        finally:
+            os.close(fd)
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """End git and what it started, and stop listening to it."""
+    kill_process(process)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def kill_process(process: subprocess.Popen[bytes]) -> None:
+    """End git and what it started: first politely, so that it removes its own lock files."""
+    if process.returncode is not None:
+        return  # its number may be somebody else's by now
+    for signum, patience in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GRACE)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signum)
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    # git has ended, but a filter that ignores the first signal has not; nothing may write on.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,1 @@
+"""Class Post and its parts: send, take, acknowledge, look."""

@@ -1,0 +1,1 @@
+"""Read what a program does: from its screen, and from its own records."""

@@ -1,0 +1,1 @@
+"""The swarm directory in use: find it, make it, its sockets."""

@@ -1,0 +1,1 @@
+"""Remove worktrees without losing work: choose, save, remove."""

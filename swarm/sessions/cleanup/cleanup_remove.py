@@ -1,0 +1,234 @@
+"""Remove what a cleanup has saved; a later command goes on where one was killed."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm.agents import running
+from swarm.approvals.store import Approvals
+from swarm.git.errors import GitBusy
+from swarm.kit import files
+from swarm.kit.errors import Interrupted, SwarmError
+from swarm.project import layout as places
+from swarm.sessions.cleanup.cleanup_save import abandon
+from swarm.sessions.errors import CleanupFailed
+from swarm.sessions.reports import Removed, Skipped
+from swarm.worktrees import hiding, transaction, trash
+from swarm.worktrees.errors import WorktreeExists
+from swarm.worktrees.saved import salvage
+from swarm.worktrees.setup import setup_notes
+from swarm.worktrees.steps import file_steps, inbox_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from swarm.project.world import World
+
+
+def remove_all(world: World, record: dict[str, Any]) -> tuple[Skipped, ...]:
+    """Remove every target; return those that could not be removed."""
+    failures = []
+    for item in record["targets"]:
+        world.progress(f"removing {item['session']}/{item['agent']}")
+        problem = _try_to_remove(world, record, item)
+        if problem is not None:
+            # A git that was killed leaves its lock files; without them the same thing can be asked again.
+            with suppress(GitBusy, OSError):
+                transaction.clear_locks(world, record)
+            problem = _try_to_remove(world, record, item)
+        if problem is not None:
+            failures.append(Skipped(f"{item['session']}/{item['agent']}", problem.message, problem.code))
+    return tuple(failures)
+
+
+def _try_to_remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> SwarmError | None:
+    try:
+        _remove(world, record, item)
+    except Interrupted:
+        raise
+    except SwarmError as error:
+        return error
+    except OSError as error:
+        return files.translate(error, "removing it")
+    return None
+
+
+def half_removed(world: World, record: dict[str, Any], failures: tuple[Skipped, ...]) -> bool:
+    """Whether one that failed is partly gone: then the operation stays, and the next command goes on with it."""
+    failed = {failure.name for failure in failures}
+    items = [item for item in record["targets"] if f"{item['session']}/{item['agent']}" in failed]
+    return any(files.exists(moved) for item in items for moved in _moved(world, record, item))
+
+
+def give_up(world: World, record: dict[str, Any], failures: tuple[Skipped, ...]) -> dict[str, Any]:
+    """Leave what could not be removed as it was, also without the entries it was saved under."""
+    failed = {failure.name for failure in failures}
+    items = [item for item in record["targets"] if f"{item['session']}/{item['agent']}" in failed]
+    if items:
+        # First they are taken out of the operation: what is not saved any more must never be removed by it.
+        record = {**record, "targets": [item for item in record["targets"] if item not in items]}
+        world.journal.write(record["operation"], record)
+    for item in items:
+        salvage.forget_refs(world, item["session"], item["agent"], record["operation"])
+    return record
+
+
+def _moved(world: World, record: dict[str, Any], item: dict[str, Any]) -> tuple[Path, Path]:
+    """Return where the tree and git's folder for it go on their way out."""
+    name = f"{item['agent']}-{item['session']}"
+    admin = world.layout.trash_folder(record["operation"]) / f"{name}.admin"
+    return trash.find(world, record["operation"], f"{name}.tree"), admin
+
+
+def _remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
+    """Remove one worktree. Each part looks whether an earlier try has done it."""
+    tree = Path(item["tree"])
+    admin = Path(item["admin"]) if item["admin"] else None
+    moved_tree, moved_admin = _moved(world, record, item)
+    files.make_folders(moved_tree.parent, 0o700)
+    if item.get("link") and tree.is_symlink():
+        files.unlink_if_there(tree)  # the link alone: what it leads to is not ours
+    if not files.exists(moved_tree) and files.exists(tree):
+        if not _still_the_same(world, item, tree):
+            raise WorktreeExists(f"something else is at its place now, and stays: {tree}", details=str(tree))
+        moved_tree = trash.put(world, record["operation"], tree, moved_tree.name)
+    if not record["discard"]:
+        _save_late(world, record, item, moved_tree, admin if admin and admin.is_dir() else None)
+    if admin is not None and not files.exists(moved_admin) and _admin_is(admin, item):
+        files.rename_if_there(admin, moved_admin)
+    _delete_branch(world, item)
+    _forget_agent(world, record, item)
+
+
+def _still_the_same(world: World, item: dict[str, Any], tree: Path) -> bool:
+    """Whether the path still holds what was looked at: check and removal must mean the same thing."""
+    if tree.is_symlink() or (tree / ".git").is_dir():
+        return False
+    pointer: str = item["pointer"]
+    return str(world.git.pointer_of(tree) or "") == pointer
+
+
+def _admin_is(admin: Path, item: dict[str, Any]) -> bool:
+    """Whether git's folder is still for what was looked at; nobody else has it when it does not say for what it is."""
+    said: str = item.get("gitdir", str(Path(item["tree"]) / ".git"))
+    try:
+        return os.fsdecode(files.read_small(admin / "gitdir", 1 << 16)).strip("\n") == said
+    except OSError:
+        return not said
+
+
+def _save_late(world: World, record: dict[str, Any], item: dict[str, Any], tree: Path, admin: Path | None) -> None:
+    """Move what is kept out of the trash; and all of it, if it changed after it was saved."""
+    folder = world.layout.salvage_folder(item["session"], item["agent"], record["operation"])
+    if not files.exists(tree):
+        if item["kind"] == "missing":  # the git folders of its submodules are there all the same
+            salvage.move_aside(tree, admin, folder, [])
+        return
+    started = (folder / "files").is_dir()
+    changed = (
+        bool(item["fingerprint"])
+        and admin is not None
+        and not started
+        and (world.trees.fingerprint(tree, admin) != item["fingerprint"])
+    )
+    if changed and admin is not None:
+        salvage.save_late(world, item, record["operation"], admin)
+    if item["kind"] == "folder" or changed:
+        salvage.keep_whole(tree, admin, folder)
+    else:
+        salvage.move_aside(tree, admin, folder, item["aside"])
+
+
+def _delete_branch(world: World, item: dict[str, Any]) -> None:
+    ref = places.HEADS + item["branch"]
+    if item["keep_branch"] or not item["tip"]:
+        return
+    there = world.git.tips(ref).get(ref)
+    if there is not None and there == item["tip"]:
+        world.git.change_refs(delete={ref: there}, reason="swarm: cleanup")
+    elif there is not None:
+        return  # moved on since: then it holds more than was saved, and stays
+    world.git.drop_branch_config(item["branch"])  # also when an earlier try got no further than the branch
+
+
+def _forget_agent(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
+    session = world.sessions.get(item["session"])
+    if session is None:
+        return
+    left = tuple(agent for agent in session.agents if agent.name != item["agent"])
+    gone = session.agent(item["agent"])
+    if gone is not None and gone.program:
+        running.forget(world, session, gone)
+    elif gone is not None:
+        setup_notes.forget(world, session.name, gone.name)
+    if gone is not None:
+        folder = world.layout.salvage_folder(session.name, gone.name, record["operation"])
+        aside = world.layout.trash_folder(record["operation"])
+        inbox_steps.retire(world, session, gone, folder, aside, discard=record["discard"])
+        with suppress(SwarmError, OSError):  # what it once asked stops no cleanup
+            Approvals(world.layout.approvals).forget(session.name, gone.name)
+    if left:
+        world.sessions.write(replace(session, agents=left))
+    else:
+        world.sessions.forget(session.name)
+
+
+def finish(world: World, record: dict[str, Any]) -> None:
+    """Empty the trash, take away what swarm has made for itself if no session is left, and close the operation."""
+    trash.empty_beside(world, record["operation"])
+    if not world.sessions.names():
+        file_steps.remove_base(world, world.layout.base)
+        file_steps.show_again(world.git.common / "info" / "exclude")
+        hiding.turn_off(world)
+        if world.layout.sessions.is_dir():
+            files.remove_empty(world.layout.sessions)
+    transaction.close(world, record, "done")
+
+
+def told(world: World, record: dict[str, Any], summary: Sequence[Removed]) -> tuple[Removed, ...]:
+    """Add what only the removal showed: a branch stays that is in use elsewhere, or moved on; what is kept whole."""
+    left = world.git.refs(*(places.HEADS + item.branch for item in summary)) if summary else {}
+    return tuple(
+        replace(
+            item,
+            branch_deleted=item.branch_deleted and places.HEADS + item.branch not in left,
+            whole=files.exists(world.layout.salvage_folder(item.session, item.agent, record["operation"]) / "late"),
+        )
+        for item in summary
+    )
+
+
+def undeletable(world: World, record: dict[str, Any]) -> Iterable[str]:
+    """Name the trash that stays: it holds files that only another user may delete."""
+    if record["operation"] in world.journal.unfinished():
+        return
+    for folder in trash.stays(world, record["operation"]):
+        yield f"{folder} could not be deleted: it holds files of another user; everything of it that counts is saved"
+
+
+def remove_leftover(world: World, record: dict[str, Any]) -> tuple[str, ...]:
+    """Save and delete the branches without a worktree; return their names."""
+    for branch, tip in record["leftover"].items():
+        salvage.save_branch(world, branch, tip, record["operation"])
+    return tuple(record["leftover"])
+
+
+def _continue(world: World, record: dict[str, Any]) -> str:
+    if record["phase"] == "save":
+        abandon(world, record)
+        return "rolled back"
+    transaction.clear_locks(world, record)
+    failures = remove_all(world, record)
+    if half_removed(world, record, failures):
+        lines = "; ".join(f"{f.name}: {f.reason}" for f in failures)
+        raise CleanupFailed(f"could not finish an earlier cleanup: {lines}", failed=failures)
+    remove_leftover(world, record)
+    finish(world, give_up(world, record, failures))
+    return "done"
+
+
+transaction.recovers("cleanup", _continue)

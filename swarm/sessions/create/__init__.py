@@ -1,0 +1,1 @@
+"""Make a set of worktrees: the checks before, all or nothing."""

@@ -1,0 +1,379 @@
+"""What stands against making a set of worktrees: all of it is found before the first byte is written."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from swarm.agents import budgets, launch_checks, launch_request
+from swarm.callers import rights
+from swarm.git.errors import BranchExists, GitBroken, GitFailed, NotARepo, RefConflict
+from swarm.kit import files as fsio
+from swarm.kit.errors import NoPermission, NoSpace, StateDirProblem, SwarmError, SymlinkInTheWay, raise_all
+from swarm.project import layout as places
+from swarm.project import names
+from swarm.project.errors import NameCollision
+from swarm.sessions.create.create_request import Facts, Request, Start, verb
+from swarm.sessions.errors import BaseNotFound, SessionExists
+from swarm.worktrees import strays
+from swarm.worktrees.errors import WorktreeExists
+from swarm.worktrees.setup import setup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from swarm.project.world import World
+
+
+#: Older ones cannot do what every command that changes something asks of them.
+LEAST_GIT = (2, 20)
+#: What one file costs at least: a block and an inode.
+_BLOCK = 4096
+#: Refs of exactly these names leave no room for those below.
+_OWN_FOLDERS = ("refs/swarm", "refs/swarm/op", "refs/swarm/salvage")
+#: What follows in the longest path of our own: a worktree's and its admin folder's name in the trash, and a file.
+_LONGEST_REST = 160
+_RESERVE = 16 << 20
+
+
+def check(
+    world: World,
+    request: Request,
+    facts: Facts | None = None,
+    *,
+    problems: Sequence[SwarmError] = (),
+    ahead: bool = True,
+) -> Start:
+    """Look for everything that stands against it; change nothing.
+
+    Args:
+        facts: what is known already.
+        problems: what stands against it already; told together with all others.
+        ahead: begin to look how the worktrees are made, which takes longer than all of this.
+
+    Raises:
+        SwarmError: the one problem; or ``Refused`` with all of them.
+    """
+    world.git.require(LEAST_GIT, "make worktrees")
+    if ahead:
+        world.git.look_closely(world.journal.mark())
+    return _check(world, request, facts or _facts(world, request), list(problems))
+
+
+def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]) -> Start:
+    base_ref, commit = "", ""
+    there = world.sessions.get(request.session)
+    if there is not None and request.launch is None:
+        rights.check(world, "create", [(there, None)], attempt=f"cannot add agents to session {there.name}")
+    try:
+        base_ref, commit = pin_base(world, request.base, facts.commit)
+    except BaseNotFound as problem:
+        found.append(problem)
+    if request.launch is not None:
+        found += _check_start(world, request, request.launch, commit)
+    found += budgets.too_many(world, world.sessions.get(request.session), request.agents, request.roles)
+    if request.setup is not None:
+        found += setup.refusals(world, request.setup)
+    found += check_folders(world, facts.folders, session=request.session)
+    refs = _refs_around(world, facts)
+    if refs is not facts.refs:  # else all of it was looked at a moment ago, and no swarm was at work since
+        found += _check_rights(world)
+        found += _check_length(world, request)
+    facts = replace(facts, refs=refs)
+    if not any(isinstance(one, SessionExists) for one in found):  # else its branches and folders are there, of course
+        found += _check_agents(world, request, facts)
+    found += _check_room(world, len(request.agents))
+    raise_all(f"cannot {verb(request)} session {request.session}", found)
+    return Start(base_ref, commit, facts)
+
+
+def _facts(world: World, request: Request) -> Facts:
+    """Ask git once for all of it; what is odd is left to be asked one by one, with better words."""
+    if request.base is not None and (not request.base or not request.base.isprintable()):
+        return Facts()  # no line of its own among git's questions
+    text = world.settings.worktrees.instructions_file
+    if request.base is None:
+        glance = world.git.glance((places.STATE_DIR, world.layout.base_path, text))
+        if glance is not None:
+            commit, content, there = glance
+            folders = tuple(folder for folder in (places.STATE_DIR, world.layout.base_path) if folder in there)
+            return Facts(commit, content, folders, text in there)
+    return _asked_facts(world, request, text)
+
+
+def _asked_facts(world: World, request: Request, text: str) -> Facts:
+    base = f"{'HEAD' if request.base is None else request.base}^{{commit}}"
+    trees = (f"{base}^{{tree}}", "HEAD^{tree}")
+    folders = {f"HEAD:{folder}": folder for folder in (places.STATE_DIR, world.layout.base_path)}
+    file = f"{base}:{text}"
+    try:
+        known = world.git.objects((base, *trees, *folders, file))
+    except GitFailed:
+        return Facts()
+    if base not in known or not known.keys() >= set(trees):
+        return Facts()
+    found = tuple(folder for name, folder in folders.items() if name in known)
+    return Facts(known[base], known[trees[0]], found, file in known)
+
+
+def _check_start(world: World, request: Request, wish: launch_request.Wish, commit: str) -> Iterator[SwarmError]:
+    existing = world.sessions.get(request.session)
+    if existing is not None:
+        yield SessionExists(
+            f"session {existing.name} exists already",
+            hint=f"bring it back with `swarm resume {existing.name}`, or remove it: `swarm cleanup {existing.name}`",
+        )
+    told: set[str] = set()
+    wishes = {(wish.of(role), role.name if role else ""): role for role in request.roles}
+    looks = [launch_checks.problems(world, one) for one in dict.fromkeys(one for one, _ in wishes)]
+    looks += [launch_checks.refusals(world, one, role) for (one, _), role in wishes.items()]
+    looks += [launch_checks.project_refusals(world, one, role, commit) for (one, _), role in wishes.items() if commit]
+    for look in looks:
+        for problem in look:
+            if str(problem) not in told:
+                told.add(str(problem))
+                yield problem
+
+
+def pin_base(world: World, base: str | None, commit: str | None = None) -> tuple[str, str]:
+    """Return the starting point as (what the user calls it, commit).
+
+    Args:
+        commit: which it is, if that is known.
+
+    Raises:
+        NotARepo: there is no commit yet.
+        GitBroken: there is one, but git cannot read it.
+        BaseNotFound: the name means no commit.
+    """
+    if base is None:
+        branch = world.git.head_branch()
+        commit = commit or world.git.resolve_commit("HEAD")
+        if commit is None:
+            trouble = world.git.head_trouble()
+            if trouble:  # there was a commit once; "make a first one" would be bad advice
+                raise GitBroken(f"cannot start from HEAD of {world.layout.root}: {trouble}")
+            raise NotARepo(
+                f"the repository {world.layout.root} has no commit yet",
+                hint="git commit --allow-empty -m start",
+            )
+        return branch or "HEAD", commit
+    found = commit or world.git.resolve_commit(base)
+    if found is None:
+        raise BaseNotFound(f"cannot start from {base!r}: it is no commit of this repository")
+    return base, found
+
+
+def check_folders(world: World, tracked: Iterable[str] | None = None, *, session: str) -> Iterator[SwarmError]:
+    """Refuse state folders that are links, files, someone else's, or part of the project's history.
+
+    Args:
+        tracked: which are part of it, if that is known.
+        session: which is to be made or added to.
+    """
+    for folder in (world.layout.state, world.layout.base):
+        try:
+            info = os.lstat(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if stat.S_ISLNK(info.st_mode):
+            yield SymlinkInTheWay(f"cannot use {folder}: it is a symbolic link")
+        elif not stat.S_ISDIR(info.st_mode):
+            yield StateDirProblem(f"cannot use {folder}: it is not a folder")
+        elif folder == world.layout.state:
+            yield from _check_private(folder)
+    yield from _check_parents(world)
+    yield from _check_links(world, session)
+    if tracked is None:
+        folders = (places.STATE_DIR, world.layout.base_path)
+        tracked = world.git.tracked("HEAD", folders) if world.git.resolve_commit("HEAD") else ()
+    for name in tracked:
+        hint = "set worktrees.base_path to another folder"
+        if name == places.STATE_DIR:  # that one cannot be moved
+            hint = f"git rm -r --cached {name} && git commit -m 'stop tracking {name}'"
+        yield StateDirProblem(f"cannot use {name}: the project has it in its history", hint=hint)
+
+
+def _check_links(world: World, session: str) -> Iterator[SwarmError]:
+    """Refuse links deeper in the state folder, where half of a set would already be made when they are met."""
+    if world.layout.state.is_symlink():
+        return  # said already
+    for folder in (world.layout.trash, world.layout.session_file(session).parent / "run"):
+        try:
+            fsio.is_folder(folder, refuse_links=True)
+        except SymlinkInTheWay as problem:
+            yield problem
+
+
+def _check_rights(world: World) -> Iterator[SwarmError]:
+    """Refuse folders that are written to on the way and may not be: taking back could not be done there either."""
+    common, heads = world.git.common, world.git.common / places.HEADS
+    needed = [common, common / "refs", heads, heads / world.settings.worktrees.branch_prefix, common / "refs/swarm"]
+    needed += [common / "objects", common / "worktrees", common / "info", common / "logs", world.layout.base]
+    if not fsio.exists(world.layout.state) or not fsio.exists(world.layout.base):
+        needed.append(world.layout.root)
+    for folder in needed:
+        if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+            yield NoPermission(
+                f"cannot make worktrees: {folder} is not writable",
+                hint=f"chmod u+rwx {shlex.quote(str(folder))}, or check who owns it",
+            )
+
+
+def _check_length(world: World, request: Request) -> Iterator[SwarmError]:
+    """Refuse paths that the system cannot hold: half way, not even taking back would be possible."""
+    place = max(len(os.fsencode(path)) for path in (world.layout.root, world.layout.base, world.git.common))
+    tail = max(len(names.tail(spec.name, request.session)) for spec in request.agents)
+    over = place + 2 * tail + _LONGEST_REST - os.pathconf(world.layout.root, "PC_PATH_MAX")
+    if over > 0:
+        yield StateDirProblem(
+            f"the path of the repository leaves no room for worktrees: paths in them would be {over} bytes too long",
+            hint="move the repository to a shorter path, or use shorter names",
+        )
+
+
+def _check_private(folder: Path) -> Iterator[SwarmError]:
+    try:
+        fsio.check_private_dir(folder)
+    except SwarmError as problem:
+        yield problem
+
+
+def _check_parents(world: World) -> Iterator[SwarmError]:
+    """A base path must not lead out of the repository: through a link, or into a repository inside it."""
+    base = world.layout.base
+    for folder in (base, *base.parents):
+        if folder == world.layout.root:
+            break
+        if folder.is_symlink():
+            if folder != base:
+                yield SymlinkInTheWay(f"cannot use {base}: {folder} is a symbolic link")
+        elif folder.is_dir():
+            if fsio.exists(folder / ".git"):
+                yield StateDirProblem(f"cannot use {base}: {folder} is a repository of its own")
+        elif folder != base and fsio.exists(folder):
+            yield StateDirProblem(f"cannot use {base}: {folder} is not a folder")
+
+
+def _refs_around(world: World, facts: Facts) -> tuple[tuple[int, int], frozenset[str]]:
+    """Return the refs around the wanted branches; those read a moment ago do if no swarm was at work since."""
+    mark = world.journal.mark()
+    if facts.refs is not None and facts.refs[0] == mark:
+        return facts.refs
+    prefix = world.settings.worktrees.branch_prefix
+    above = [places.HEADS + parent for parent in _parents(prefix)]
+    return mark, world.git.refs_around([*above, *_OWN_FOLDERS], places.HEADS + prefix)
+
+
+def _check_agents(world: World, request: Request, facts: Facts) -> Iterator[SwarmError]:
+    prefix = world.settings.worktrees.branch_prefix
+    refs = facts.refs[1] if facts.refs else frozenset()
+    for name in sorted(ref for ref in refs if not ref.startswith(places.HEADS)):
+        yield RefConflict(
+            f"the ref {name!r} is in the way: swarm keeps refs below that name",
+            hint=f"git update-ref refs/old/{name.removeprefix('refs/')} {name} && git update-ref -d {name}",
+        )
+    branches = {ref.removeprefix(places.HEADS) for ref in refs}
+    for parent in _parents(prefix):
+        if parent in branches:
+            yield RefConflict(
+                f"the branch {parent!r} is in the way: no branch {prefix}/... can exist beside it",
+                hint=f"git branch -m {parent} {parent}-old, or set worktrees.branch_prefix to another word",
+            )
+    there = _listing(world.layout.base)
+    registered = {admin.gitdir for admin in world.git.admin_dirs()}
+    existing = world.sessions.get(request.session)
+    if existing is not None and existing.name != request.session:
+        yield NameCollision(f"session {request.session} differs from session {existing.name} only in case")
+    for spec in request.agents:
+        tree = world.layout.worktree(spec.name, request.session)
+        yield from _check_path(world, tree, spec.name, request.session, there, registered)
+        if there.get(tree.name.casefold()) == tree.name and str(tree / ".git") in registered:
+            continue  # a worktree: its branch is there, of course
+        branch = names.branch_name(spec.name, request.session, prefix)
+        yield from _check_branch(branch, branches)
+        if branch not in branches and _is_broken_ref(world.git.common / places.HEADS / branch):
+            yield BranchExists(f"branch {branch} already exists, though git cannot read it")
+
+
+def _check_branch(branch: str, branches: set[str]) -> Iterator[SwarmError]:
+    if branch in branches:
+        yield BranchExists(f"branch {branch} already exists", details=in_git(branch))
+        return
+    below = next((other for other in sorted(branches) if other.startswith(branch + "/")), None)
+    if below is not None:
+        yield RefConflict(f"branch {branch} cannot be made: {below} exists below it")
+    same = next((other for other in sorted(branches) if other.casefold() == branch.casefold()), None)
+    if same is not None:
+        yield NameCollision(f"branch {branch} differs from the existing {same} only in case")
+
+
+def in_git(branch: str) -> str:
+    """Return what git says when it is to make a branch that is there."""
+    return f"fatal: a branch named '{branch}' already exists"
+
+
+def _check_path(
+    world: World, tree: Path, agent: str, session: str, there: dict[str, str], registered: set[str]
+) -> Iterator[SwarmError]:
+    found = there.get(tree.name.casefold())
+    if found == tree.name:
+        hint = None
+        if strays.is_stray(world, tree):
+            where = f"{shlex.quote(agent)}@{session}"
+            hint = f"it is in no session: `swarm worktree remove {where} --force`, or use a different session name"
+        yield WorktreeExists(f"worktree {tree.name} already exists: {tree}", hint=hint, details=str(tree))
+    elif found is not None:
+        yield NameCollision(f"worktree {tree.name} differs from the existing {found} only in case")
+    elif str(tree / ".git") in registered:
+        yield WorktreeExists(
+            f"worktree {tree.name} is still registered in git, though its folder is gone",
+            details=str(tree),
+            hint=f"if it is not needed any more: git worktree remove --force {shlex.quote(str(tree))}",
+        )
+
+
+def _is_broken_ref(path: Path) -> bool:
+    """Whether a ref's file is there that git does not list: damaged, or pointing at a branch that is not there.
+
+    git itself would silently replace the second kind.
+    """
+    return path.is_symlink() or path.is_file()
+
+
+def _listing(folder: Path) -> dict[str, str]:
+    try:
+        return {name.casefold(): name for name in os.listdir(folder)}
+    except OSError:
+        return {}
+
+
+def _parents(prefix: str) -> list[str]:
+    parts = prefix.split("/")
+    return ["/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def _check_room(world: World, trees: int) -> Iterator[SwarmError]:
+    """Refuse what cannot fit: every tracked file takes at least a block and an inode in each tree."""
+    files = _tracked_files(world)
+    info = os.statvfs(world.layout.root)
+    need = trees * files * _BLOCK + _RESERVE
+    if info.f_bavail * info.f_frsize < need:
+        free = info.f_bavail * info.f_frsize >> 20
+        yield NoSpace(f"{trees} worktrees need at least {need >> 20} MiB, {free} MiB are free")
+    elif info.f_files and info.f_favail < trees * files:
+        yield NoSpace(f"{trees} worktrees need {trees * files} inodes, {info.f_favail} are free")
+
+
+def _tracked_files(world: World) -> int:
+    """Read the number of files from the head of the main checkout's index."""
+    try:
+        with (world.git.common / "index").open("rb") as file:
+            head = file.read(12)
+    except OSError:
+        return 0
+    return int.from_bytes(head[8:12], "big") if head[:4] == b"DIRC" else 0

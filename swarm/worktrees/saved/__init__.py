@@ -1,0 +1,1 @@
+"""Saved work: entries, what was dropped, the refs that keep it."""

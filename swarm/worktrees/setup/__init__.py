@@ -1,0 +1,1 @@
+"""Make worktrees ready for work, and put them away: files, commands, ports."""

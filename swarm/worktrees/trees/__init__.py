@@ -1,0 +1,1 @@
+"""Working trees as git objects: look, save, restore."""
