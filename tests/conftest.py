@@ -18,7 +18,7 @@ if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_us
     tempfile.tempdir = None
 
 # The folder is chosen before anything asks for it.
-pytest_plugins = ["swarm.testing", "tests.support.kinds", "tests.support.crash_plugin"]
+pytest_plugins = ["swarm.testing", "tests.support.kinds", "tests.support.timing", "tests.support.crash_plugin"]
 
 # A shell starts what it runs in the background with Ctrl-C ignored, and nohup does so with SIGHUP; every program
 # we start would inherit that. A handler that does nothing is the same for us, and is not inherited.
