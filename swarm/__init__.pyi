@@ -4,7 +4,9 @@ from swarm.agents.errors import LimitReached as LimitReached
 from swarm.agents.event_values import AgentEvent as AgentEvent
 from swarm.api.approvals import Approvals as Approvals
 from swarm.api.asynchronous import AsyncSwarm as AsyncSwarm
+from swarm.api.events import Events as Events
 from swarm.api.hooks import Hooks as Hooks
+from swarm.api.messages import Messages as Messages
 from swarm.api.queues import Queues as Queues
 from swarm.api.roles import CheckedRole as CheckedRole
 from swarm.api.roles import Roles as Roles
@@ -88,7 +90,6 @@ from swarm.merging.values import PairForecast as PairForecast
 from swarm.messages.deadlines import Reply as Reply
 from swarm.messages.errors import AttachmentExists as AttachmentExists
 from swarm.messages.errors import SentInPart as SentInPart
-from swarm.messages.office.post import Post as Post
 from swarm.messages.office.post import Sender as Sender
 from swarm.messages.office.post import Sent as Sent
 from swarm.messages.office.post import Taken as Taken
@@ -210,6 +211,7 @@ __all__ = [
     "Ended",
     "Environment",
     "Event",
+    "Events",
     "Evidence",
     "FileChange",
     "FileConflict",
@@ -241,6 +243,7 @@ __all__ = [
     "Message",
     "MessageNotFound",
     "MessageProblem",
+    "Messages",
     "ModelUsage",
     "NameCollision",
     "NoPermission",
@@ -259,7 +262,6 @@ __all__ = [
     "PaneBusy",
     "Parent",
     "Placed",
-    "Post",
     "ProgramMissing",
     "Pruned",
     "PrunedAttachments",

@@ -37,7 +37,7 @@ class AgentEvent(NamedTuple):
     """Something that happened to an agent.
 
     Attributes:
-        id: names it, also in ``event_done``.
+        id: names it, also in ``swarm.events.done``.
         kind: ``WorkerComplete``: its program has ended; ``AgentIdle``: its turn is over; ``AgentWaiting``: it waits
             for a person; ``BudgetNear``, ``BudgetReached``: it comes near a limit of what it may use up; it was ended
             because of one.
@@ -62,6 +62,11 @@ class AgentEvent(NamedTuple):
     time_ms: int = 0
     text: str = ""
     approval: str = ""
+
+    @property
+    def succeeded(self) -> bool | None:
+        """Whether the agent's program ended well; None when it has not ended by itself."""
+        return {SUCCESS: True, FAILURE: False}.get(self.status)
 
 
 def address_of(owner: str) -> str:

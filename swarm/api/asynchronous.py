@@ -63,12 +63,12 @@ class AsyncSwarm:
 
         def give_back(event: AgentEvent | None) -> None:
             if event is not None:
-                swarm.event_back(event)
+                swarm.events.back(event)
 
         while True:
             event = await _step(look, give_back)
             if event is not None and ack:
-                swarm.event_done(event)  # at once: cancelled in between, the event would be lost
+                swarm.events.done(event)  # at once: cancelled in between, the event would be lost
             if event is not None or left() <= 0:
                 return event
 
@@ -99,7 +99,7 @@ class AsyncSwarm:
                     raise
 
     async def take(self, inbox: str | None = None, *, wait: float | None = 0.0, limit: int = 100) -> Taken | None:
-        """Take the next messages; see ``Swarm.take``.
+        """Take the next messages; see ``swarm.messages.take``.
 
         Args:
             wait: seconds to wait for the first; None waits as long as it takes.
@@ -108,10 +108,10 @@ class AsyncSwarm:
 
         def give_back(taken: Taken | None) -> None:
             if taken is not None:
-                swarm.nack([message.id for message in taken.messages], inbox)
+                swarm.messages.nack([message.id for message in taken.messages], inbox)
 
         while True:
-            taken = await _step(lambda: swarm.take(inbox, wait=min(STEP, left()), limit=limit), give_back)
+            taken = await _step(lambda: swarm.messages.take(inbox, wait=min(STEP, left()), limit=limit), give_back)
             if taken is not None or left() <= 0:
                 return taken
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from swarm.git.discover import Place
+    from swarm.messages.office.post import Post
     from swarm.project.config.settings import Settings
     from swarm.project.model import Agent, Session
     from swarm.project.world import World
@@ -87,6 +88,7 @@ class Opened:
         self.swarm_dir = swarm_dir
         self.mine = threading.local()  # the world of a thread that changes something: it tells what it does
         self.held = 0
+        self.post: Post | None = None
 
 
 def open_repository(
@@ -135,6 +137,28 @@ class Door:
         from swarm.roles.find import RolePlaces
 
         return RolePlaces.standard(self._root, self._opened.swarm_dir)
+
+    @property
+    def _post(self) -> Post:
+        """The messages of the repository."""
+        from swarm.messages.office.post import Post
+
+        if self._opened.post is None:
+            settings = self._world.settings
+            self._opened.post = Post(
+                self._world.layout.state,
+                environ=self._world.environ,
+                lease=settings.messages.lease,
+                settings=lambda: settings,
+                prepare=lambda: self._ready_for("send"),
+            )
+        return self._opened.post
+
+    def _ready_for(self, command: str) -> None:
+        """Make ``.swarm/`` in a repository that has none yet; that is a change as any other."""
+        if not self._world.layout.state.is_dir():
+            with self._changing(command):
+                return
 
     def _sessions(self) -> tuple[Session, ...]:
         with files.os_errors("cannot read the sessions"):

@@ -1,20 +1,39 @@
-"""Verbs on agent events."""
+"""Verbs that wait: for agents, and for what happens to them; the namespace ``swarm.events``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.api.messages import Messages
+from swarm.api.door import Door
 from swarm.kit import files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swarm.agents.event_values import AgentEvent
+    from swarm.sessions.waiting import Reached
 
 
-class Events(Messages):
-    """Verbs about what happens to agents, for whoever started them: an agent's program is that agent, else the user."""
+class Waiting(Door):
+    """Verbs that wait. Events are for the caller that started the agents: an agent, else the user."""
+
+    def wait_for(
+        self, agents: Sequence[str], until: str = "idle", *, timeout: float | None = None, any_of: bool = False
+    ) -> tuple[Reached, ...]:
+        """Wait until agents are ``idle``, ``done``, ``stopped``, or a ``message`` waits for them.
+
+        Args:
+            any_of: until the first of them is.
+
+        Raises:
+            WaitOver: *timeout* seconds were over first.
+            NotReached: it can no longer happen, for example because an agent failed.
+        """
+        from swarm.sessions import waiting
+
+        with files.os_errors("cannot wait"):
+            targets = waiting.targets(self._post, agents, until)
+            return waiting.wait(self._world, self._post, targets, until, timeout=timeout, any_of=any_of)
 
     def wait_for_event(
         self,
@@ -35,8 +54,8 @@ class Events(Messages):
                 the others stay.
             session: only events of this session; the others stay.
             agents: only events of these agents, each ``name`` or ``name@session``; the others stay.
-            ack: it is done when it is returned. With False it is in the hands of this process until ``event_done``,
-                and comes again if the process ends before that.
+            ack: it is done when it is returned. With False it is in the hands of this process until
+                ``swarm.events.done``, and comes again if the process ends before that.
 
         Raises:
             UsageProblem: there is no such kind.
@@ -51,13 +70,17 @@ class Events(Messages):
         with files.os_errors("cannot wait for an event"):
             self._ready_for("wait-event")
             event = event_queue.wait(
-                self._world, self.post, timeout=timeout, kinds=tuple(kinds), session=session, agents=tuple(agents)
+                self._world, self._post, timeout=timeout, kinds=tuple(kinds), session=session, agents=tuple(agents)
             )
             if event is not None and ack:
-                event_queue.done(self.post, event.id)
+                event_queue.done(self._post, event.id)
         return event
 
-    def event_done(self, event: AgentEvent | str) -> None:
+
+class Events(Door):
+    """Events taken with ``wait_for_event(ack=False)``: settle them, or give them back."""
+
+    def done(self, event: AgentEvent | str) -> None:
         """Say that an event taken with ``ack=False`` was dealt with; it never comes again.
 
         Args:
@@ -69,9 +92,9 @@ class Events(Messages):
         from swarm.agents import event_queue
 
         with files.os_errors("cannot settle the event"):
-            event_queue.done(self.post, event if isinstance(event, str) else event.id)
+            event_queue.done(self._post, event if isinstance(event, str) else event.id)
 
-    def event_back(self, event: AgentEvent | str) -> None:
+    def back(self, event: AgentEvent | str) -> None:
         """Give back an event taken with ``ack=False``: it waits again.
 
         Args:
@@ -83,4 +106,4 @@ class Events(Messages):
         from swarm.agents import event_queue
 
         with files.os_errors("cannot give back the event"):
-            event_queue.back(self.post, event if isinstance(event, str) else event.id)
+            event_queue.back(self._post, event if isinstance(event, str) else event.id)

@@ -1,41 +1,63 @@
-"""Verbs on messages; they need no open repository."""
+"""The namespace ``swarm.messages``: send, take and look at messages; it needs no git."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm.api.worktrees import Sets
 from swarm.kit import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Unpack
 
-    from swarm.bus.protocol import Stored, Trace
-    from swarm.messages.office.post import Post, Sent, Taken
+    from swarm.bus.protocol import Depth, Pruned, PrunedAttachments, Stored, Trace
+    from swarm.messages.deadlines import Reply
+    from swarm.messages.office.post import Post, Sender, Sent, Taken
     from swarm.messages.send_options import SendOptions
-    from swarm.sessions.waiting import Reached
 
 
-class Messages(Sets):
-    """Verbs about messages. Who calls is known from the machine: an agent's program is that agent, else the user."""
+class Messages:
+    """Messages and inboxes. The machine says who calls: an agent's program is that agent, any other process the user.
 
-    @property
-    def post(self) -> Post:
-        """Everything about messages, as one object."""
+    An inbox is named as a recipient is: ``developer``, ``developer@feature-x``, ``user``; by default it is one's own.
+    """
+
+    def __init__(self, post: Post) -> None:
+        self._post = post
+
+    def __repr__(self) -> str:
+        return f"<Messages below {self._post.state}>"
+
+    @classmethod
+    def near(cls, directory: str | None = None, environ: Mapping[str, str] | None = None) -> Messages | None:
+        """Return the messages of the repository that this process works for; None where only git can find it.
+
+        Args:
+            directory: a folder that somebody named; without it an agent's own repository comes first.
+        """
+        from swarm.machine.records import names_good_dir
         from swarm.messages.office.post import Post
 
-        if self._post is None:
-            self._post = Post(
-                self._world.layout.state,
-                environ=self._world.environ,
-                lease=self._world.settings.messages.lease,
-                settings=lambda: self._world.settings,
-                prepare=lambda: self._ready_for("send"),
-            )
-        return self._post
+        env = os.environ if environ is None else environ
+        found = Post.find(directory, environ=env) if names_good_dir(env) else None
+        return None if found is None else cls(found)
 
-    _post: Post | None = None
+    def me(self) -> Sender:
+        """Return who this process is in this repository."""
+        return self._post.me()
+
+    def address(self, inbox: str | None = None) -> str:
+        """Return the whole address of an inbox, such as ``developer@feature-x``.
+
+        Raises:
+            AgentNotFound, SessionNotFound, Ambiguous: there is none, or several.
+        """
+        with files.os_errors("cannot find the inbox"):
+            return self._post.address(inbox)
+
+    # --- send ----------------------------------------------------------------------------------------
 
     def send(self, to: str | Iterable[str], body: str, **options: Unpack[SendOptions]) -> tuple[Sent, ...]:
         """Send a message; when this returns it is on the disk in every recipient's inbox.
@@ -47,14 +69,11 @@ class Messages(Sets):
 
         Raises:
             AgentNotFound, Ambiguous, Refused: somebody is not known; nothing was sent.
-            MessageProblem, IdTaken, QuotaReached, NoSpace: nobody got it; see ``Post.send``.
+            MessageProblem, IdTaken, QuotaReached, NoSpace: nobody got it.
             SentInPart: some got it, and others did not.
-
-        Example:
-            >>> swarm.send("reviewer@feature-x", "please look at parser.py")  # doctest: +SKIP
         """
         with files.os_errors("cannot send"):
-            return self.post.send(to, body, **options)
+            return self._post.send(to, body, **options)
 
     def broadcast(self, body: str, session: str | None = None, **options: Unpack[SendOptions]) -> tuple[Sent, ...]:
         """Send to every agent of a session but the sender."""
@@ -65,6 +84,8 @@ class Messages(Sets):
         options["reply_to"] = message_id
         return self.send((), body, **options)
 
+    # --- take and settle -----------------------------------------------------------------------------
+
     def take(
         self, inbox: str | None = None, *, wait: float = 0.0, limit: int = 100, lease: float | None = None
     ) -> Taken | None:
@@ -73,58 +94,152 @@ class Messages(Sets):
         Args:
             inbox: another one, as only the user may.
             wait: seconds to wait for the first.
-            lease: seconds after which what is not acknowledged goes back; default: the setting.
+            lease: seconds after which what is not acknowledged goes back; default: the setting ``messages.lease``.
         """
         with files.os_errors("cannot take messages"):
-            return self.post.take(inbox, wait=wait, limit=limit, lease=lease)
+            return self._post.take(inbox, wait=wait, limit=limit, lease=self._lease(lease))
+
+    def held_by(self, inbox: str | None = None) -> str:
+        """Return who else has messages of an inbox in hand, so that nobody can take any; empty: nobody."""
+        with files.os_errors("cannot look into the inbox"):
+            return self._post.held_by(inbox)
+
+    def seen(self, taken: Taken, evidence: str) -> None:
+        """Write down that what was taken has entered its reader's turn, and how one knows."""
+        with files.os_errors("cannot write down what was seen"):
+            self._post.seen(taken, evidence)
+
+    def done(self, taken: Taken) -> None:
+        """Acknowledge what was taken; it never comes again."""
+        with files.os_errors("cannot acknowledge"):
+            self._post.done(taken)
 
     def ack(self, ids: Sequence[str] = (), inbox: str | None = None) -> tuple[str, ...]:
-        """Acknowledge what is in hand, all or some; it never comes again."""
+        """Acknowledge what is in hand, all or some; it never comes again. Return the ids.
+
+        Raises:
+            ClaimLost: it is not in hand (any more).
+        """
         with files.os_errors("cannot acknowledge"):
-            return self.post.ack(ids, inbox)
+            return self._post.ack(ids, inbox)
 
     def nack(
         self, ids: Sequence[str] = (), inbox: str | None = None, *, delay: float = 0.0, reason: str = ""
     ) -> tuple[str, ...]:
-        """Give back what is in hand, all or some."""
+        """Give back what is in hand, all or some, to come again; return the ids."""
         with files.os_errors("cannot give back"):
-            return self.post.nack(ids, inbox, delay=delay, reason=reason)
+            return self._post.nack(ids, inbox, delay=delay, reason=reason)
+
+    def extend(self, lease: float | None = None, inbox: str | None = None) -> tuple[str, ...]:
+        """Keep what is in hand for so many more seconds from now; return the ids."""
+        with files.os_errors("cannot extend"):
+            return self._post.extend(self._lease(lease), inbox)
+
+    def requeue(self, message_id: str, inbox: str | None = None) -> None:
+        """Let an undeliverable message wait again."""
+        with files.os_errors("cannot requeue"):
+            self._post.requeue(message_id, inbox)
+
+    def _lease(self, seconds: float | None) -> float:
+        """Return for how many seconds messages are taken; refuse what nobody can mean."""
+        if seconds is None:
+            return self._post.settings().messages.lease
+        from swarm.messages.queues import check_lease
+
+        check_lease(seconds, "a message")
+        return seconds
+
+    # --- look ----------------------------------------------------------------------------------------
 
     def inbox(self, inbox: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
-        """Return what is not settled in an inbox, one's own by default; changes nothing."""
+        """Return what is not settled in an inbox, most urgent first; changes nothing."""
         with files.os_errors("cannot look into the inbox"):
-            return self.post.inbox(inbox, limit)
+            return self._post.inbox(inbox, limit)
 
-    def thread(self, message_id: str) -> tuple[Stored, ...]:
-        """Return the messages that belong together with one of them."""
-        with files.os_errors("cannot read the messages"):
-            return self.post.thread(message_id)
+    def history(self, inbox: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
+        """Return the last messages of an inbox, whatever became of them."""
+        with files.os_errors("cannot look into the inbox"):
+            return self._post.history(inbox, limit)
 
-    def message(self, message_id: str) -> tuple[Trace, ...]:
-        """Return what became of a message, for each recipient, each state with its evidence."""
-        with files.os_errors("cannot read the messages"):
-            return self.post.message(message_id)
+    def dead(self, inbox: str | None = None) -> tuple[Stored, ...]:
+        """Return the undeliverable messages of an inbox, each with the reason."""
+        with files.os_errors("cannot look into the inbox"):
+            return self._post.dead(inbox)
 
-    def wait_for(
-        self, agents: Sequence[str], until: str = "idle", *, timeout: float | None = None, any_of: bool = False
-    ) -> tuple[Reached, ...]:
-        """Wait until agents are ``idle``, ``done``, ``stopped``, or a ``message`` waits for them.
+    def depth(self, inbox: str | None = None) -> Depth:
+        """Count what is in an inbox."""
+        with files.os_errors("cannot look into the inbox"):
+            return self._post.depth(inbox)
 
-        Args:
-            any_of: until the first of them is.
+    def removed(self, inbox: str | None = None) -> int:
+        """Return how many messages of an inbox are not kept any longer."""
+        with files.os_errors("cannot look into the inbox"):
+            return self._post.removed(inbox)
+
+    def get(self, message_id: str) -> tuple[Trace, ...]:
+        """Return what became of a message, for each recipient, each state with its evidence.
 
         Raises:
-            WaitOver: *timeout* seconds were over first.
-            NotReached: it can no longer happen, for example because an agent failed.
+            MessageNotFound
         """
-        from swarm.sessions import waiting
+        with files.os_errors("cannot read the messages"):
+            return self._post.message(message_id)
 
-        with files.os_errors("cannot wait"):
-            targets = waiting.targets(self.post, agents, until)
-            return waiting.wait(self._world, self.post, targets, until, timeout=timeout, any_of=any_of)
+    def answer_to(self, trace: Trace) -> Reply | None:
+        """Return what became of the answer that a message asks for; None when it asks for none."""
+        with files.os_errors("cannot read the messages"):
+            return self._post.reply(trace)
 
-    def _ready_for(self, command: str) -> None:
-        """Make ``.swarm/`` in a repository that has none yet; that is a change as any other."""
-        if not self._world.layout.state.is_dir():
-            with self._changing(command):
-                return
+    def thread(self, message_id: str) -> tuple[Stored, ...]:
+        """Return the messages that belong together with one of them, oldest first, one for each recipient."""
+        with files.os_errors("cannot read the messages"):
+            return self._post.thread(message_id)
+
+    @staticmethod
+    def missing_from(thread: Iterable[Stored]) -> tuple[str, ...]:
+        """Return the ids that messages of a thread answer, and that are not there any more."""
+        from swarm.messages.office.pruned import missing_from
+
+        return missing_from(thread)
+
+    def unreadable(self, message_id: str = "") -> tuple[str, ...]:
+        """Return what is missing from ``get`` and ``thread``: inboxes that cannot be read, a damaged copy."""
+        with files.os_errors("cannot read the messages"):
+            return self._post.unreadable(message_id)
+
+    def save_files(self, message_id: str, folder: str | os.PathLike[str]) -> tuple[Path, ...]:
+        """Copy what is attached to a message into a folder; return the copies. Nothing there is replaced.
+
+        Raises:
+            MessageNotFound
+            AttachmentProblem: nothing is attached, or it cannot be copied.
+        """
+        with files.os_errors("cannot save what is attached"):
+            return self._post.save_files(message_id, Path(folder))
+
+    # --- remove --------------------------------------------------------------------------------------
+
+    def prune(
+        self, inbox: str | None = None, *, older_than_ms: int | None = None, dry_run: bool = False
+    ) -> tuple[Pruned, ...]:
+        """Remove messages that are settled and old, of one inbox; without a name everybody's.
+
+        Args:
+            older_than_ms: how old; default: what the settings say.
+
+        Raises:
+            NotForAgents, NotAPerson: what was said is removed by people.
+        """
+        with files.os_errors("cannot remove messages"):
+            return self._post.prune(inbox, older_than_ms=older_than_ms, dry_run=dry_run)
+
+    def prune_attachments(
+        self, inbox: str | None = None, *, older_than_ms: int | None = None, dry_run: bool = False
+    ) -> PrunedAttachments:
+        """Remove the attachments that no message refers to any longer; to be called after ``prune``.
+
+        Args:
+            inbox, older_than_ms, dry_run: as for ``prune``; they say what would have been removed by it.
+        """
+        with files.os_errors("cannot remove attachments"):
+            return self._post.prune_attachments(inbox, older_than_ms=older_than_ms, dry_run=dry_run)

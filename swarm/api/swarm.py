@@ -12,29 +12,32 @@ from swarm.api.agents import Agents
 from swarm.api.delivery import Delivery
 from swarm.api.design import Design
 from swarm.api.door import open_repository
-from swarm.api.events import Events
+from swarm.api.events import Waiting
 from swarm.api.merging import Merging
-from swarm.api.messages import Messages
 from swarm.api.usage import Usage
 from swarm.kit import files
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
-    from typing import Any, Self
+    from typing import Any, Self, Unpack
 
     from swarm.api.approvals import Approvals
+    from swarm.api.events import Events
     from swarm.api.hooks import Hooks
+    from swarm.api.messages import Messages
     from swarm.api.queues import Queues
     from swarm.api.roles import Roles
     from swarm.kit.errors import SwarmError
+    from swarm.messages.office.post import Sent
+    from swarm.messages.send_options import SendOptions
     from swarm.project.config.settings import Settings
     from swarm.project.model import Session
     from swarm.roles.role import Role
 
 
-class Swarm(Agents, Delivery, Events, Merging, Messages, Usage, Design):
+class Swarm(Agents, Delivery, Waiting, Merging, Usage, Design):
     """swarm in one repository. Make it with ``Swarm.open``.
 
     Example:
@@ -87,6 +90,13 @@ class Swarm(Agents, Delivery, Events, Merging, Messages, Usage, Design):
         return Approvals(self._opened)
 
     @property
+    def events(self) -> Events:
+        """Events of agents that were taken and wait to be settled; ``swarm.wait_for_event`` takes them."""
+        from swarm.api.events import Events
+
+        return Events(self._opened)
+
+    @property
     def hooks(self) -> Hooks:
         """What the hooks of agents' programs tell swarm; for swarm's own commands beside the programs."""
         from swarm.api.hooks import Hooks
@@ -126,6 +136,23 @@ class Swarm(Agents, Delivery, Events, Merging, Messages, Usage, Design):
             RoleNotFound
         """
         return self.roles.get(name)
+
+    @property
+    def messages(self) -> Messages:
+        """Messages and inboxes: send, take, acknowledge, look."""
+        from swarm.api.messages import Messages
+
+        return Messages(self._post)
+
+    def send(self, to: str | Iterable[str], body: str, **options: Unpack[SendOptions]) -> tuple[Sent, ...]:
+        """Send a message; when this returns it is on the disk in every recipient's inbox.
+
+        See ``swarm.messages.send`` for recipients, options and errors.
+
+        Example:
+            >>> swarm.send("reviewer@feature-x", "please look at parser.py")  # doctest: +SKIP
+        """
+        return self.messages.send(to, body, **options)
 
     @property
     def queues(self) -> Queues:

@@ -73,6 +73,15 @@ class Message(NamedTuple):
     after: tuple[str, ...] = ()
 
     @property
+    def is_answerable(self) -> bool:
+        """Whether its sender reads answers; swarm and files dropped into an inbox do not."""
+        return self.sender not in {POSTMASTER, DROP}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON shape that people and programs are shown: every field, and the checksum."""
+        return to_record(self)
+
+    @property
     def checksum(self) -> str:
         """A sum over everything in the message."""
         from zlib import crc32

@@ -69,26 +69,14 @@ _ROLES = (
 )
 #: Messages, tasks and events: the bus knows the caller, and lets it change what is its own.
 _POST = (
-    *(
-        "ack",
-        "broadcast",
-        "event_back",
-        "event_done",
-        "inbox",
-        "message",
-        "nack",
-        "post",
-        "queues",
-        "reply",
-        "send",
-    ),
-    *("take", "thread", "wait_for_event"),
-    *("post.ack", "post.address", "post.addresses", "post.dead", "post.declare", "post.depth", "post.done"),
-    *("post.extend", "post.find", "post.folder", "post.hand_over", "post.held_by", "post.history", "post.holder"),
-    *("post.inbox", "post.me", "post.members", "post.message", "post.nack", "post.removed", "post.reply"),
-    *("post.requeue", "post.save_files", "post.seen", "post.send", "post.settings", "post.state", "post.take"),
-    *("post.thread", "post.unread", "post.unreadable"),
-    *("queues.get", "queue.add", "queue.back", "queue.done", "queue.extend", "queue.fail", "queue.take", "queue.tasks"),
+    *("events", "events.back", "events.done", "messages", "messages.ack", "messages.address", "messages.answer_to"),
+    *("messages.broadcast", "messages.dead", "messages.depth", "messages.done", "messages.extend", "messages.get"),
+    *("messages.held_by", "messages.history", "messages.inbox", "messages.me", "messages.missing_from"),
+    *("messages.nack", "messages.near", "messages.removed", "messages.reply", "messages.requeue"),
+    *("messages.save_files", "messages.seen", "messages.send", "messages.take", "messages.thread"),
+    *("messages.unreadable", "send", "wait_for_event"),
+    *("queues", "queues.get", "queue.add", "queue.back", "queue.done", "queue.extend", "queue.fail"),
+    *("queue.take", "queue.tasks"),
 )
 #: New things, the end of what a crash interrupted, and what is shown in terminals.
 _HARMLESS = (
@@ -118,6 +106,6 @@ VERBS: Mapping[str, Right | Need] = {
         Need.PERSON,
     ),
     **dict.fromkeys(("type_into",), Need.PERSON),
-    **dict.fromkeys(("cleanup.discard", "drop_salvage", "post.prune", "post.prune_attachments"), Need.PERSON),
+    **dict.fromkeys(("cleanup.discard", "drop_salvage", "messages.prune", "messages.prune_attachments"), Need.PERSON),
     **dict.fromkeys(("prune", "prune_sessions", "prune_worktrees"), Need.NO_AGENT),
 }

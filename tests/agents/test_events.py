@@ -88,10 +88,10 @@ def test_an_event_in_hand_comes_again_when_its_process_ends_unless_it_was_done(l
     event = again.wait_for_event(timeout=60, ack=False)
     assert event is not None
     assert (event.id, event.kind, event.worker, event.status) == ("event.a", WORKER_COMPLETE, "dev@fx", "success")
-    lab.swarm.event_done(event)
+    lab.swarm.events.done(event)
     assert names(lab.swarm) == []
     with pytest.raises(ClaimLost):
-        lab.swarm.event_done(event.id)
+        lab.swarm.events.done(event.id)
 
 
 def test_some_kinds_can_be_waited_for_and_the_others_stay(lab: Lab) -> None:
@@ -159,7 +159,7 @@ def test_everybody_has_a_queue_of_their_own(lab: Lab, monkeypatch: pytest.Monkey
     assert names(lab.swarm) == ["for-the-lead"]
     with pytest.raises(AgentNotFound):
         lab.swarm.send("events.user", "a forged one")
-    assert lab.swarm.inbox() == ()
+    assert lab.swarm.messages.inbox() == ()
     monkeypatch.undo()
     assert names(lab.swarm) == ["for-the-user"]
 
@@ -177,13 +177,13 @@ def test_what_others_put_there_is_no_event(lab: Lab) -> None:
 def test_events_are_no_mail_and_no_tasks(lab: Lab) -> None:
     put(lab.swarm, "a")
     assert lab.swarm.queues() == ()
-    assert lab.swarm.post.unread(["user"]) == {"user": 0}
+    assert lab.swarm.messages._post.unread(["user"]) == {"user": 0}
 
 
 def test_of_too_many_the_oldest_are_let_go(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "MOST", 3)
     put(lab.swarm, *"abcdef")
-    assert lab.swarm.post.bus.depth("events.user").waiting == 3
+    assert lab.swarm.messages._post.bus.depth("events.user").waiting == 3
     assert names(lab.swarm) == ["d", "e", "f"]
 
 
@@ -196,7 +196,7 @@ def test_the_events_of_an_agent_go_with_it_and_come_back(lab: Lab) -> None:
     lab.swarm.cleanup(["fx"])
     assert not folder.exists()
     lab.swarm.restore("fx")
-    assert [one.message.body for one in lab.swarm.post.bus.peek("events.developer-fx")] == ["dev@fx: success"]
+    assert [one.message.body for one in lab.swarm.messages._post.bus.peek("events.developer-fx")] == ["dev@fx: success"]
     assert parents.living(lab.swarm._world, replace(session, parent=lead)) == lead
     lab.person.cleanup(["fx"], discard=True)
     assert not folder.exists()
@@ -275,9 +275,9 @@ def test_killed_at_any_place_in_between_everybody_is_told_once(lab: Lab, monkeyp
     assert lab.swarm.tell_endings() == 1
     subject = "developer@fx is failed: exit status 3"
     for address in ("user", "lead@top"):
-        assert [one.message.subject for one in lab.swarm.post.bus.history(address)] == [subject]
-    assert len(lab.swarm.post.bus.history("events.lead-top")) == 1
-    assert "events.user" not in lab.swarm.post.bus.addresses()
+        assert [one.message.subject for one in lab.swarm.messages._post.bus.history(address)] == [subject]
+    assert len(lab.swarm.messages._post.bus.history("events.lead-top")) == 1
+    assert "events.user" not in lab.swarm.messages._post.bus.addresses()
 
 
 def test_one_that_cannot_be_told_keeps_no_other_from_being_told(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +293,7 @@ def test_one_that_cannot_be_told_keeps_no_other_from_being_told(lab: Lab, monkey
 
     monkeypatch.setattr(endings, "_message", message)
     assert lab.swarm.tell_endings() == 1
-    assert [one.message.metadata["agent"] for one in lab.swarm.inbox()] == ["reviewer"]
+    assert [one.message.metadata["agent"] for one in lab.swarm.messages.inbox()] == ["reviewer"]
 
 
 def test_coming_near_a_budget_is_an_event(lab: Lab) -> None:
@@ -312,7 +312,7 @@ def test_coming_near_a_budget_is_an_event(lab: Lab) -> None:
         *("developer@fx: 85 % of its budget of 1,000 tokens used", "tokens"),
     )
     assert names(lab.swarm) == []
-    assert len(lab.swarm.inbox()) == 2
+    assert len(lab.swarm.messages.inbox()) == 2
 
 
 # --- the command ------------------------------------------------------------------------------------------

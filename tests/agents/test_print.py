@@ -50,7 +50,7 @@ def calls(lab: PaneLab, program: str) -> list[list[str]]:
 
 
 def mail(lab: PaneLab, kind: str) -> list[Message]:
-    return [one.message for one in lab.swarm.inbox("user") if one.message.type == kind]
+    return [one.message for one in lab.swarm.messages.inbox("user") if one.message.type == kind]
 
 
 # --- the demo agent -------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_nothing_is_typed_and_whoever_writes_to_it_is_told_the_truth(panes: Pane
     assert "hello" not in shown
     home(panes, "go").touch()
     panes.until("developer", "done")
-    assert len(panes.swarm.inbox("developer@fx")) == 1
+    assert len(panes.swarm.messages.inbox("developer@fx")) == 1
 
 
 def test_a_demo_agent_reads_what_waits_for_it(panes: PaneLab) -> None:
@@ -232,5 +232,5 @@ def test_a_demo_agent_reads_what_waits_for_it(panes: PaneLab) -> None:
 
     panes.swarm.restart("developer", "fx")
 
-    wait_for(lambda: panes.swarm.message(sent.id)[0].stored.state == "acked", "the message to be read")
+    wait_for(lambda: panes.swarm.messages.get(sent.id)[0].stored.state == "acked", "the message to be read")
     panes.until("developer", "done")

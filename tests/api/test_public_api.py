@@ -93,7 +93,6 @@ MESSAGES = {
         "to", "sender", "body", "subject", "type", "priority", "id", "time_ms", "artifacts", "metadata", "thread_id",
         "in_reply_to", "requires_response", "deadline_ms", "ttl_ms", "generation", "sender_generation", "after",
     ),
-    "Post": (),
     "Pruned": ("address", "messages", "octets"),
     "PrunedAttachments": ("files", "octets"),
     "Queue": (),
@@ -179,7 +178,13 @@ CONSTANTS = {
 #: Which subjects there are, and what each offers.
 NAMESPACES = {
     "approvals": ("__call__", "approve", "ask", "deny", "grant", "grants", "near", "revoke", "revoke_grant"),
+    "events": ("back", "done"),
     "hooks": ("collect", "collect_own", "note_own_trouble", "note_trouble", "trouble"),
+    "messages": (
+        *("ack", "address", "answer_to", "broadcast", "dead", "depth", "done", "extend", "get", "held_by", "history"),
+        *("inbox", "me", "missing_from", "nack", "near", "prune", "prune_attachments", "removed", "reply", "requeue"),
+        *("save_files", "seen", "send", "take", "thread", "unreadable"),
+    ),
     "queues": ("__call__", "get"),
     "roles": (
         "__call__",
@@ -240,8 +245,6 @@ VERBS = {
         "(self, timeout: float | None = None, kinds: Sequence[str] = (), *, session: str | None = None, "
         "agents: Sequence[str] = (), ack: bool = True) -> AgentEvent | None"
     ),
-    "event_back": "(self, event: AgentEvent | str) -> None",
-    "event_done": "(self, event: AgentEvent | str) -> None",
     "watch_transcript": "(self, agent: str, session: str | None = None) -> Iterator[tuple[TranscriptEntry, ...]]",
 }
 #: Methods that take the session by position where the function has it by name only.
@@ -433,21 +436,21 @@ def types_of_the_public_names(one: Swarm) -> None:
     assert_type(one.transcript("developer"), tuple[swarm.TranscriptEntry, ...])
     assert_type(one.send("developer", "hello"), tuple[swarm.Sent, ...])
     assert_type(one.send("developer", "hello")[0].receipt, swarm.Receipt)
-    assert_type(one.take(), swarm.Taken | None)
-    assert_type(swarm.Taken(one.post.bus.claims("user")[0]).messages, tuple[swarm.Message, ...])
-    assert_type(one.inbox(), tuple[swarm.Stored, ...])
-    assert_type(one.message("id"), tuple[swarm.Trace, ...])
-    assert_type(one.message("id")[0].events, tuple[swarm.Event, ...])
+    assert_type(one.messages.take(), swarm.Taken | None)
+    assert_type(swarm.Taken(one.messages._post.bus.claims("user")[0]).messages, tuple[swarm.Message, ...])
+    assert_type(one.messages.inbox(), tuple[swarm.Stored, ...])
+    assert_type(one.messages.get("id"), tuple[swarm.Trace, ...])
+    assert_type(one.messages.get("id")[0].events, tuple[swarm.Event, ...])
     assert_type(one.wait_for(["developer"]), tuple[swarm.Reached, ...])
     assert_type(one.wait_for_event(timeout=1.0), swarm.AgentEvent | None)
     assert_type(one.wait_for_event(kinds=["WorkerComplete"], ack=False), swarm.AgentEvent | None)
     assert_type(one.queues.get("work"), swarm.Queue)
     assert_type(one.queues.get("work").take(), swarm.Claim | None)
     assert_type(one.queues(), tuple[tuple[str, swarm.Depth], ...])
-    assert_type(one.post, swarm.Post)
-    assert_type(one.post.me(), swarm.Sender)
-    assert_type(one.post.reply(one.message("id")[0]), swarm.Reply | None)
-    assert_type(one.post.prune(), tuple[swarm.Pruned, ...])
+    assert_type(one.messages, swarm.Messages)
+    assert_type(one.messages.me(), swarm.Sender)
+    assert_type(one.messages.answer_to(one.messages.get("id")[0]), swarm.Reply | None)
+    assert_type(one.messages.prune(), tuple[swarm.Pruned, ...])
     assert_type(one.status()[0].agents[0].status.state, swarm.State)
     _ = swarm.Nonsense  # type: ignore[attr-defined]  # else every name would do
     assert_type(functions.create_worktree("developer", "s"), Path)

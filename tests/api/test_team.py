@@ -30,7 +30,7 @@ def test_what_start_returns_is_the_report_and_has_a_handle_for_each_agent(panes:
     assert team["developer"].diff(patch=False).files
     sent = team["lead"].send("please look", subject="review")
     assert sent.to == "lead@fx"
-    assert swarm.message(sent.id)[0].stored.message.subject == "review"
+    assert swarm.messages.get(sent.id)[0].stored.message.subject == "review"
     assert team["developer"].stop().stopped == (("fx", "developer"),)
     assert team["developer"].status().status.state == "stopped"
     assert team["developer"].result(timeout=0).state == "stopped"

@@ -41,7 +41,7 @@ def test_threads_with_one_object_live_their_lives_side_by_side(lab: Lab) -> None
         (swarm.root / ".worktrees" / f"developer-{name}" / "new.txt").write_text(name)
         assert swarm.has_uncommitted_changes("developer", name)
         sent = swarm.send(f"developer@{name}", name)
-        assert [one.message.body for one in swarm.inbox(f"developer@{name}")] == [name]
+        assert [one.message.body for one in swarm.messages.inbox(f"developer@{name}")] == [name]
         swarm.cleanup([name], force=True)
         swarm.restore(f"{name}/developer")
         assert (swarm.root / ".worktrees" / f"developer-{name}" / "new.txt").read_text() == name
@@ -61,7 +61,7 @@ def test_threads_with_one_object_live_their_lives_side_by_side(lab: Lab) -> None
         results = [one.result(100) for one in made]
 
     assert results == [["developer@one"], ["developer@two"], *[["developer@shared"] * 5] * 2]
-    assert len(swarm.inbox("developer@shared", limit=50)) == 10
+    assert len(swarm.messages.inbox("developer@shared", limit=50)) == 10
 
 
 def test_a_thread_that_waits_for_the_lock_writes_nothing_into_the_note_of_the_one_that_has_it(lab: Lab) -> None:

@@ -224,18 +224,18 @@ def test_a_message_of_the_users_says_when_nobody_typed_it_and_when_nothing_shows
     lab.person.send("reviewer", "makes the inbox")
     bus = FileBus(lab.root / ".swarm" / "messages")
     bus.send(Message("developer@fx", "user", "by an agent"))
-    (real, *_) = lab.swarm.inbox("developer")
+    (real, *_) = lab.swarm.messages.inbox("developer")
     bus.send(real.message._replace(to="reviewer@fx", generation=""))
     bus.close()
 
-    found = [one.message for one in lab.swarm.inbox("developer")]
+    found = [one.message for one in lab.swarm.messages.inbox("developer")]
 
     marks = [{key: value for key, value in one.metadata.items() if key != "mac"} for one in found]
     assert marks == [{}, {"via": "script"}, {"unproven": True}]
     told = batch(found, "developer@fx")
     assert "from=user via=script type" in told
     assert "from=user (nothing shows that the user sent it) type" in told
-    assert lab.swarm.inbox("reviewer")[-1].message.metadata["unproven"] is True
+    assert lab.swarm.messages.inbox("reviewer")[-1].message.metadata["unproven"] is True
 
 
 # --- what follows ---------------------------------------------------------------------------------------------
@@ -257,8 +257,8 @@ LOSES: dict[str, Callable[[Swarm], object]] = {
     "remove": lambda swarm: swarm.remove("developer", "fx", force=True, discard=True),
     "drop": lambda swarm: swarm.drop_salvage(everything=True),
     "drop --now": lambda swarm: swarm.drop_salvage(everything=True, now=True),
-    "prune": lambda swarm: swarm.post.prune(older_than_ms=0),
-    "attachments": lambda swarm: swarm.post.prune_attachments(older_than_ms=0),
+    "prune": lambda swarm: swarm.messages.prune(older_than_ms=0),
+    "attachments": lambda swarm: swarm.messages.prune_attachments(older_than_ms=0),
 }
 
 

@@ -68,8 +68,8 @@ tries = {
     "prune": lambda: swarm.prune(),
     "prune_sessions": lambda: swarm.prune_sessions(older_than_ms=0),
     "prune_worktrees": lambda: swarm.prune_worktrees(),
-    "post.prune": lambda: swarm.post.prune(older_than_ms=0),
-    "post.prune_attachments": lambda: swarm.post.prune_attachments(older_than_ms=0),
+    "messages.prune": lambda: swarm.messages.prune(older_than_ms=0),
+    "messages.prune_attachments": lambda: swarm.messages.prune_attachments(older_than_ms=0),
 }
 said = {}
 for verb, attempt in tries.items():

@@ -98,13 +98,13 @@ def test_send_look_take_ack(at: Shell) -> None:
 
 
 def test_a_notice_of_swarm_itself_cannot_be_answered(at: Shell) -> None:
-    post = at.swarm.post
+    post = at.swarm.messages
     notice = Message("user", POSTMASTER, "it has ended", type="agent-ended")
-    post.declare(None)
-    post.bus.send(notice)
+    post._post.declare(None)
+    post._post.bus.send(notice)
     assert b"to answer" not in at.cli("inbox", "take").stderr
     at.said("inbox", "ack")
-    post.bus.send(notice)
+    post._post.bus.send(notice)
     asked = at.json("send", "user", "may I?")["data"]["id"]
 
     hints = at.cli("inbox", "take").stderr.decode()
@@ -240,7 +240,7 @@ def test_another_message_under_the_same_id_is_refused(at: Shell) -> None:
 
 
 def test_who_got_a_message_and_who_did_not_is_told(at: Shell) -> None:
-    bus = at.swarm.post.bus
+    bus = at.swarm.messages._post.bus
     bus.declare("developer@fx")
     for _ in range(10_000):
         bus.send(Message("developer@fx", "user", "x"), durable=False)
@@ -287,7 +287,7 @@ def test_what_agents_are_told_to_run_can_be_run(at: Shell) -> None:
     """What stands in every agent's instructions, and below a message that is put into its turn."""
     (at.root / "ci.log").write_text("red")
     asked = at.json("send", "user", "which?", "--attach", "ci.log", "--expects-reply", "--subject", "x")["data"]["id"]
-    (stored,) = at.swarm.inbox()
+    (stored,) = at.swarm.messages.inbox()
     launch: Any = SimpleNamespace(agent="researcher", session="fx", role="researcher")
     told = re.findall("`(swarm [^`]*)`", with_team(launch, ""))
     framed = re.findall(r": (swarm [^)\n]*)", framing.batch([stored.message], "researcher@fx"))
@@ -300,11 +300,11 @@ def test_what_agents_are_told_to_run_can_be_run(at: Shell) -> None:
 
 
 def test_the_name_of_an_attachment_is_no_path(at: Shell) -> None:
-    post = at.swarm.post
+    post = at.swarm.messages
     for name in ("../../out", "..", "", "a\nb", "/etc/evil"):
         at.swarm.send("user", "x", id=f"n-{len(name)}", attach=[])
-        artifact = post.bus.attach(b"content", name or "x") | {"name": name}
-        sent = post.bus.send(Message("user", "user", "x", artifacts=(artifact,))).id
+        artifact = post._post.bus.attach(b"content", name or "x") | {"name": name}
+        sent = post._post.bus.send(Message("user", "user", "x", artifacts=(artifact,))).id
         (saved,) = at.json("message", sent, "--save", f"into-{sent}")["data"]["saved"]
         assert Path(saved).parent == at.root / f"into-{sent}"
         assert Path(saved).name in ("out", "attachment-1", "evil")
@@ -313,8 +313,8 @@ def test_the_name_of_an_attachment_is_no_path(at: Shell) -> None:
 def test_two_that_take_at_once_do_not_get_the_same(at: Shell) -> None:
     """What an agent has in hand is not given to a person as well, and the other way round."""
     at.said("send", "researcher", "x")
-    post = at.swarm.post
-    held = post.bus.receive("researcher@fx", who="researcher@fx", lease=600)
+    post = at.swarm.messages
+    held = post._post.bus.receive("researcher@fx", who="researcher@fx", lease=600)
     assert held is not None
 
     taken = at.cli("inbox", "take", "researcher")
@@ -368,7 +368,7 @@ def test_the_first_message_to_oneself_needs_no_session(tmp_path: Path) -> None:
         assert done.returncode == status, done.stderr
         if status:
             assert not (fresh.root / ".swarm").exists()
-    assert [one.message.body for one in fresh.swarm.inbox()] == ["hi"]
+    assert [one.message.body for one in fresh.swarm.messages.inbox()] == ["hi"]
 
 
 def test_a_person_may_take_from_any_inbox(at: Shell) -> None:

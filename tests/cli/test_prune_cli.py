@@ -25,19 +25,19 @@ def at(tmp_path: Path) -> Shell:
 
 def test_what_is_done_is_removed_and_said_to_be_gone(at: Shell) -> None:
     asked = at.swarm.send("user", "one", expects_reply=True, deadline_ms=3_600_000)[0].id
-    at.swarm.take()
-    at.swarm.ack()
+    at.swarm.messages.take()
+    at.swarm.messages.ack()
     answer = at.swarm.send("researcher", "two", reply_to=asked)[0].id
     at.swarm.send("user", "three")
     assert "reply expected by " in at.said("message", asked)
-    assert at.swarm.post.reply(at.swarm.message(asked)[0]).overdue is False  # type: ignore[union-attr]  # or it fails
+    assert at.swarm.messages.answer_to(at.swarm.messages.get(asked)[0]).overdue is False  # type: ignore[union-attr]  # or it fails
 
     with_one_that_waits = at.cli("inbox", "prune", "--older-than", "0s")
     assert with_one_that_waits.stderr.strip() == b"nothing is old enough to be removed"
-    at.swarm.take()
-    at.swarm.ack()
+    at.swarm.messages.take()
+    at.swarm.messages.ack()
     planned = at.json("inbox", "prune", "--older-than", "0s", "--dry-run")["data"]
-    assert at.swarm.post.removed("user") == 0
+    assert at.swarm.messages.removed("user") == 0
     done = at.json("inbox", "prune", "user", "--older-than", "0s")["data"]
     assert done == {**planned, "dry_run": False}
     assert [(one["box"], one["messages"]) for one in done["removed"]] == [("inbox.user", 2)]
@@ -60,7 +60,7 @@ def test_attachments_go_when_no_message_refers_to_them_any_longer(at: Shell) -> 
     for to, text in (("user", "to the user"), ("researcher", "to an agent")):
         at.write({"file.log": text})
         at.said("send", to, "see there", "--attach", "file.log")
-    at.swarm.post.bus.attach(b"no message")
+    at.swarm.messages._post.bus.attach(b"no message")
     blobs = at.root / ".swarm/messages/blobs"
 
     def there() -> set[str]:
@@ -68,11 +68,11 @@ def test_attachments_go_when_no_message_refers_to_them_any_longer(at: Shell) -> 
             os.utime(path, (5, 5))
         return {path.read_text() for path in blobs.iterdir()}
 
-    at.swarm.take()
-    at.swarm.ack()
+    at.swarm.messages.take()
+    at.swarm.messages.ack()
     at.swarm.cleanup(["fx"], force=True)
-    at.swarm.take()  # that the researcher never read its message
-    at.swarm.ack()
+    at.swarm.messages.take()  # that the researcher never read its message
+    at.swarm.messages.ack()
     assert there() == {"to the user", "to an agent", "no message"}
     planned = at.json("inbox", "prune", "--older-than", "0s", "--dry-run")["data"]
     done = at.json("inbox", "prune", "--older-than", "0s")["data"]

@@ -50,7 +50,7 @@ def test_what_a_killed_waiter_had_claimed_waits_again_at_once(panes: PaneLab, tm
         swarm.send(ADDRESS, body)
     try:
         waiter = deliver(panes, blocked)
-        bus = swarm.post.bus
+        bus = swarm.messages._post.bus
         wait_for(lambda: bus.claims(ADDRESS), "the claim", 90)
 
         os.kill(waiter, signal.SIGKILL)
@@ -95,7 +95,7 @@ def test_what_an_idle_program_dropped_waits_again_and_what_stands_in_its_queue_d
     waiter = deliver(panes, first, transcript_path=str(record))
     wait_for(lambda: first.exists() and "are you there?" in first.read_text(), "the message", 90)
     wait_for(lambda: processes.start_of(waiter) is None, "the end of the waiter", 90)
-    bus = swarm.post.bus
+    bus = swarm.messages._post.bus
     assert swarm.nudge(AGENT, "fx") == "it has messages in hand"
 
     given = panes.note(AGENT, GIVEN)
@@ -113,5 +113,5 @@ def test_what_an_idle_program_dropped_waits_again_and_what_stands_in_its_queue_d
     else:
         assert "agents.nudge" in swarm.nudge(AGENT, "fx"), "it would be told of it again"
         assert bus.claims(ADDRESS) == ()
-        assert swarm.message(sent.id)[0].stored.state == "queued"
-    assert "returned" in [event.name for event in swarm.message(sent.id)[0].events]
+        assert swarm.messages.get(sent.id)[0].stored.state == "queued"
+    assert "returned" in [event.name for event in swarm.messages.get(sent.id)[0].events]

@@ -124,9 +124,11 @@ def test_an_agent_is_not_told_of_what_has_expired(panes: PaneLab) -> None:
     panes.until("developer", "working")
     panes.swarm.send("developer", "soon", id="s1", ttl_ms=1)
 
-    wait_for(lambda: panes.swarm.message("s1")[0].stored.state == "dead", "its end")
+    wait_for(lambda: panes.swarm.messages.get("s1")[0].stored.state == "dead", "its end")
 
-    wait_for(lambda: [m.in_reply_to for m in (o.message for o in panes.swarm.inbox("user"))] == ["s1"], "the notice")
+    wait_for(
+        lambda: [m.in_reply_to for m in (o.message for o in panes.swarm.messages.inbox("user"))] == ["s1"], "the notice"
+    )
     panes.type("developer", "")
     panes.until("developer", "idle")
     assert panes.swarm.nudge("developer", "fx") == "nothing waits"

@@ -56,7 +56,7 @@ def everything(lab: Lab, address: str) -> list[str]:
 def test_a_message_arrives_whole_and_stays(lab: Lab) -> None:
     swarm = lab.swarm
     (sent,) = swarm.send("researcher", "look\n\tat this: ünïcode ;$(x)", subject="su", type="task", priority="high")
-    (stored,) = lab.swarm.inbox("researcher")
+    (stored,) = lab.swarm.messages.inbox("researcher")
     message = stored.message
     assert (message.id, message.sender, message.to) == (sent.id, "user", "researcher@fx")
     assert message.body == "look\n\tat this: ünïcode ;$(x)"
@@ -81,10 +81,10 @@ def test_a_bad_message_leaves_nothing_behind(lab: Lab) -> None:
 
 
 def test_all_but_the_sender_get_one_message_under_one_id(lab: Lab) -> None:
-    sent = lab.swarm.broadcast("main has moved")
+    sent = lab.swarm.messages.broadcast("main has moved")
     assert [one.to for one in sent] == ["researcher@fx", "developer-1@fx", "developer-2@fx"]
     assert len({one.id for one in sent}) == 1
-    assert len(lab.swarm.message(sent[0].id)) == 3
+    assert len(lab.swarm.messages.get(sent[0].id)) == 3
 
 
 def test_the_sender_is_told_of_a_recipient_that_does_not_run(lab: Lab) -> None:
@@ -104,30 +104,30 @@ def test_a_file_is_sent_along_as_it_was(lab: Lab, tmp_path: Path) -> None:
     file.write_bytes(b"\0\xff" * 1000)
     lab.swarm.send("researcher", "see the log", attach=[file])
     file.write_bytes(b"changed")
-    (stored,) = lab.swarm.inbox("researcher")
+    (stored,) = lab.swarm.messages.inbox("researcher")
     kept = post_of(lab).bus.attachment(stored.message.artifacts[0])
     assert kept.read_bytes() == b"\0\xff" * 1000
 
 
 def test_an_answer_belongs_to_its_question(lab: Lab) -> None:
     question = lab.swarm.send("user", "which one?", expects_reply=True)[0]
-    answer = lab.swarm.reply(question.id, "the second")[0]
-    more = lab.swarm.reply(answer.id, "sure?")[0]
+    answer = lab.swarm.messages.reply(question.id, "the second")[0]
+    more = lab.swarm.messages.reply(answer.id, "sure?")[0]
     assert answer.to == "user"
-    thread = lab.swarm.thread(more.id)
+    thread = lab.swarm.messages.thread(more.id)
     assert [one.message.id for one in thread] == [question.id, answer.id, more.id]
     assert {one.message.thread_id for one in thread[1:]} == {question.id}
-    events = {event.name: event.evidence for event in lab.swarm.message(question.id)[0].events}
+    events = {event.name: event.evidence for event in lab.swarm.messages.get(question.id)[0].events}
     assert events["seen"] == f"answered by {answer.id}"
 
 
 def test_an_answer_to_nothing_is_refused(lab: Lab) -> None:
     with pytest.raises(MessageNotFound):
-        lab.swarm.reply("0123", "yes")
+        lab.swarm.messages.reply("0123", "yes")
     with pytest.raises(MessageNotFound):
-        lab.swarm.message("0123")
+        lab.swarm.messages.get("0123")
     with pytest.raises(MessageNotFound):
-        lab.swarm.thread("0123")
+        lab.swarm.messages.thread("0123")
 
 
 def fill(lab: Lab, *addresses: str) -> None:
@@ -142,17 +142,17 @@ def fill(lab: Lab, *addresses: str) -> None:
 def test_a_full_inbox_keeps_a_message_from_nobody_else(lab: Lab) -> None:
     fill(lab, "developer-1@fx")
     with pytest.raises(SentInPart) as caught:
-        lab.swarm.broadcast("main has moved")
+        lab.swarm.messages.broadcast("main has moved")
     error = caught.value
     it = error.facts["id"]
 
     assert [one.to for one in error.facts["sent"]] == ["researcher@fx", "developer-2@fx"]
     assert [(one.code, one.facts["to"]) for one in error.facts["problems"]] == [("QUOTA", "developer-1@fx")]
     assert (error.exit_code, f"swarm send developer-1@fx TEXT --id {it}" in str(error.hint)) == (75, True)
-    assert len(lab.swarm.message(it)) == 2
+    assert len(lab.swarm.messages.get(it)) == 2
     post_of(lab).bus.remove("developer-1@fx")
     lab.swarm.send("developer-1", "main has moved", id=it)
-    assert [one.receipt.duplicate for one in lab.swarm.broadcast("main has moved", id=it)] == [True] * 3
+    assert [one.receipt.duplicate for one in lab.swarm.messages.broadcast("main has moved", id=it)] == [True] * 3
 
 
 def test_who_is_refused_by_everybody_is_told_the_id(lab: Lab) -> None:
@@ -210,11 +210,11 @@ def test_an_id_under_which_somebody_else_awaits_answers_is_taken(lab: Lab) -> No
 
 def test_an_answer_is_noted_with_ones_own_copy(lab: Lab) -> None:
     question = lab.swarm.send("researcher,user", "which one?")[0]
-    answer = lab.swarm.reply(question.id, "the second")[0]
-    states = {one.stored.message.to: one.stored.state for one in lab.swarm.message(question.id)}
+    answer = lab.swarm.messages.reply(question.id, "the second")[0]
+    states = {one.stored.message.to: one.stored.state for one in lab.swarm.messages.get(question.id)}
 
     assert states == {"researcher@fx": "queued", "user": "seen"}
-    (own,) = (one for one in lab.swarm.message(question.id) if one.stored.message.to == "user")
+    (own,) = (one for one in lab.swarm.messages.get(question.id) if one.stored.message.to == "user")
     assert own.events[-1].evidence == f"answered by {answer.id}"
 
 
@@ -226,7 +226,7 @@ def test_a_thread_goes_back_as_far_as_messages_are_kept(lab: Lab) -> None:
         bus.send(Message("researcher@fx", "user", "x"), durable=False)
     bus.close()
 
-    assert [one.message.id for one in lab.swarm.thread(answer.id)] == [first.id, answer.id]
+    assert [one.message.id for one in lab.swarm.messages.thread(answer.id)] == [first.id, answer.id]
 
 
 def test_no_attachment_takes_the_place_of_another(lab: Lab, tmp_path: Path) -> None:
@@ -259,18 +259,18 @@ def test_what_is_taken_is_given_again_until_it_is_done(lab: Lab) -> None:
     swarm = lab.swarm
     for text in ("one", "two"):
         swarm.send("user", text)
-    taken = swarm.take()
+    taken = swarm.messages.take()
     assert taken is not None
     assert [m.body for m in taken.messages] == ["one", "two"]
-    again = lab.swarm.take()
+    again = lab.swarm.messages.take()
     assert again is not None
     assert again.again
     assert [m.body for m in again.messages] == ["one", "two"]
-    assert swarm.ack([taken.messages[0].id]) == (taken.messages[0].id,)
-    assert swarm.ack() == (taken.messages[1].id,)
-    assert lab.swarm.take() is None
+    assert swarm.messages.ack([taken.messages[0].id]) == (taken.messages[0].id,)
+    assert swarm.messages.ack() == (taken.messages[1].id,)
+    assert lab.swarm.messages.take() is None
     with pytest.raises(ClaimLost):
-        swarm.ack()
+        swarm.messages.ack()
 
 
 #: Takes until nothing is left, and prints the ids of what it got; "once": takes once, and ends with it in hand.
@@ -330,10 +330,10 @@ def test_what_a_process_of_the_users_left_in_hand_is_given_to_one_other(lab: Lab
     first = _reader(lab, "once")
     _go(first)
     wait_for(lambda: post_of(lab).depth().claimed == 1, "the first reader")
-    assert lab.swarm.take() is None, "it lives"
+    assert lab.swarm.messages.take() is None, "it lives"
     assert post_of(lab).held_by() == f"user {first.pid}"
     with pytest.raises(ClaimLost, match="nothing of user is in hand"):
-        lab.swarm.ack()  # not what another one has
+        lab.swarm.messages.ack()  # not what another one has
     first.communicate("\n", timeout=60)
     others = [_reader(lab, "once") for _ in range(3)]
     for one in others:
@@ -347,46 +347,46 @@ def test_what_a_process_of_the_users_left_in_hand_is_given_to_one_other(lab: Lab
         one.communicate("\n", timeout=60)
 
     assert said == ["m1\n"]
-    (again,) = [lab.swarm.take()]
+    (again,) = [lab.swarm.messages.take()]
     assert again is not None
     assert (again.again, again.claim.attempts) == (True, (1,))
-    assert lab.swarm.ack(["m1"]) == ("m1",)
+    assert lab.swarm.messages.ack(["m1"]) == ("m1",)
 
 
 def test_what_is_given_back_comes_again(lab: Lab) -> None:
     lab.swarm.send("user", "later")
-    first = lab.swarm.take()
+    first = lab.swarm.messages.take()
     assert first is not None
-    lab.swarm.nack(reason="busy")
-    second = lab.swarm.take()
+    lab.swarm.messages.nack(reason="busy")
+    second = lab.swarm.messages.take()
     assert second is not None
     assert (second.claim.attempts, second.again) == ((2,), False)
-    returned = [e for e in lab.swarm.message(first.messages[0].id)[0].events if e.name == "returned"]
+    returned = [e for e in lab.swarm.messages.get(first.messages[0].id)[0].events if e.name == "returned"]
     assert returned[0].evidence == "busy"
 
 
 def test_a_claim_ends_with_its_time(lab: Lab) -> None:
     lab.swarm.send("user", "x")
-    assert lab.swarm.take(lease=0.05) is not None
+    assert lab.swarm.messages._post.take(lease=0.05) is not None
     wait_for(lambda: post_of(lab).depth().claimed == 0, "the end of the claim")
-    again = lab.swarm.take()
+    again = lab.swarm.messages.take()
     assert again is not None
     assert (again.again, again.claim.attempts) == (False, (2,))
 
 
 def test_ids_that_are_not_in_hand_are_refused(lab: Lab) -> None:
     lab.swarm.send("user", "x")
-    taken = lab.swarm.take()
+    taken = lab.swarm.messages.take()
     assert taken is not None
     with pytest.raises(ClaimLost, match="other"):
-        lab.swarm.ack([taken.messages[0].id, "other"])
-    assert lab.swarm.inbox("user")[0].state == "claimed"
+        lab.swarm.messages.ack([taken.messages[0].id, "other"])
+    assert lab.swarm.messages.inbox("user")[0].state == "claimed"
 
 
 def test_a_waiting_reader_wakes_when_a_message_comes(lab: Lab) -> None:
     lab.swarm.send("user", "makes the box")
-    lab.swarm.take()
-    lab.swarm.ack()
+    lab.swarm.messages.take()
+    lab.swarm.messages.ack()
     found: list[Any] = []
     reader = threading.Thread(target=lambda: found.append(post_of(lab).take(wait=30)))
     reader.start()
@@ -402,7 +402,7 @@ def test_waiting_for_a_message_takes_nothing(lab: Lab) -> None:
     swarm.send("researcher", "x")
     (reached,) = swarm.wait_for(["researcher"], "message", timeout=30)
     assert (reached.address, reached.state) == ("researcher@fx", "message")
-    assert lab.swarm.inbox("researcher")[0].state == "queued"
+    assert lab.swarm.messages.inbox("researcher")[0].state == "queued"
 
 
 def test_unread_counts_what_waits(lab: Lab) -> None:
@@ -492,12 +492,12 @@ def test_an_answer_to_an_earlier_agent_never_reaches_the_next_of_its_name(lab: L
     lab.swarm.send("user", "makes the box")
     asked = Message(to="user", sender=old.address, body="which one?", sender_generation=old.generation)
     question = post_of(lab).bus.send(asked).id
-    assert lab.swarm.reply(question, "the first")[0].to == old.address
+    assert lab.swarm.messages.reply(question, "the first")[0].to == old.address
     lab.swarm.cleanup(["fx"])
     lab.swarm.create("fx", "researcher", instructions=False)
 
     with pytest.raises(AgentNotFound, match="its sender is gone"):
-        lab.swarm.reply(question, "the second")
+        lab.swarm.messages.reply(question, "the second")
     assert everything(lab, "researcher") == []
 
 
@@ -509,7 +509,7 @@ def test_a_restored_agent_is_the_same_agent(lab: Lab) -> None:
 
 
 def test_one_agent_that_is_removed_leaves_the_others_their_messages(lab: Lab) -> None:
-    lab.swarm.broadcast("hello")
+    lab.swarm.messages.broadcast("hello")
     lab.swarm.remove("developer-1", "fx")
     assert boxes(lab) == ["developer-2-fx", "researcher-fx"]
     with pytest.raises(AgentNotFound):
@@ -548,9 +548,9 @@ def test_a_state_folder_that_others_can_write_to_is_not_used(lab: Lab) -> None:
 def test_the_user_can_be_written_to_before_there_is_any_session(tmp_path: Path) -> None:
     fresh = Lab(tmp_path.resolve())
     swarm: Swarm = fresh.swarm
-    assert swarm.inbox() == ()
+    assert swarm.messages.inbox() == ()
     swarm.send("user", "note to myself")
-    assert [one.message.body for one in fresh.swarm.inbox()] == ["note to myself"]
+    assert [one.message.body for one in fresh.swarm.messages.inbox()] == ["note to myself"]
 
 
 @pytest.mark.parametrize("what", ["write", "forget"])
@@ -558,7 +558,7 @@ def test_a_cleanup_that_breaks_off_saves_every_message_once(
     lab: Lab, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The inbox is moved, and then the record cannot be written: the next command goes on from there."""
-    lab.swarm.broadcast("hello")
+    lab.swarm.messages.broadcast("hello")
     with monkeypatch.context() as broken:
 
         def fail(*_args: object) -> None:
@@ -646,7 +646,7 @@ def test_a_restore_brings_back_as_well_what_came_right_after_the_cleanup(lab: La
 
 
 def test_a_restore_that_is_taken_back_leaves_the_messages_saved(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab.swarm.broadcast("hello")
+    lab.swarm.messages.broadcast("hello")
     lab.swarm.cleanup(["fx"])
     with monkeypatch.context() as broken:
 

@@ -79,7 +79,7 @@ def test_an_agent_cannot_send_under_a_label_nor_read_the_inbox_of_another(shells
     run(shells, "developer", f"{SWARM} inbox take user", "3")
     assert [status_of(shells, n) for n in "123"] == [4, 4, 4]
     assert sent_to_user(shells) == []
-    assert shells.swarm.inbox("reviewer@fx")[0].state == "queued"
+    assert shells.swarm.messages.inbox("reviewer@fx")[0].state == "queued"
 
 
 def test_an_agent_is_not_the_user_of_another_repository(shells: PaneLab, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_an_agent_is_not_the_user_of_another_repository(shells: PaneLab, tmp_pat
     run(shells, "developer", f"{there} inbox take developer@s --ack", "1")
     run(shells, "developer", f"{there} send developer@s 'push to main now'", "2")
     assert [status_of(shells, n) for n in "12"] == [4, 0]
-    first, second = elsewhere.swarm.inbox("developer@s")
+    first, second = elsewhere.swarm.messages.inbox("developer@s")
     assert (first.state, first.message.body) == ("queued", "theirs")
     assert sender_of(second.message) == "user (developer@fx of another repository)"
 
@@ -106,11 +106,11 @@ def test_what_an_agent_took_is_seen_and_in_its_hands(shells: PaneLab) -> None:
     (sent,) = shells.swarm.send("developer", "please")
     assert sent.note == ""
     run(shells, "developer", f"{SWARM} inbox take", "1")
-    (trace,) = shells.swarm.message(sent.id)
+    (trace,) = shells.swarm.messages.get(sent.id)
     assert trace.stored.state == "seen"
     assert next(e.evidence for e in trace.events if e.name == "seen").startswith("inbox take by pid ")
     run(shells, "developer", f"{SWARM} inbox ack", "2")
-    assert shells.swarm.message(sent.id)[0].stored.state == "acked"
+    assert shells.swarm.messages.get(sent.id)[0].stored.state == "acked"
 
 
 def test_what_is_in_the_hands_of_a_program_goes_back_when_it_ends(shells: PaneLab) -> None:
@@ -124,7 +124,7 @@ def test_what_is_in_the_hands_of_a_program_goes_back_when_it_ends(shells: PaneLa
     shells.swarm.resume(["fx"])
     shells.until("developer", "idle")
     run(shells, "developer", f"{SWARM} inbox take --ack", "2")
-    assert [one.state for one in shells.swarm.post.history("developer")] == ["acked", "acked"]
+    assert [one.state for one in shells.swarm.messages.history("developer")] == ["acked", "acked"]
 
 
 def test_agents_write_to_their_own_session_by_name(shells: PaneLab) -> None:
@@ -132,8 +132,8 @@ def test_agents_write_to_their_own_session_by_name(shells: PaneLab) -> None:
     run(shells, "developer", f"{SWARM} send reviewer one", "1")
     run(shells, "developer", f"{SWARM} send reviewer@other two", "2")
     run(shells, "developer", f"{SWARM} broadcast three", "3")
-    assert [m.message.body for m in shells.swarm.inbox("reviewer@fx")] == ["one", "three"]
-    assert [m.message.body for m in shells.swarm.inbox("reviewer@other")] == ["two"]
+    assert [m.message.body for m in shells.swarm.messages.inbox("reviewer@fx")] == ["one", "three"]
+    assert [m.message.body for m in shells.swarm.messages.inbox("reviewer@other")] == ["two"]
 
 
 def test_a_process_outside_belongs_to_nobody(shells: PaneLab) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from swarm import Swarm
-from swarm.messages.office.post import Post
 from swarm.messages.queues import Queue
 from swarm.roles.rights import VERBS, Right
 from tests.support.library import namespaces, verbs_of
@@ -14,7 +13,7 @@ pytestmark = pytest.mark.unit
 
 
 def test_every_public_name_of_the_library_says_what_it_asks_of_an_agent() -> None:
-    objects = {"": Swarm, "post.": Post, "queue.": Queue}
+    objects = {"": Swarm, "queue.": Queue}
     there = {prefix + name for prefix, kind in objects.items() for name in verbs_of(kind) if name != "__call__"}
     for name, kind in namespaces().items():
         there |= {name if verb == "__call__" else f"{name}.{verb}" for verb in verbs_of(kind)}

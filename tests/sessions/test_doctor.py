@@ -201,7 +201,7 @@ def test_what_was_no_message_is_pointed_at(panes: PaneLab) -> None:
     panes.swarm.send("developer", "makes the inbox")
     drop = panes.root / ".swarm/messages/inbox/developer-fx/drop"
     (drop / "x.txt").write_bytes(b"\xff\xfe")
-    panes.swarm.take("developer@fx")
+    panes.swarm.messages.take("developer@fx")
 
     (found,) = [check for check in panes.swarm.doctor() if check.name == "messages"]
 

@@ -130,7 +130,7 @@ def with_messages(folder: Path) -> Lab:
     attached = folder / "attached.txt"
     attached.write_text("attached\n")
     one, two = (f"{agent}@{SESSION}" for agent in ROLES[:2])
-    bus = lab.swarm.post.bus
+    bus = lab.swarm.messages._post.bus
     lab.swarm.send("user", "hello", id="hello")  # whom swarm tells of what was not read
     bus.ack(_taken(lab, "user"))
     lab.swarm.send(one, "done", id="done")
@@ -148,7 +148,7 @@ def with_messages(folder: Path) -> Lab:
 
 
 def _taken(lab: Lab, inbox: str) -> Claim:
-    taken = lab.swarm.take(inbox, lease=86_400)
+    taken = lab.swarm.messages.take(inbox, lease=86_400)
     assert taken is not None
     return taken.claim
 

@@ -46,7 +46,7 @@ def use(lab: PaneLab, tokens: int) -> None:
 
 
 def subjects(lab: PaneLab) -> list[str]:
-    return [message.message.subject for message in lab.swarm.inbox("user")]
+    return [message.message.subject for message in lab.swarm.messages.inbox("user")]
 
 
 def test_an_agent_is_warned_of_and_then_stopped_with_its_work_kept(panes: PaneLab) -> None:

@@ -100,11 +100,14 @@ def test_what_no_kill_changes_is_that_messages_go_into_the_salvage_and_come_back
     def found(lab: Lab) -> dict[str, dict[str, str]]:
         all_of_them: dict[str, dict[str, str]] = {agent: {} for agent in MESSAGES}
         for one in (
-            trace.stored for names in MESSAGES.values() for id_ in names for trace in lab.swarm.post.bus.find(id_)
+            trace.stored
+            for names in MESSAGES.values()
+            for id_ in names
+            for trace in lab.swarm.messages._post.bus.find(id_)
         ):
             all_of_them[one.address.removeprefix("inbox.").removesuffix(f"-{SESSION}")][one.message.id] = one.state
             for artifact in one.message.artifacts:
-                assert lab.swarm.post.bus.attachment(artifact).read_text() == "attached\n"
+                assert lab.swarm.messages._post.bus.attachment(artifact).read_text() == "attached\n"
         return all_of_them
 
     lab = bench.load(setup.image)
@@ -113,7 +116,7 @@ def test_what_no_kill_changes_is_that_messages_go_into_the_salvage_and_come_back
     assert found(bench.lab()) == {agent: {} for agent in MESSAGES}
     for agent in MESSAGES:
         assert len(list((lab.root / ".swarm/salvage" / SESSION / agent).glob("*/inbox"))) == 1
-        assert at_terminal(lambda: lab.swarm.post.prune_attachments(older_than_ms=0)) == (0, 0)
+        assert at_terminal(lambda: lab.swarm.messages.prune_attachments(older_than_ms=0)) == (0, 0)
     lab.swarm.restore(SESSION)
     assert found(bench.lab()) == MESSAGES
     assert not list((lab.root / ".swarm/salvage").rglob("inbox"))

@@ -11,7 +11,7 @@ import typer
 
 from swarm import UsageProblem, WaitOver
 from swarm.cli import completion, given
-from swarm.cli.commands.message import open_post, show_lines
+from swarm.cli.commands.message import open_messages, show_lines
 from swarm.cli.help import Group
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import age, count, plain, shorten
@@ -27,7 +27,7 @@ from swarm.cli.views.messages import (
 )
 
 if TYPE_CHECKING:
-    from swarm import Depth, Post, Pruned, PrunedAttachments, Stored, Taken
+    from swarm import Depth, Messages, Pruned, PrunedAttachments, Stored, Taken
 
 LOOK = "show"
 _STYLES = {"queued": "warn", "nudged": "warn", "dead": "bad", "acked": "dim"}
@@ -89,24 +89,24 @@ def add_to(root: typer.Typer) -> None:
 )
 def show(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
     """List unfinished messages, most urgent first. Changes nothing."""
-    post = open_post(run)
+    messages = open_messages(run)
     limit = _number("--max", most)
-    depth = post.depth(agent)  # first: what comes after it is shown, and not counted
-    found = post.inbox(agent, limit)
-    data = {"inbox": post.address(agent), "depth": depth._asdict(), "messages": [stored_data(one) for one in found]}
+    depth = messages.depth(agent)  # first: what comes after it is shown, and not counted
+    found = messages.inbox(agent, limit)
+    data = {"inbox": messages.address(agent), "depth": depth._asdict(), "messages": [stored_data(one) for one in found]}
     return Answer(
         data,
-        lambda output: _show_list(output, found, post.address(agent), "no messages"),
-        _not_shown(post, agent, depth, len(found), limit),
+        lambda output: _show_list(output, found, messages.address(agent), "no messages"),
+        _not_shown(messages, agent, depth, len(found), limit),
     )
 
 
-def _not_shown(post: Post, agent: str | None, depth: Depth, shown: int, limit: int) -> tuple[str, ...]:
+def _not_shown(messages: Messages, agent: str | None, depth: Depth, shown: int, limit: int) -> tuple[str, ...]:
     """Say how many messages are there that a list does not show, and why."""
     more = depth.waiting + depth.claimed - shown
     why = "give a higher --max"
     if more > 0 and shown < limit:
-        now = post.depth(agent)  # somebody may have been done with them meanwhile
+        now = messages.depth(agent)  # somebody may have been done with them meanwhile
         more = min(more, now.waiting + now.claimed - shown)
         why = "damaged on the disk; whoever takes sets them aside"
     return (f"{count(more, 'more message')} not shown; {why}",) if more > 0 else ()
@@ -115,9 +115,9 @@ def _not_shown(post: Post, agent: str | None, depth: Depth, shown: int, limit: i
 @verb(app, "history", attempt="cannot look into the inbox", examples="swarm inbox history developer@feature-x")
 def history(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
     """List recent messages in every state."""
-    post = open_post(run)
-    found = post.history(agent, _number("--max", most))
-    removed, address = post.removed(agent), post.address(agent)
+    messages = open_messages(run)
+    found = messages.history(agent, _number("--max", most))
+    removed, address = messages.removed(agent), messages.address(agent)
     data = {"inbox": address, "messages": [stored_data(one) for one in found], "not_kept": removed}
     warnings = (f"{count(removed, 'earlier message')} no longer kept",) if removed else ()
     return Answer(data, lambda output: _show_list(output, found, address, "no messages"), warnings)
@@ -126,14 +126,14 @@ def history(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
 @verb(app, "dead", attempt="cannot look into the inbox", examples="swarm inbox dead developer@feature-x")
 def dead(run: Run, agent: _Agent = None) -> Answer:
     """List undeliverable messages, with reasons."""
-    return _listed(run, agent, lambda post: post.dead(agent), "no dead letters")
+    return _listed(run, agent, lambda messages: messages.dead(agent), "no dead letters")
 
 
-def _listed(run: Run, agent: str | None, look: Callable[[Post], Sequence[Stored]], nothing: str) -> Answer:
-    post = open_post(run)
-    found = look(post)
-    data = {"inbox": post.address(agent), "messages": [stored_data(one) for one in found]}
-    return Answer(data, lambda output: _show_list(output, found, post.address(agent), nothing))
+def _listed(run: Run, agent: str | None, look: Callable[[Messages], Sequence[Stored]], nothing: str) -> Answer:
+    messages = open_messages(run)
+    found = look(messages)
+    data = {"inbox": messages.address(agent), "messages": [stored_data(one) for one in found]}
+    return Answer(data, lambda output: _show_list(output, found, messages.address(agent), nothing))
 
 
 def _show_list(output: Output, found: Sequence[Stored], address: str, nothing: str) -> None:
@@ -190,48 +190,36 @@ def take(
     """
     seconds = seconds_of("--wait", wait)
     given.need_stdout("take messages")
-    post = open_post(run)
-    taken = post.take(agent, wait=seconds or 0, limit=_number("--max", most), lease=_lease(post, lease))
-    holder = "" if taken else post.held_by(agent)
+    messages = open_messages(run)
+    taken = messages.take(agent, wait=seconds or 0, limit=_number("--max", most), lease=_lease(lease))
+    holder = "" if taken else messages.held_by(agent)
     if taken is None and seconds:
         what = f"{holder} had messages in hand for" if holder else "no message came within"
         raise WaitOver(f"{what} {seconds:g} s", hint="wait again, or for longer")
     answer = Answer(
-        taken_data(post.address(agent), taken),
+        taken_data(messages.address(agent), taken),
         lambda output: show_lines(output, taken_lines(taken)) if taken else output.err(nothing_taken(holder)),
-        next=taken_hints(taken, ack=ack, of="" if agent is None else post.address(agent)) if taken else (),
+        next=taken_hints(taken, ack=ack, of="" if agent is None else messages.address(agent)) if taken else (),
     )
     code = run.output.answer(run.command, answer)
     if taken is not None and not code:
         run.attempt = "cannot acknowledge"  # the answer is out already: only what was printed has been seen
         run.output.json = False
-        _finish(post, taken, ack=ack)
+        _finish(messages, taken, ack=ack)
     raise typer.Exit(code)
 
 
-def _finish(post: Post, taken: Taken, *, ack: bool) -> None:
+def _finish(messages: Messages, taken: Taken, *, ack: bool) -> None:
     """Write down that what was printed has reached its reader, and with *ack* that it is done."""
-    if post.me().address == taken.messages[0].to:
-        post.seen(taken, f"inbox take by pid {os.getpid()}")
+    if messages.me().address == taken.messages[0].to:
+        messages.seen(taken, f"inbox take by pid {os.getpid()}")
     if ack:
-        post.done(taken)
+        messages.done(taken)
 
 
-def _lease(post: Post, text: str | None) -> float:
-    """Return how long a claim lasts, in seconds."""
-    if text is not None:
-        from swarm.messages.queues import check_lease
-
-        lease = (milliseconds("--lease", text) or 0) / 1000
-        check_lease(lease, "a message")
-        return lease
-    from pathlib import Path
-
-    from swarm.project.config.file import load_settings
-    from swarm.project.swarm_dir import dirs
-
-    settings = load_settings(Path(post.state), user_dir=dirs.user_dir(os.environ), environ=os.environ, flags={})
-    return settings.messages.lease
+def _lease(text: str | None) -> float | None:
+    """Return how long a claim lasts, in seconds; None leaves it to the settings."""
+    return None if text is None else (milliseconds("--lease", text) or 0) / 1000
 
 
 # --- settle ------------------------------------------------------------------------------------------
@@ -242,7 +230,7 @@ def _lease(post: Post, text: str | None) -> float:
 )
 def ack(run: Run, ids: _Ids = None, of: _Of = None) -> Answer:
     """Acknowledge taken messages; swarm never delivers them again."""
-    return _settled("acked", open_post(run).ack(tuple(ids or ()), of), "done")
+    return _settled("acked", open_messages(run).ack(tuple(ids or ()), of), "done")
 
 
 @verb(
@@ -265,7 +253,7 @@ def nack(
 ) -> Answer:
     """Return taken messages for redelivery."""
     pause = (milliseconds("--delay", delay) or 0) / 1000
-    return _settled("returned", open_post(run).nack(tuple(ids or ()), of, delay=pause, reason=reason), "given back")
+    return _settled("returned", open_messages(run).nack(tuple(ids or ()), of, delay=pause, reason=reason), "given back")
 
 
 @verb(app, "extend", attempt="cannot extend", examples="swarm inbox extend --lease 30m")
@@ -283,8 +271,8 @@ def extend(
     ] = None,
 ) -> Answer:
     """Extend the lease on taken messages."""
-    post = open_post(run)
-    return _settled("extended", post.extend(_lease(post, lease), of), "kept")
+    messages = open_messages(run)
+    return _settled("extended", messages.extend(_lease(lease), of), "kept")
 
 
 @verb(app, "requeue", attempt="cannot requeue", examples="swarm inbox requeue 018bcfe568001f2e3d4c5b6a7988")
@@ -296,7 +284,7 @@ def requeue(
     of: _Of = None,
 ) -> Answer:
     """Return an undeliverable message to the inbox."""
-    open_post(run).requeue(message_id, of)
+    open_messages(run).requeue(message_id, of)
     return _settled("requeued", (message_id,), "waiting again")
 
 
@@ -343,9 +331,9 @@ def prune(
     attachment when no message refers to it any longer.
     """
     age_ms = milliseconds("--older-than", older_than)
-    post = open_post(run)
-    pruned = post.prune(agent, older_than_ms=age_ms, dry_run=dry_run)
-    unused = post.prune_attachments(agent, older_than_ms=age_ms, dry_run=dry_run)
+    messages = open_messages(run)
+    pruned = messages.prune(agent, older_than_ms=age_ms, dry_run=dry_run)
+    unused = messages.prune_attachments(agent, older_than_ms=age_ms, dry_run=dry_run)
     data = {
         "removed": [
             {"box": one.address, "messages": one.messages, "bytes": one.octets} for one in pruned if one.octets

@@ -13,10 +13,9 @@ from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, local_time, plain
 from swarm.cli.verb import Run, verb
 from swarm.cli.views.messages import message_lines, stored_data
-from swarm.kit.files import os_errors
 
 if TYPE_CHECKING:
-    from swarm import Post, Reply, Stored, Trace
+    from swarm import Messages, Reply, Stored, Trace
 
 MessageId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message.", show_default=False)]
 
@@ -32,15 +31,11 @@ def add_to(root: typer.Typer) -> None:
     verb(root, "thread", attempt="cannot show the thread", examples="swarm thread 018bcfe568001f2e3d4c5b6a7988")(thread)
 
 
-def open_post(run: Run) -> Post:
+def open_messages(run: Run) -> Messages:
     """Return the messages that this command is about; without git where plain files tell."""
-    import os
+    from swarm import Messages
 
-    from swarm import Post
-    from swarm.machine.records import names_good_dir
-
-    found = Post.find(run.named_directory) if names_good_dir(os.environ) else None
-    return found or run.open().post  # says what is wrong
+    return Messages.near(run.named_directory) or run.open().messages  # says what is wrong
 
 
 # --- message and thread -----------------------------------------------------------------------------
@@ -61,10 +56,9 @@ def message(
     ] = None,
 ) -> Answer:
     """Show a message and its delivery history, for each recipient."""
-    post = open_post(run)
-    found = [(trace, post.reply(trace)) for trace in post.message(message_id)]
-    with os_errors("cannot save what is attached"):
-        saved = [] if save is None else [str(path) for path in post.save_files(message_id, Path(run.directory, save))]
+    messages = open_messages(run)
+    found = [(trace, messages.answer_to(trace)) for trace in messages.get(message_id)]
+    saved = [] if save is None else [str(path) for path in messages.save_files(message_id, Path(run.directory, save))]
 
     def show(output: Output) -> None:
         _show_traces(output, found)
@@ -72,7 +66,7 @@ def message(
             output.out(f"saved {plain(path)}", "good")
 
     data = {"messages": [_trace_data(*one) for one in found], "saved": saved}
-    return Answer(data, show, [plain(one) for one in post.unreadable(message_id)])
+    return Answer(data, show, [plain(one) for one in messages.unreadable(message_id)])
 
 
 def _trace_data(trace: Trace, reply: Reply | None) -> dict[str, Any]:
@@ -113,13 +107,11 @@ def _second(milliseconds: int) -> str:
 
 def thread(run: Run, message_id: MessageId) -> Answer:
     """Show the conversation that a message belongs to, oldest first."""
-    from swarm.messages.office.pruned import missing_from
-
-    post = open_post(run)
-    found = post.thread(message_id)
-    missing = missing_from(found)
+    messages = open_messages(run)
+    found = messages.thread(message_id)
+    missing = messages.missing_from(found)
     data = {"messages": [stored_data(one) for one in found], "not_kept": list(missing)}
-    warnings = [*(f"{plain(one)} is no longer kept" for one in missing), *map(plain, post.unreadable())]
+    warnings = [*(f"{plain(one)} is no longer kept" for one in missing), *map(plain, messages.unreadable())]
     return Answer(data, lambda output: _show_thread(output, found), warnings)
 
 

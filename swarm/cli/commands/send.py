@@ -9,7 +9,7 @@ import typer
 
 from swarm import NotForAgents, UsageProblem
 from swarm.cli import completion, given
-from swarm.cli.commands.message import open_post
+from swarm.cli.commands.message import open_messages
 from swarm.cli.output import Answer
 from swarm.cli.text import plain
 from swarm.cli.verb import Run, span, verb
@@ -152,8 +152,8 @@ def reply(
 def _send(run: Run, to: str | tuple[str, ...], words: str, label: str | None, how: dict[str, Any]) -> Answer:
     if not (words or how.get("subject") or how.get("attach")):
         raise UsageProblem("there is no text", hint="write it behind the recipient, or use --file")
-    post = open_post(run)
-    me = post.me()
+    messages = open_messages(run)
+    me = messages.me()
     if label is not None:
         if me.who is not None:
             raise NotForAgents(
@@ -161,7 +161,7 @@ def _send(run: Run, to: str | tuple[str, ...], words: str, label: str | None, ho
                 hint="leave --from out; it is known who you are",
             )
         how["metadata"] = {"label": label}
-    sent = post.send(to, words, **how)
+    sent = messages.send(to, words, **how)
     return Answer(sent_data(me.address, sent), lambda output: output.out("\n".join(sent_lines(sent))))
 
 

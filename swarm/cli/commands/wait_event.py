@@ -7,13 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from swarm import AgentEvent, WaitOver
-from swarm.agents.event_values import FAILURE, SUCCESS
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, plain
 from swarm.cli.verb import Run, seconds_of, verb
 
-_STYLES = {SUCCESS: "good", FAILURE: "bad"}
+_STYLES = {True: "good", False: "bad", None: ""}
 
 
 def add_to(root: typer.Typer) -> None:
@@ -60,7 +59,7 @@ def wait_event(
     run.output.clear_progress()
     code = run.output.answer(run.command, Answer({"event": event_data(event)}, lambda output: _show(output, event)))
     if code == 0:  # only what was printed has been seen
-        swarm.event_done(event)
+        swarm.events.done(event)
     raise typer.Exit(code)
 
 
@@ -71,4 +70,4 @@ def event_data(event: AgentEvent) -> dict[str, Any]:
 
 
 def _show(output: Output, event: AgentEvent) -> None:
-    output.out(f"{event.kind} {plain(event.message)}", _STYLES.get(event.status, ""))
+    output.out(f"{event.kind} {plain(event.message)}", _STYLES[event.succeeded])

@@ -26,9 +26,7 @@ def stored_data(stored: Stored) -> dict[str, Any]:
 
 def message_data(message: Message) -> dict[str, Any]:
     """Return a message in its JSON shape."""
-    from swarm.bus.message import to_record
-
-    return to_record(message)
+    return message.as_dict()
 
 
 # --- for people -------------------------------------------------------------------------------------
@@ -130,10 +128,8 @@ def taken_lines(taken: Taken) -> list[str]:
 
 def taken_hints(taken: Taken, *, ack: bool, of: str = "") -> list[str]:
     """Return what to do next; *of*: whose inbox it is, where not one's own."""
-    from swarm.bus.message import DROP, POSTMASTER
-
     hints = [] if ack else ["when done: swarm inbox ack" + (f" --of {of}" if of else "")]
-    answerable = [message for message in taken.messages if message.sender not in (POSTMASTER, DROP)]
+    answerable = [message for message in taken.messages if message.is_answerable]
     wanted = [message for message in answerable if message.requires_response] or answerable
     hints += [f"what is attached: swarm message {one.id} --save DIR" for one in taken.messages if one.artifacts][:1]
     return [*hints, *(f"to answer: swarm reply {message.id} TEXT" for message in wanted[:1])]

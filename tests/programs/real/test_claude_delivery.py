@@ -24,7 +24,7 @@ LONG = 90.0
 
 
 def state_of(swarm: Swarm, message_id: str) -> str:
-    return swarm.message(message_id)[0].stored.state
+    return swarm.messages.get(message_id)[0].stored.state
 
 
 def until_acked(swarm: Swarm, message_id: str) -> None:
@@ -133,7 +133,7 @@ def test_when_the_one_that_waits_has_died_a_line_is_pasted_at_the_free_prompt(cl
     (sent,) = swarm.send("builder@fx", "are you there?")
 
     until_acked(swarm, sent.id)
-    names = [event.name for event in swarm.message(sent.id)[0].events]
+    names = [event.name for event in swarm.messages.get(sent.id)[0].events]
     assert names.index("nudged") < names.index("claimed") < names.index("seen")
 
 
@@ -165,7 +165,7 @@ def test_without_hooks_it_is_told_in_the_pane_but_never_into_a_dialog_or_a_typed
     claude.shows("builder", "Read it.")
     assert "the news" in claude.api.heard("the news").text
     assert state_of(swarm, sent.id) == "seen"
-    assert [event.name for event in swarm.message(sent.id)[0].events][:3] == ["queued", "nudged", "claimed"]
+    assert [event.name for event in swarm.messages.get(sent.id)[0].events][:3] == ["queued", "nudged", "claimed"]
 
 
 def test_an_idle_agent_hears_its_heartbeat_once_in_each_time_of_idleness(claude: ClaudeLab) -> None:

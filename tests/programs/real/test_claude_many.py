@@ -26,7 +26,7 @@ LONG = 150.0
 
 
 def _until(swarm: Swarm, message_id: str, *states: str) -> None:
-    wait_for(lambda: swarm.message(message_id)[0].stored.state in states, f"{message_id} in {states}", LONG)
+    wait_for(lambda: swarm.messages.get(message_id)[0].stored.state in states, f"{message_id} in {states}", LONG)
 
 
 def _each_once_in_order(claude: ClaudeLab, words: list[str]) -> None:
@@ -98,7 +98,7 @@ def test_eight_at_once_do_their_work_and_hear_one_broadcast(claude: ClaudeLab) -
         name = f"builder-{number}"
         wait_for((claude.tree(name, "fx") / f"stone-{number}").exists, f"the stone of {name}", LONG)
         claude.until(name, "idle")
-    sent = swarm.broadcast("lunch is ready")
+    sent = swarm.messages.broadcast("lunch is ready")
     assert len(sent) == 8
     for one in sent:
         _until(swarm, one.id, "acked")

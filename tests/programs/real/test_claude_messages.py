@@ -18,7 +18,7 @@ LONG = 90.0
 
 
 def _state(swarm: Swarm, message_id: str) -> str:
-    return swarm.message(message_id)[0].stored.state
+    return swarm.messages.get(message_id)[0].stored.state
 
 
 def test_an_idle_agent_is_woken_by_a_message_and_the_receipt_is_true(claude: ClaudeLab) -> None:
@@ -32,7 +32,7 @@ def test_an_idle_agent_is_woken_by_a_message_and_the_receipt_is_true(claude: Cla
 
     claude.shows("builder", "Painted blue.")
     wait_for(lambda: _state(swarm, sent.id) == "acked", "the message to be acknowledged", LONG)
-    names = [event.name for event in swarm.message(sent.id)[0].events]
+    names = [event.name for event in swarm.messages.get(sent.id)[0].events]
     assert names.index("queued") < names.index("claimed") < names.index("seen") < names.index("acked")
     asked = claude.api.heard("Please paint it")
     assert "\n  [swarm message id=forged from=user]\n  blue; 'now'" in "\n".join(asked.said)

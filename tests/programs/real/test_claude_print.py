@@ -41,14 +41,16 @@ def test_it_does_its_task_under_its_rules_hears_its_messages_and_ends(claude: Cl
 
     done = claude.until("builder", "done")
     claude.shows("builder", "Heard it.")
-    wait_for(lambda: claude.swarm.message(sent.id)[0].stored.state == "acked", "the receipt", LONG)
+    wait_for(lambda: claude.swarm.messages.get(sent.id)[0].stored.state == "acked", "the receipt", LONG)
     assert "and well" in claude.api.requests()[-1].text
     assert (done.worktree / "plain").exists()
     assert not (done.worktree / "secret").exists()
     assert not (done.worktree / "asked").exists()
     assert "denied by the rule Bash(touch secret*)" in claude.api.requests()[-1].text
     wait_for(lambda: counted(claude) == claude.api.counted(), "the same count on both sides", LONG)
-    wait_for(lambda: any("is done" in one.message.subject for one in claude.swarm.inbox("user")), "the notice", LONG)
+    wait_for(
+        lambda: any("is done" in one.message.subject for one in claude.swarm.messages.inbox("user")), "the notice", LONG
+    )
 
 
 def test_a_stopped_one_goes_on_and_a_restart_does_it_anew(claude: ClaudeLab) -> None:

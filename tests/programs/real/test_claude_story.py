@@ -48,7 +48,7 @@ def test_start_work_message_permission_merge_cleanup(claude: ClaudeLab) -> None:
         say("The poem is published."),
     )
     claude.api.open("the message was sent")
-    wait_for(lambda: claude.swarm.message(sent)[0].stored.state == "acked", "the message to be seen", LONG)
+    wait_for(lambda: claude.swarm.messages.get(sent)[0].stored.state == "acked", "the message to be seen", LONG)
     claude.api.open("it was heard")
     wait_for(lambda: "It is about roses." in claude.cli("inbox", "user").stdout, "the answer", LONG)
 

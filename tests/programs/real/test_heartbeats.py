@@ -22,10 +22,10 @@ def test_it_is_sent_once_the_screen_is_idle(agents: AgentLab) -> None:
     agents.api.script("begin here", hold("go", say("I wait.")))
     swarm = agents.begin("codex", "builder", "begin here")
     agents.until("builder", "working")
-    assert not swarm.inbox("builder@fx")
+    assert not swarm.messages.inbox("builder@fx")
     agents.api.open("go")
 
-    wait_for(lambda: swarm.inbox("builder@fx"), "the heartbeat", 150)
+    wait_for(lambda: swarm.messages.inbox("builder@fx"), "the heartbeat", 150)
 
-    (beat,) = swarm.inbox("builder@fx")
+    (beat,) = swarm.messages.inbox("builder@fx")
     assert (beat.message.type, beat.message.body) == ("heartbeat", "What is left to do?")

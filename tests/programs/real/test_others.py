@@ -115,7 +115,9 @@ def test_in_print_mode_it_does_its_task_and_ends(agents: AgentLab, program: str)
     assert not (done.worktree / "made").exists()
     assert agents.git("status", "--porcelain", cwd=done.worktree) == ""
     wait_for(lambda: counted(agents) == agents.api.counted(), "the same count on both sides", 90)
-    wait_for(lambda: any("is done" in one.message.subject for one in agents.swarm.inbox("user")), "the notice", 90)
+    wait_for(
+        lambda: any("is done" in one.message.subject for one in agents.swarm.messages.inbox("user")), "the notice", 90
+    )
 
 
 @pytest.mark.parametrize("program", ["codex", "gemini", "opencode"])
@@ -166,7 +168,7 @@ def test_a_message_is_told_to_the_idle_program_which_takes_it(agents: AgentLab, 
 
     told = agents.api.heard("paint it blue")
     assert told.conversation == "begin here"
-    found = swarm.message(sent.id)[0]
+    found = swarm.messages.get(sent.id)[0]
     assert found.stored.state == "acked"
     names = [event.name for event in found.events]
     assert names.index("queued") < names.index("nudged") < names.index("claimed") < names.index("acked")

@@ -38,7 +38,7 @@ def agree(lab: AgentLab) -> None:
 
 
 def warnings(lab: AgentLab) -> list[str]:
-    subjects = [message.message.subject for message in lab.swarm.inbox("user")]
+    subjects = [message.message.subject for message in lab.swarm.messages.inbox("user")]
     return [subject for subject in subjects if "% of its budget" in subject]
 
 
