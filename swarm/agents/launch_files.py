@@ -103,7 +103,7 @@ class PrepareRun(Step):
         cwd = _working_dir(name, Path(self.tree), options.worktree.subdir)
         source = source_of(str(self.agent["program"]), command, env, cwd, int(self.agent["created_ms"]))
         runfiles.write(str(folder), runfiles.RECORD, source)
-        runfiles.write(str(folder), runfiles.SERVES, {"records": serving.files_of(env)})
+        serving.note(str(folder), env)
         return {
             "schema": 1,
             "operation": self.operation,

@@ -134,7 +134,7 @@ def _of_agent(known: program_facts.Process | None, run_dir: str | Path, stamp: s
         found.update(dict.fromkeys(tree(supervisor[0])))
     elif known is not None and (known.pid, known.pid_start) in found:
         found.update(dict.fromkeys(tree(known.pid)))
-    others = serving.left_alone(os.fspath(run_dir), known.pid if known is not None else 0)
+    others = serving.left_alone(os.fspath(run_dir), known.pid if known is not None else 0, found)
     return [one for one in found if one[0] != os.getpid() and one not in others]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.kit.ttys import at_prompt
+from swarm.machine import runfiles
 from swarm.programs.status import OwnWords, ProgramFacts
 
 if TYPE_CHECKING:
@@ -124,12 +125,18 @@ def elsewhere(run_dir: Path, pid: int, told: Mapping[str, str]) -> str:
         pid: of its program; 0 when that has ended.
         told: what was noted about the program when it was launched.
     """
-    if told.get("program") != "claude" or not told.get("config"):
-        return ""
-    from swarm.programs.claude import moved
+    if told.get("program") == "claude" and told.get("config"):
+        from swarm.programs.claude import moved
 
-    name = moved.moved_to(Path(told["config"]), run_dir, pid)
-    return f"background session {name} of Claude Code (claude attach {name}, claude stop {name})" if name else ""
+        name = moved.moved_to(Path(told["config"]), run_dir, pid)
+        return f"background session {name} of Claude Code (claude attach {name}, claude stop {name})" if name else ""
+    source = runfiles.read(str(run_dir), runfiles.RECORD) or {}
+    if source.get("program") != "codex":
+        return ""
+    from swarm.programs.codex import served
+
+    service = served.by(str(source.get("home")), str(source.get("cwd")), pid)
+    return f"Codex's own service, process {service} (codex app-server daemon stop)" if service else ""
 
 
 def idle_since(run_dir: Path) -> int:
@@ -146,7 +153,6 @@ def was_asked(process: Process, told: Mapping[str, str]) -> bool:
 
 def _budget(run_dir: Path, process: Process) -> str:
     """Return in words how a program stands with its limits; empty when there is nothing to say."""
-    from swarm.machine import runfiles
     from swarm.machine.program_facts import one_line
 
     record = runfiles.read(str(run_dir), runfiles.BUDGET) or {}

@@ -259,8 +259,9 @@ class Supervisor:
                 deadline = min(deadline, now)
             if now >= deadline + _LAST_WAIT:
                 return
-            others = serving.left_alone(self._launch.run_dir, self._pid)
-            mine = [seen for seen in processes.below(self._me[0]) if (seen.pid, seen.start) not in others]
+            below = {(seen.pid, seen.start): seen for seen in processes.below(self._me[0])}
+            others = serving.left_alone(self._launch.run_dir, self._pid, below)
+            mine = [seen for one, seen in below.items() if one not in others]
             if others and not mine and self._status is not None:
                 return
             for seen in mine:

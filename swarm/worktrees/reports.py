@@ -25,6 +25,7 @@ class RiskKind(StrEnum):
     SUBMODULE = "submodule"
     LOCKED = "locked"
     PROCESS = "live-process"
+    ELSEWHERE = "conversation-elsewhere"
     BUSY = "busy"
     UNREADABLE = "unreadable"
     IDENTITY = "identity"

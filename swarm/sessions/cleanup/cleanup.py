@@ -19,7 +19,7 @@ from swarm.kit import files
 from swarm.kit.errors import Interrupted, raise_all
 from swarm.project import layout as places
 from swarm.project.world import no_session
-from swarm.sessions.cleanup import refusal
+from swarm.sessions.cleanup import elsewhere, refusal
 from swarm.sessions.cleanup.cleanup_remove import (
     finish,
     give_up,
@@ -105,7 +105,12 @@ def cleanup(world: World, request: Request) -> CleanupReport:
         skipped=(*skipped, *more, *failures),
         branches=branches,
         sessions=tuple(name for name in _whole_sessions(go) if world.sessions.get(name) is None),
-        warnings=(*ends.warnings, *undeletable(world, record), *(_strays(world) if _all(request) else ())),
+        warnings=(
+            *ends.warnings,
+            *elsewhere.warnings(t for t in go if name_of(t) not in failed),
+            *undeletable(world, record),
+            *(_strays(world) if _all(request) else ()),
+        ),
     )
     if failures:
         lines = "; ".join(f"{f.name}: {f.reason}" for f in failures)
@@ -149,7 +154,7 @@ def _choose(world: World, request: Request) -> tuple[tuple[Target, ...], tuple[S
             continue
         pairs += [(session, agent) for agent in session.agents if _wanted(world, request, session, agent)]
     rights.check(world, "cleanup", pairs, attempt="cannot clean up")
-    return examine_all(world, pairs), tuple(skipped)
+    return elsewhere.with_risk(world, examine_all(world, pairs)), tuple(skipped)
 
 
 def _sessions(world: World, request: Request) -> tuple[Session, ...]:

@@ -33,6 +33,9 @@ def at_risk(
             if own
             else f"processes still run in {who}"
         )
+    elif RiskKind.ELSEWHERE in kinds:
+        found = next(r for one in agents for r in one.risks if r.kind is RiskKind.ELSEWHERE)
+        what = f"an agent has moved: {who}; {found.text}"
     else:
         what = f"there is work at risk in {who}"
     return WorkAtRisk(
@@ -50,6 +53,8 @@ def _hint(
 ) -> str | None:
     if discard:
         return "--force instead of --discard salvages it first; with both of them it is gone for good"
+    if RiskKind.ELSEWHERE in kinds:
+        return "end that conversation first; --force saves the files and removes the worktree below it all the same"
     if kinds == {RiskKind.PROCESS} or any((one.session, one.agent) in running for one in agents):
         return _hint_while_they_run(agents, kinds, running, whole=whole)
     if kinds <= {RiskKind.IDENTITY, RiskKind.UNREADABLE, RiskKind.PROCESS}:

@@ -1,0 +1,54 @@
+"""Whether Codex's own service holds the conversation of an agent.
+
+A ``codex`` without settings on its command line joins the service when that runs, and its conversation goes on there
+when the terminal is gone.  An agent is started with settings, so its conversation is its own; but its user may open it
+elsewhere, and an agent that is any command of the user's may be a plain ``codex``.  Whoever holds a conversation has
+its file open; Codex writes nothing else down about it.  Without ``/proc`` nothing is known.
+"""
+
+from __future__ import annotations
+
+import os
+
+from swarm.machine import processes, serving
+from swarm.machine.tail import Tail, mapping, text
+
+
+def by(home: str, worktree: str, pid: int) -> int:
+    """Return the process of the service that holds a conversation of a worktree; 0 when none does.
+
+    Args:
+        home: Codex's.
+        worktree: where the agent works.
+        pid: of the agent's own program, 0 when it has ended; it may hold another conversation itself.
+    """
+    for service, start in serving.named(os.path.join(home, serving.CODEX, serving.CODEX_PID)):
+        if not processes.is_alive(service, start) or not any(_is_of(one, worktree) for one in _held(service)):
+            continue
+        mine = (pid, *(seen.pid for seen in processes.below(pid))) if pid else ()
+        if not any(_held(one) for one in mine if one != service):
+            return service
+    return 0
+
+
+def _held(pid: int) -> list[str]:
+    """Return the conversations that a process has open; none of one that has ended, or is somebody else's."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    opened = (_target(os.path.join(folder, name)) for name in names)
+    return [path for path in opened if os.path.basename(path).startswith("rollout-") and path.endswith(".jsonl")]
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:  # closed meanwhile
+        return ""
+
+
+def _is_of(path: str, worktree: str) -> bool:
+    cwd = next((text(mapping(line.get("payload")).get("cwd")) for line in Tail(path).lines()), "")
+    return cwd == worktree or cwd.startswith(f"{worktree}/")
