@@ -6,6 +6,7 @@ Each scene begins warm: the boxes are there, and whoever acts has them open, as 
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import random
@@ -225,6 +226,14 @@ PAIRS = list(permutations(range(4), 2))
 
 def sent_and_read(stage: Stage, lanes: Sequence[int]) -> Acts:
     return stage.sender("s", lanes), stage.reader()
+
+
+def test_the_garbage_collector_rests_during_a_run() -> None:
+    seen: list[bool] = []
+
+    Run([lambda _: seen.append(gc.isenabled())], {}).go()
+
+    assert (seen, gc.isenabled()) == ([False], True)
 
 
 @pytest.mark.usefixtures("_sure")
