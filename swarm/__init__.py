@@ -20,6 +20,7 @@ _PUBLIC = {
     "swarm.agents.event_values": ("AgentEvent",),
     "swarm.api.approvals": ("Approvals",),
     "swarm.api.asynchronous": ("AsyncSwarm",),
+    "swarm.api.config": ("Config",),
     "swarm.api.events": ("Events",),
     "swarm.api.hooks": ("Hooks",),
     "swarm.api.messages": ("Messages",),
@@ -114,7 +115,7 @@ _PUBLIC = {
     "swarm.programs.role_effects": ("Note",),
     "swarm.programs.status": ("Evidence", "State", "Status"),
     "swarm.programs.reading.transcript": ("Kind", "TranscriptEntry", "Who"),
-    "swarm.project.config.settings": ("Settings",),
+    "swarm.project.config.settings": ("Origin", "Setting", "Settings"),
     "swarm.project.errors": (
         "AgentNotFound",
         "InvalidName",

@@ -4,6 +4,7 @@ from swarm.agents.errors import LimitReached as LimitReached
 from swarm.agents.event_values import AgentEvent as AgentEvent
 from swarm.api.approvals import Approvals as Approvals
 from swarm.api.asynchronous import AsyncSwarm as AsyncSwarm
+from swarm.api.config import Config as Config
 from swarm.api.events import Events as Events
 from swarm.api.hooks import Hooks as Hooks
 from swarm.api.messages import Messages as Messages
@@ -105,6 +106,8 @@ from swarm.programs.role_effects import Note as Note
 from swarm.programs.status import Evidence as Evidence
 from swarm.programs.status import State as State
 from swarm.programs.status import Status as Status
+from swarm.project.config.settings import Origin as Origin
+from swarm.project.config.settings import Setting as Setting
 from swarm.project.config.settings import Settings as Settings
 from swarm.project.errors import AgentNotFound as AgentNotFound
 from swarm.project.errors import InvalidName as InvalidName
@@ -202,6 +205,7 @@ __all__ = [
     "CleanupFailed",
     "CleanupReport",
     "Commit",
+    "Config",
     "ConfigProblem",
     "ConflictReport",
     "CreateReport",
@@ -258,6 +262,7 @@ __all__ = [
     "Notes",
     "NothingToTake",
     "OrderStep",
+    "Origin",
     "PairForecast",
     "PaneBusy",
     "Parent",
@@ -300,6 +305,7 @@ __all__ = [
     "SessionExists",
     "SessionNotFound",
     "SessionStatus",
+    "Setting",
     "Settings",
     "Settled",
     "SetupFailed",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, Self, Unpack
 
     from swarm.api.approvals import Approvals
+    from swarm.api.config import Config
     from swarm.api.events import Events
     from swarm.api.hooks import Hooks
     from swarm.api.messages import Messages
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from swarm.kit.errors import SwarmError
     from swarm.messages.office.post import Sent
     from swarm.messages.send_options import SendOptions
-    from swarm.project.config.settings import Settings
     from swarm.project.model import Session
     from swarm.roles.role import Role
 
@@ -104,9 +104,11 @@ class Swarm(Agents, Delivery, Waiting, Merging, Usage, Design):
         return Hooks(self._opened)
 
     @property
-    def settings(self) -> Settings:
-        """The effective configuration, each value with its origin."""
-        return self._world.settings
+    def config(self) -> Config:
+        """The settings: ``swarm.config.settings`` are those in effect, ``swarm.config()`` what can be set."""
+        from swarm.api.config import Config
+
+        return Config(self._world.settings)
 
     def sessions(self) -> tuple[Session, ...]:
         """Return every session's record. Never writes, never waits."""

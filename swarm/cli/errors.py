@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from swarm import BranchExists, Interrupted, Refused, SentInPart, SwarmError, UsageProblem, WorkAtRisk
+from swarm.api.problems import as_problem
 from swarm.cli.output import Output
 from swarm.cli.text import count, lines_of, place, plain
 from swarm.cli.verb import command_of
-from swarm.kit.errors import EXIT_FAILED, SAYS_ATTEMPT, told_of
 
 _MOST_ITEMS = 10
 _MOST_LINES = 20
@@ -17,25 +17,17 @@ _MOST_LINES = 20
 
 def explain(error: BaseException, command: str, attempt: str) -> SwarmError | None:
     """Return *error* as one of ours, begun with what was attempted; None if it is a bug."""
-    error = told_of(error)
-    if isinstance(error, OSError):
-        from swarm.kit import files
-
-        error = files.translate(error, attempt or "cannot do this")
-    if not isinstance(error, SwarmError):
-        return None
-    if attempt and not isinstance(error, Refused) and not error.message.startswith(SAYS_ATTEMPT):
-        error.preface(attempt)
-    if error.code == UsageProblem.code and not error.hint:
-        error.hint = f"swarm {command} --help"
-    return error
+    known = as_problem(error, attempt)
+    if known is not None and known.code == UsageProblem.code and not known.hint:
+        known.hint = f"swarm {command} --help"
+    return known
 
 
 def exit_code_of(error: SwarmError) -> int:
     """Return the exit status for an error."""
     if isinstance(error, Interrupted):
         return 128 + int(error.facts.get("signum", 2))
-    return error.exit_code or EXIT_FAILED
+    return error.exit_code or 1
 
 
 def from_usage(error: Any, command: str) -> tuple[str, UsageProblem]:

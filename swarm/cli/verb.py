@@ -213,7 +213,7 @@ def milliseconds(option: str, text: str | None) -> int | None:
     Raises:
         UsageProblem: it is none; a number without a unit would be too easy to get wrong.
     """
-    from swarm.kit.scalars import milliseconds_from
+    from swarm.api.words import milliseconds_from
 
     if text is None:
         return None

@@ -148,6 +148,11 @@ class Status:
     evidence: tuple[Evidence, ...]
     runs: bool = False
 
+    @property
+    def is_over_budget(self) -> bool:
+        """Whether the program was stopped because it had used up too much."""
+        return self.state is State.STOPPED and self.detail.startswith(OVER_BUDGET)
+
 
 def conclude(program: str, facts: ProgramFacts, pane: PaneFacts) -> Status:
     """Say what an agent is doing."""

@@ -45,7 +45,7 @@ _LOOKING = (
         "new_session_id",
     ),
     *("is_git_repository", "list_all_worktrees", "list_worktrees", "peek", "role", "role_config_exists"),
-    *("role_names", "roles", "root", "salvage_entry", "salvaged", "session", "sessions", "settings", "setup_of"),
+    *("role_names", "roles", "root", "salvage_entry", "salvaged", "session", "sessions", "setup_of"),
     *(
         "show",
         "status",
@@ -60,6 +60,7 @@ _LOOKING = (
     *("wait_for", "watch_transcript", "why", "workflow", "workflows", "worktree_exists", "worktrees", "open"),
 )
 _NAMESPACES = (
+    *("config", "config.around", "config.init", "config.settings", "config.validate"),
     *("approvals", "approvals.grants", "approvals.near", "hooks", "hooks.collect_own", "hooks.note_own_trouble"),
     "hooks.trouble",
 )

@@ -155,6 +155,8 @@ RESULTS = {
     "SendOptions",
     "Session",
     "SessionStatus",
+    "Origin",
+    "Setting",
     "Settings",
     "Skipped",
     "State",
@@ -178,6 +180,7 @@ CONSTANTS = {
 #: Which subjects there are, and what each offers.
 NAMESPACES = {
     "approvals": ("__call__", "approve", "ask", "deny", "grant", "grants", "near", "revoke", "revoke_grant"),
+    "config": ("__call__", "around", "init", "settings", "validate"),
     "events": ("back", "done"),
     "hooks": ("collect", "collect_own", "note_own_trouble", "note_trouble", "trouble"),
     "messages": (

@@ -818,7 +818,7 @@ def test_wt43_files_that_git_is_set_not_to_show_are_uncommitted_work(lab: Lab) -
 
 
 def test_wt44_old_sessions_are_cleaned_up(lab: Lab, swarm: Swarm) -> None:
-    assert wt.DEFAULT_MAX_AGE_MS == 24 * 3600 * 1000 == swarm.settings.worktrees.auto_cleanup_age
+    assert wt.DEFAULT_MAX_AGE_MS == 24 * 3600 * 1000 == swarm.config.settings.worktrees.auto_cleanup_age
     for session in ("old", "unknown", "busy", "young"):
         wt.create_worktree("developer", session)
     lab.git("worktree", "lock", str(lab.tree("developer", "busy")))
@@ -956,7 +956,7 @@ def test_wt52_the_configuration_has_the_keys_of_the_design(lab: Lab, spelling: s
     path = wt.create_worktree("developer", SESSION)
     assert path == lab.root / "trees/of agents/developer-feature-x"
     assert wt.branch_exists("bots/developer-feature-x")
-    assert lab.swarm.settings.worktrees.auto_cleanup_age == 1000
+    assert lab.swarm.config.settings.worktrees.auto_cleanup_age == 1000
     assert wt.full_cleanup() == {"worktrees": 1, "branches": 1}
     assert not (lab.root / "trees").exists()
 

@@ -180,7 +180,7 @@ def whole_life(
     assert list(paths) == list(AGENTS)
     assert swarm.unfinished() == ()
     for agent, tree in paths.items():
-        assert tree.parent == root / swarm.settings.worktrees.base_path
+        assert tree.parent == root / swarm.config.settings.worktrees.base_path
         check_tree(lab, tree, agent=agent, base=commit, status=status, sparse=sparse)
     infos = swarm.worktrees()
     assert [(info.agent, info.session, info.missing) for info in infos] == [(a, SESSION, False) for a in AGENTS]

@@ -13,8 +13,7 @@ from swarm.cli.text import place, plain
 from swarm.cli.verb import Run, group, verb
 
 if TYPE_CHECKING:
-    from swarm import Settings
-    from swarm.project.config.settings import Origin, Setting
+    from swarm import Origin, Setting, Settings
 
 app = group("config", "Show the settings.", "swarm config show")
 
@@ -47,10 +46,10 @@ def show(
     ] = None,
 ) -> Answer:
     """Show every setting with its value and origin."""
-    from swarm.api import config
+    from swarm import Config
 
-    settings = config.settings_around(run.directory)
-    chosen = config.chosen(settings, key)
+    config = Config.around(run.directory)
+    settings, chosen = config.settings, config(key)
     is_one = key is not None and chosen[0].key == key
     data = {"settings": [_data(setting, settings) for setting in chosen]}
     return Answer(data, lambda output: _show(output, settings, chosen, only_value=is_one))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swarm import UsageProblem
+from swarm.api.words import show_seconds
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.text import age, count, iso, local_time, plain, short_id
 from swarm.cli.verb import Run, group, milliseconds, verb
-from swarm.kit.scalars import show_seconds
 
 if TYPE_CHECKING:
     from swarm import SalvageEntry
@@ -170,7 +170,7 @@ def drop(
             "nothing named to drop", hint="name entries (`swarm salvage list`), or use --all or --older-than"
         )
     swarm = run.open()
-    now = now or not swarm.settings.cleanup.keep_dropped
+    now = now or not swarm.config.settings.cleanup.keep_dropped
     if not yes and not _confirmed(run.output, ", ".join(names) or "everything that was saved", older_than, now=now):
         return Answer({"dropped": [], "for_good": now}, lambda output: output.out("nothing was dropped"))
     dropped = swarm.drop_salvage(names, everything=all, older_than_ms=limit, now=now)
@@ -182,7 +182,7 @@ def drop(
         for entry in dropped:
             output.out(f"  {plain(entry.name)}")
 
-    kept = show_seconds(swarm.settings.cleanup.keep_dropped / 1000)
+    kept = show_seconds(swarm.config.settings.cleanup.keep_dropped / 1000)
     hint = f"take it back within {kept}: swarm restore {dropped[0].name}" if dropped and not now else ""
     data = {"dropped": [entry_data(entry) for entry in dropped], "for_good": now}
     return Answer(data, words, next=(hint,) if hint else ())

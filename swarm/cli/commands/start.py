@@ -287,7 +287,7 @@ def _how_to_get_panes(swarm: Swarm) -> str:
 
 
 def _attach_line(swarm: Swarm) -> str:
-    settings = swarm.settings.tmux
+    settings = swarm.config.settings.tmux
     flag = (
         f"-S {shlex.quote(settings.socket)} "
         if "/" in settings.socket

@@ -18,7 +18,6 @@ from swarm.cli.text import age, iso, place, plain, short_id
 from swarm.cli.verb import Run, split_agent, verb
 from swarm.cli.views.setup import setup_data, setup_rows, show_setup
 from swarm.cli.watch import again
-from swarm.programs.status import OVER_BUDGET
 
 if TYPE_CHECKING:
     from swarm import AgentStatus, Notes, Parent, SessionStatus, Swarm
@@ -202,8 +201,8 @@ def _next(found: Sequence[SessionStatus], *, asks: bool, granted: Sequence[str] 
         return [f"{a.agent.name}@{s.session.name}" for s in found for a in s.agents if a.status.state in states]
 
     ended = [(a, s) for s in found for a in s.agents if a.status.state is State.STOPPED and a.agent.program]
-    over = [s.session.name for a, s in ended if a.status.detail.startswith(OVER_BUDGET)]  # a resume leaves them out
-    stopped = [s.session.name for a, s in ended if not a.status.detail.startswith(OVER_BUDGET)]
+    over = [s.session.name for a, s in ended if a.status.is_over_budget]  # a resume leaves them out
+    stopped = [s.session.name for a, s in ended if not a.status.is_over_budget]
     return (
         *(f"waits for you: swarm attach {one}" for one in named(State.WAITING)[:3]),
         *(["answer from here: swarm approvals"] if asks else []),

@@ -20,9 +20,9 @@ def validate(run: Run) -> Answer:
 
     Shows every problem, unfinished operations included. Changes nothing.
     """
-    from swarm.api.validate import validate as look
+    from swarm import Config
 
-    root, found = look(run.directory)
+    root, found = Config.validate(run.directory)
     problems = [problem for several in found.values() for problem in several]
     data = {
         "root": root,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.kit.scalars import show_seconds
+from swarm.api.words import show_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,23 @@
+"""Numbers and times as swarm writes and reads them, for the doors that show its results."""
+
+from __future__ import annotations
+
+from swarm.kit.words import count as count  # noqa: PLC0414  # offered here
+
+
+def milliseconds_from(text: str) -> int:
+    """Read a time with a unit, such as ``24h``.
+
+    Raises:
+        ValueError: it is none.
+    """
+    from swarm.kit import scalars
+
+    return scalars.milliseconds_from(text)
+
+
+def show_seconds(seconds: float) -> str:
+    """Return a time in its shortest spelling, such as ``120s`` or ``24h``."""
+    from swarm.kit import scalars
+
+    return scalars.show_seconds(seconds)
