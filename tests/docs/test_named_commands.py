@@ -19,7 +19,8 @@ pytestmark = pytest.mark.component
 
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
 _INLINE = re.compile(r"(?<!`)`swarm ([a-z][^`]*)`(?!`)")
-_BLOCK = re.compile(r"^```(?:console|sh)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: Blocks of every language: the end of one that is left out would look like a beginning.
+_BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"^(?:\$ )?swarm ([a-z].*)$", re.MULTILINE)
 TREE: Any = build()
 
@@ -47,7 +48,8 @@ def _options(command: Any) -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_names_only_commands_and_options_that_swarm_has(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    named = _INLINE.findall(_BLOCK.sub("", text)) + _LINE.findall("\n".join(_BLOCK.findall(text)))
+    lines = "\n".join(block for language, block in _BLOCK.findall(text) if language in {"", "console", "sh"})
+    named = _INLINE.findall(_BLOCK.sub("", text)) + _LINE.findall(lines)
 
     assert [(said, wrong) for said in named if (wrong := unknown(said))] == []
 
