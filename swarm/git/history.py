@@ -8,15 +8,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Protocol
 
+from swarm.git.errors import GitBroken, GitFailed
+from swarm.git.graph import Graph
+from swarm.git.merge_trees import merge_trees
 from swarm.git.running.runner import is_redirected
 from swarm.git.values import Commit
+from swarm.kit.errors import SwarmError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from swarm.git.running.runner import GitRunner
 
 _MOST = 50
+#: So many commits of the target are looked at for one that is all of a branch.
+_LOOKED_AT = 500
 #: How changes are written so that they can be compared: the same whatever the user likes to see.
 _PATCH = (
     *("-r", "-p", "-U3", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"),
@@ -63,11 +70,15 @@ def _by_library(root: Path, tip: str, base: str) -> tuple[Commit, ...] | None:
         return None
 
 
-def landed(runner: Asks, tip: str, base: str, target: str) -> str:
-    """Say how the work of *tip* since *base* is in *target*.
+def landed(git: Asks, asked: Sequence[tuple[str, str]], target: str) -> tuple[str, ...]:
+    """Say of several tips how the work since their bases is in *target*.
 
     Decided by content, so that squashed and rebased branches are recognised, and a fresh branch is
     not mistaken for a merged one.
+
+    Args:
+        asked: (tip, base) of each.
+        target: a commit; empty for none.
 
     Returns:
         ``fresh``: nothing was committed, or nothing of it is left. ``merged``: *target* has the very
@@ -75,45 +86,65 @@ def landed(runner: Asks, tip: str, base: str, target: str) -> str:
         change nothing any more, or one commit of *target* is all the changes together. Empty: it is
         not in there.
     """
-    if tip == base:
-        return "fresh"
-    if not target:
-        return ""
-    if runner.attempt("merge-base", "--is-ancestor", tip, target)[0] == 0:
-        return "merged" if runner.attempt("merge-base", "--is-ancestor", base, tip)[0] == 0 else "fresh"
-    if _is_empty(runner, tip, target):
-        return "fresh"
-    code, out, _ = runner.attempt("cherry", target, tip)
-    if code == 0 and out and all(line.startswith(b"-") for line in out.splitlines()):
-        return "rebased"
-    return "squashed" if _adds_nothing(runner, tip, target) or _is_one_commit(runner, tip, target) else ""
+    moved = [commit for tip, base in asked if target and tip != base for commit in (tip, base)]
+    try:
+        return landed_by(git, Graph(git, (target, *moved)) if moved else None, asked, target)
+    except (GitFailed, GitBroken):  # a damaged history of one says nothing of the others
+        return tuple(landed(git, [one], target)[0] for one in asked) if len(asked) > 1 else ("",)
 
 
-def _is_empty(runner: Asks, tip: str, target: str) -> bool:
-    """Whether all commits of the branch together change nothing: empty ones, or taken back again."""
-    code, out, _ = runner.attempt("merge-base", tip, target)
-    return code == 0 and runner.attempt("diff-tree", "--quiet", out.decode("ascii").split()[0], tip)[0] == 0
+def landed_by(git: Asks, graph: Graph | None, asked: Sequence[tuple[str, str]], target: str) -> tuple[str, ...]:
+    """Do the same by a walk that knows all these commits; None will do where no tip has left its base."""
+    known: dict[tuple[str, str], str] = {}
+    unsure: dict[tuple[str, str], str] = {}
+    for tip, base in asked:
+        if tip == base:
+            known[tip, base] = "fresh"
+        elif target and graph is not None:
+            fork = graph.fork(tip, target)
+            if graph.has(target, tip):
+                known[tip, base] = "merged" if graph.has(tip, base) else "fresh"
+            elif fork and graph.tree_of(fork) == graph.tree_of(tip):  # empty commits, or taken back again
+                known[tip, base] = "fresh"
+            elif graph.since(target, fork):
+                unsure[tip, base] = fork
+    if unsure and graph is not None:
+        known |= dict(
+            zip(unsure, _by_content(git, graph, [(tip, f) for (tip, _), f in unsure.items()], target), strict=True)
+        )
+    return tuple(known.get(one, "") for one in asked)
 
 
-def _adds_nothing(runner: Asks, tip: str, target: str) -> bool:
-    code, out, _ = runner.attempt("merge-tree", "--write-tree", target, tip)
-    if code != 0:
-        return False  # conflicts, or a git before 2.38
-    tree = runner.attempt("rev-parse", "--verify", "--quiet", f"{target}^{{tree}}")[1]
-    return out.strip() == tree.strip()
+def _by_content(git: Asks, graph: Graph, forks: Sequence[tuple[str, str]], target: str) -> list[str]:
+    """Compare what the tips have changed since they forked with what *target* has since then."""
+    theirs = {tip: [c for c in graph.since(target, fork) if not graph.is_merge(c)] for tip, fork in forks}
+    own = {tip: [c for c in graph.since(tip, target) if not graph.is_merge(c)] for tip, _ in forks}
+    looked = {tip: commits[:_LOOKED_AT] for tip, commits in theirs.items()}
+    ids = _patch_ids(git, dict.fromkeys(c for part in (own, looked) for commits in part.values() for c in commits))
+    whole = _patch_ids(git, [f"{tip} {fork}" for tip, fork in forks if fork])
+    merged = dict(zip((tip for tip, _ in forks), merge_trees(git, [(target, tip) for tip, _ in forks]), strict=True))
+    found = []
+    for tip, _ in forks:
+        there = {ids[commit] for commit in looked[tip] if commit in ids}
+        maybe = looked[tip] != theirs[tip] or all(ids.get(commit) in {None, *there} for commit in own[tip])
+        result = merged[tip]
+        if maybe and own[tip] and _is_rebased(git, tip, target):
+            found.append("rebased")
+        elif not isinstance(result, SwarmError) and result.clean and result.tree == graph.tree_of(target):
+            found.append("squashed")
+        else:
+            found.append("squashed" if whole.get(tip) in there else "")
+    return found
 
 
-def _is_one_commit(runner: Asks, tip: str, target: str) -> bool:
-    """Whether some commit of *target* is the whole change of the branch; it may have been changed again since."""
-    code, out, _ = runner.attempt("merge-base", tip, target)
-    if code != 0:
-        return False
-    fork = out.decode("ascii").split()[0]
-    diff = runner.ask("diff-tree", *_PATCH, fork, tip)
-    whole = runner.ask("patch-id", "--stable", stdin=diff).split()
-    if not whole:
-        return False
-    listed = runner.ask("rev-list", "--max-count=500", "--no-merges", f"{fork}..{target}")
-    log = runner.ask("diff-tree", "--stdin", *_PATCH, stdin=listed)
-    ids = {line.split()[0] for line in runner.ask("patch-id", "--stable", stdin=log).splitlines()}
-    return whole[0] in ids
+def _is_rebased(git: Asks, tip: str, target: str) -> bool:
+    code, out, _ = git.attempt("cherry", target, tip)
+    return code == 0 and bool(out) and all(line.startswith(b"-") for line in out.splitlines())
+
+
+def _patch_ids(git: Asks, commits: Iterable[str]) -> dict[str, str]:
+    """Return commit → what tells its change from others; a line may name the parent to compare it with."""
+    lines = "".join(f"{line}\n" for line in commits).encode("ascii")
+    diff = git.ask("diff-tree", "--stdin", "--root", *_PATCH, stdin=lines) if lines else b""
+    out = git.ask("patch-id", "--stable", stdin=diff).decode("ascii") if diff else ""
+    return {commit: patch for patch, commit in (line.split(" ") for line in out.splitlines())}

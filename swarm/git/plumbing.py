@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.git.changes import Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from swarm.git.running.runner import GitRunner
 
 GITLINK, LINK = "160000", "120000"
 RAW_DIFF = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index")
@@ -41,17 +39,3 @@ def config_env(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 ONE_INDEX = config_env({"core.splitIndex": "false"})
-
-
-def show_all(git: GitRunner, env: Mapping[str, str], paths: Iterable[str]) -> None:
-    """Let git look at files again that it was told to believe unchanged; in a private index."""
-    wanted = set(paths)
-    listed = git.ask("ls-files", "-v", "-z", env=env, cwd=Path(env["GIT_WORK_TREE"])).split(b"\0")
-    hidden = [item[2:] + b"\0" for item in listed if item[:1].islower() and os.fsdecode(item[2:]) in wanted]
-    if hidden:
-        git.run(
-            *("update-index", "--no-assume-unchanged", "-z", "--stdin"),
-            stdin=b"".join(hidden),
-            env=env,
-            cwd=Path(env["GIT_WORK_TREE"]),
-        )

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 from swarm.git import gitdir
 from swarm.git.errors import GitFailed
 from swarm.git.gitdir import OPERATIONS
-from swarm.git.plumbing import GITLINK, LINK, ONE_INDEX, RAW_DIFF, raw_changes, show_all
+from swarm.git.plumbing import GITLINK, LINK, ONE_INDEX, RAW_DIFF, raw_changes
 from swarm.git.running import standin
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
 from swarm.machine import own
-from swarm.merging.errors import IdentityMissing, TargetMoved
+from swarm.merging.errors import TargetMoved
 from swarm.merging.quarantine import Quarantine
+from swarm.merging.values import LocalWork
 from swarm.project.layout import HEADS
 from swarm.worktrees.trees.parts import IN_ONE_FILE
 
@@ -57,23 +58,13 @@ class Merging:
     def quarantine(self) -> Iterator[Quarantine]:
         """Give a place to merge in; nothing that is made there gets into the repository by itself."""
         with tempfile.TemporaryDirectory(prefix="swarm-") as folder:
-            yield Quarantine(self._git, self._common, Path(folder), self._user, self._jobs)
+            box = Quarantine(self._git, self._common, Path(folder), self._user, self._jobs)
+            try:
+                yield box
+            finally:
+                box.end()
 
     # --- look ----------------------------------------------------------------------------------
-
-    def check_identity(self) -> None:
-        """Make sure that git knows whose commits these will be.
-
-        Raises:
-            IdentityMissing
-        """
-        for name in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
-            code, _, err = self._git.attempt("var", name, env=self._user)
-            if code != 0:
-                raise IdentityMissing(
-                    "cannot make commits: git does not know your name and address",
-                    details=err.decode("utf-8", "replace").strip() or None,
-                )
 
     def signs(self) -> bool:
         """Whether the user wants commits signed."""
@@ -94,38 +85,39 @@ class Merging:
         """Return the git operations in progress in a checkout."""
         return tuple(what for name, what in OPERATIONS.items() if files.exists(checkout.gitdir / name))
 
-    def obstacles(self, checkout: Checkout, changes: Changes) -> tuple[str, ...]:
-        """Return the paths with local work that stands in the way of these changes."""
+    def local_work(self, checkout: Checkout, changes: Changes) -> LocalWork:
+        """Return what of a checkout stands in the way of these changes, and what else has to do with them."""
+        listed = ("diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=dirty")
         with self._by_copy(checkout) as where:
             env = {**where, **ONE_INDEX}
-            entries, unmerged = self._entries(env)
-            show_all(self._git, env, changes.paths)
-            self._git.run("update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1))
-            out = self._git.ask(
-                *("diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=dirty"),
-                env=env,
-                cwd=checkout.tree,
-            )
-        edited = {os.fsdecode(path) for path in out.split(b"\0") if path}
+            entries, unmerged, tags = self._entries(env)
+            hidden = [path for path in sorted(changes.paths & tags.keys()) if tags[path].islower()]
+            if hidden:  # git was told to believe them unchanged
+                lines = b"".join(os.fsencode(path) + b"\0" for path in hidden)
+                flags = ("update-index", "--no-assume-unchanged", "-z", "--stdin")
+                self._git.run(*flags, stdin=lines, env=env, cwd=checkout.tree)
+            edited = _names(self._git.ask(*listed, env=env, cwd=checkout.tree))
+            stale = not edited.isdisjoint(changes.paths)
+            if stale:  # it may be their times alone
+                self._git.run("update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1))
+                edited = _names(self._git.ask(*listed, env=env, cwd=checkout.tree))
         found = set(unmerged)
         for path in changes.paths:
             if entries.get(path) != changes.old.get(path) or path in edited:
                 found.add(path)
         for path in changes.new.keys() - changes.old.keys():
             found |= _in_the_way(checkout.tree, path, entries, changes)
-        return tuple(sorted(found))
+        left_out = (path for path in changes.paths & tags.keys() if tags[path] in "Ss")
+        return LocalWork(tuple(sorted(found)), tuple(sorted(left_out)), stale=stale or bool(hidden))
 
-    def before(self, checkout: Checkout, changes: Changes) -> dict[str, list[str]]:
+    def before(self, checkout: Checkout, changes: Changes, local: LocalWork) -> dict[str, list[str]]:
         """Return what ``take_back`` must know of a checkout as it is now.
 
         That is: the paths that a sparse checkout leaves out, and the folders that will be new.
         """
-        with self._by_its_index(checkout) as env:
-            out = self._git.ask("ls-files", "-t", "-z", env=env, cwd=checkout.tree)
-        skipped = {os.fsdecode(item[2:]) for item in out.split(b"\0") if item.startswith((b"S ", b"s "))}
         parents = {str(parent) for path in changes.new for parent in PurePosixPath(path).parents}
         return {
-            "left_out": sorted(skipped & changes.paths),
+            "left_out": list(local.left_out),
             "folders": sorted(path for path in parents if _kind_of(checkout.tree, path) != "folder"),
         }
 
@@ -140,24 +132,31 @@ class Merging:
         """Return how an index is written: that of the main checkout keeps the user's own choice of caches."""
         return _CACHES if checkout.gitdir == self._common else (*_CACHES, *IN_ONE_FILE)
 
-    def _entries(self, env: Mapping[str, str]) -> tuple[dict[str, tuple[str, str]], set[str]]:
-        """Return path → (mode, object) of an index, and the paths in conflict."""
+    def _entries(self, env: Mapping[str, str]) -> tuple[dict[str, tuple[str, str]], set[str], dict[str, str]]:
+        """Return path → (mode, object) of an index, the paths in conflict, and path → git's mark of it."""
         entries: dict[str, tuple[str, str]] = {}
         unmerged = set()
-        for item in self._git.ask("ls-files", "-s", "-z", env=env, cwd=Path(env["GIT_WORK_TREE"])).split(b"\0"):
+        tags: dict[str, str] = {}
+        for item in self._git.ask("ls-files", "-s", "-v", "-z", env=env, cwd=Path(env["GIT_WORK_TREE"])).split(b"\0"):
             if item:
-                facts, _, path = item.partition(b"\t")
-                mode, oid, stage = facts.decode("ascii").split(" ")
+                facts, _, name = item.partition(b"\t")
+                tag, mode, oid, stage = facts.decode("ascii").split(" ")
+                path = os.fsdecode(name)
+                tags[path] = tag
                 if stage == "0":
-                    entries[os.fsdecode(path)] = (mode, oid)
+                    entries[path] = (mode, oid)
                 else:
-                    unmerged.add(os.fsdecode(path))
-        return entries, unmerged
+                    unmerged.add(path)
+        return entries, unmerged, tags
 
     # --- act -----------------------------------------------------------------------------------
 
-    def move(self, checkout: Checkout, old: str, new: str) -> None:
+    def move(self, checkout: Checkout, old: str, new: str, changes: Changes, local: LocalWork) -> None:
         """Let a checkout's files and index go from one commit to another, local changes kept.
+
+        Args:
+            changes: how the two differ.
+            local: what ``local_work`` said.
 
         Raises:
             GitFailed or one of its kind: git refused, or was stopped in the middle; ``take_back`` mends that.
@@ -165,10 +164,11 @@ class Merging:
         what = f"cannot update the files of {checkout.tree}"
         caches = self._caches(checkout)
         with self._by_its_index(checkout) as env:
-            # The two-tree merge believes times alone; files that only have another time must not stop it.
-            self._git.run(*caches, "update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1), what=what)
+            if local.stale:
+                # The two-tree merge believes times alone; files that only have another time must not stop it.
+                refresh = (*caches, "update-index", "-q", "--refresh")
+                self._git.run(*refresh, env=env, cwd=checkout.tree, ok=(0, 1), what=what)
             self._git.run(*caches, "read-tree", "-m", "-u", old, new, env=env, cwd=checkout.tree, what=what)
-        changes = raw_changes(self._git.ask(*RAW_DIFF, old, new))
         for path in sorted(changes.old.keys() - changes.new.keys()):
             if _kind_of(checkout.tree, path) == "file":  # git only warns of that
                 raise GitFailed(f"{what}: {path} could not be removed")
@@ -217,7 +217,7 @@ class Merging:
     def _index_back(
         self, checkout: Checkout, changes: Changes, skipped: set[str], nothing: str, env: Mapping[str, str]
     ) -> None:
-        entries, _ = self._entries(env)
+        entries = self._entries(env)[0]
         caches = self._caches(checkout)
         lines = []
         for path in sorted(changes.paths, key=lambda one: one in changes.old):  # first what goes
@@ -276,7 +276,7 @@ class Merging:
             self._git.run("update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1))
             flags = ("--name-only", "-z", "--no-renames", "--ignore-submodules=dirty")
             out = self._git.ask("diff-files", *flags, env=env, cwd=checkout.tree)
-        return set(entries) - {os.fsdecode(path) for path in out.split(b"\0")}
+        return set(entries) - _names(out)
 
     @contextlib.contextmanager
     def _index_of(self, checkout: Checkout, entries: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, str]]:
@@ -305,6 +305,10 @@ class Merging:
             if code == 0 and whole.startswith(there):
                 return True
         return False
+
+
+def _names(out: bytes) -> set[str]:
+    return {os.fsdecode(path) for path in out.split(b"\0") if path}
 
 
 def _kind_of(tree: Path, path: str) -> str:

@@ -27,8 +27,10 @@ from swarm.project import names
 from swarm.project.world import no_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
+    from swarm.git.graph import Graph
     from swarm.project.model import Agent, Session
     from swarm.project.ports import Quarantine
     from swarm.project.world import World
@@ -46,7 +48,7 @@ def checkout_of(world: World, agent: Agent) -> Checkout | None:
 def branch_tip(world: World, branch: str) -> str:
     """Return the tip of a branch; empty if there is none of this very name."""
     ref = places.HEADS + branch
-    return world.git.refs(ref).get(ref, "") if branch else ""
+    return world.git.tips(ref).get(ref, "") if branch else ""
 
 
 def base_of(world: World, session: Session) -> tuple[str, str]:
@@ -123,7 +125,8 @@ def _agents(world: World, session: str | None) -> list[tuple[Session, Agent]]:
 def _look(world: World, box: Quarantine, agents: Sequence[tuple[Session, Agent]]) -> list[_Seen]:
     bases = {session.name: base_of(world, session) for session, _ in agents}
     checkouts = [checkout_of(world, agent) for _, agent in agents]
-    snapshots = iter(box.snapshots([checkout for checkout in checkouts if checkout]))
+    placed = [frozenset(file.path for file in agent.placed) for _, agent in agents]
+    snapshots = _snapshots(world, box, {one: known for one, known in zip(checkouts, placed, strict=True) if one})
     found = []
     for (session, agent), checkout in zip(agents, checkouts, strict=True):
         into, onto = bases[session.name]
@@ -139,13 +142,25 @@ def _look(world: World, box: Quarantine, agents: Sequence[tuple[Session, Agent]]
             onto,
             agent.base,
         )
-        state = next(snapshots) if checkout else _branch_only(world, agent)
+        state = snapshots[checkout] if checkout else _branch_only(world, agent)
         if isinstance(state, SwarmError):
             found.append(blank.unknown(state.message))
         else:
             known = replace(blank, tip=state.commit)
             found.append(replace(known, forecast=replace(known.forecast, uncommitted=state.uncommitted)))
     return found
+
+
+def _snapshots(
+    world: World, box: Quarantine, checkouts: Mapping[Checkout, AbstractSet[str]]
+) -> dict[Checkout, Snapshot | SwarmError]:
+    """Look at worktrees; *checkouts* tells of each which files swarm placed, hidden from git."""
+    found: dict[Checkout, Snapshot | SwarmError] = {}
+    for checkout, rest in zip(checkouts, world.trees.at_rest(tuple(checkouts)), strict=True):
+        if rest is not None and rest.found.files.keys() <= rest.tracked | checkouts[checkout]:
+            found[checkout] = Snapshot(rest.head, rest.head)
+    others = [checkout for checkout in checkouts if checkout not in found]
+    return found | dict(zip(others, box.snapshots(others), strict=True))
 
 
 def _branch_only(world: World, agent: Agent) -> Snapshot | SwarmError:
@@ -155,40 +170,64 @@ def _branch_only(world: World, agent: Agent) -> Snapshot | SwarmError:
 
 
 def _against_base(box: Quarantine, seen: Sequence[_Seen]) -> list[_Seen]:
-    results = iter(box.merges([(one.onto, one.tip) for one in seen if one.tip and one.onto]))
-    found = []
-    for one in seen:
-        if not one.tip:
-            found.append(one)
-        elif not one.onto:
-            found.append(one.unknown("there is no base branch"))
-        else:
-            found.append(_judge(box, one, next(results)))
+    tried = [one for one in seen if one.tip and one.onto]
+    results = dict(zip(tried, box.merges([(one.onto, one.tip) for one in tried]), strict=True))
+    found = _judge_all(box, results) if tried else {}
+    return [found[one] if one in found else one.unknown("there is no base branch") if one.tip else one for one in seen]
+
+
+def _judge_all(box: Quarantine, results: Mapping[_Seen, Merged | SwarmError]) -> dict[_Seen, _Seen]:
+    """Say what would come of merging each into its base branch; where git stumbles at one, each by itself."""
+    try:
+        graph = box.graph(commit for one in results for commit in (one.onto, one.tip, one.start))
+        trees = {
+            one: tuple(map(graph.tree_of, (graph.fork(one.onto, one.tip) or one.start, one.tip, one.onto)))
+            for one in results
+        }
+        touched = box.touched((fork, side) for fork, *sides in trees.values() for side in sides)
+        landed = _landed(box, graph, results)
+    except SwarmError as error:
+        if len(results) == 1:
+            return {one: one.unknown(error.message) for one in results}
+        return {one: new for each in results for one, new in _judge_all(box, {each: results[each]}).items()}
+    return {
+        one: _judge(one, result, touched[fork, own], touched[fork, onto], landed=one in landed)
+        for (one, result), (fork, own, onto) in zip(results.items(), trees.values(), strict=True)
+    }
+
+
+def _landed(box: Quarantine, graph: Graph, results: Mapping[_Seen, Merged | SwarmError]) -> set[_Seen]:
+    """Return those whose work is in the base branch already."""
+    found = set()
+    for one, result in results.items():
+        if isinstance(result, SwarmError):
+            continue
+        if not result.conflicts:
+            if result.tree == graph.tree_of(one.onto):
+                found.add(one)
+        # Squashed or rebased, and changed again since: that looks like a conflict, and is none.
+        elif not one.forecast.uncommitted and any(box.landed(graph, [(one.tip, one.start)], one.onto)):
+            found.add(one)
     return found
 
 
-def _judge(box: Quarantine, one: _Seen, result: Merged | SwarmError) -> _Seen:
-    """Say what would come of merging one agent into its base branch."""
-    try:
-        fork = box.merge_base(one.onto, one.tip) or one.start
-        touched = box.touched(fork, one.tip)
-        if isinstance(result, SwarmError):
-            return replace(one, forecast=replace(one.forecast, touched=touched)).unknown(result.message)
-        if not touched or _has_landed(box, one, result):
-            return replace(one, forecast=replace(one.forecast, landed=True))
-        status = Forecast.CONFLICT if result.conflicts else Forecast.CLEAN
-        if status is Forecast.CLEAN and set(touched) & set(box.touched(fork, one.onto)):
-            status = Forecast.OVERLAP
-    except SwarmError as error:
-        return one.unknown(error.message)
-    return replace(one, forecast=replace(one.forecast, status=status, conflicts=result.conflicts, touched=touched))
+def _judge(
+    one: _Seen, result: Merged | SwarmError, own: tuple[str, ...], others: tuple[str, ...], *, landed: bool
+) -> _Seen:
+    """Say what would come of merging one agent into its base branch.
 
-
-def _has_landed(box: Quarantine, one: _Seen, result: Merged) -> bool:
-    if not result.conflicts:
-        return result.tree == box.tree_of(one.onto)
-    # Squashed or rebased, and changed again since: that looks like a conflict, and is none.
-    return not one.forecast.uncommitted and bool(box.landed(one.tip, one.start, one.onto))
+    Args:
+        own: the files that it changed.
+        others: those that the base branch changed meanwhile.
+    """
+    if isinstance(result, SwarmError):
+        return replace(one, forecast=replace(one.forecast, touched=own)).unknown(result.message)
+    if not own or landed:
+        return replace(one, forecast=replace(one.forecast, landed=True))
+    status = Forecast.CONFLICT if result.conflicts else Forecast.CLEAN
+    if status is Forecast.CLEAN and set(own) & set(others):
+        status = Forecast.OVERLAP
+    return replace(one, forecast=replace(one.forecast, status=status, conflicts=result.conflicts, touched=own))
 
 
 def _pairs(box: Quarantine, seen: Sequence[_Seen]) -> tuple[PairForecast, ...]:

@@ -29,7 +29,7 @@ def report(world: World, session: Session, agent: Agent, *, patch: bool = True) 
                 raise WorktreeNotFound(f"the worktree and the branch of {agent.name}@{session.name} are gone")
             seen = Snapshot(tip, tip)
         _, onto = base_of(world, session)
-        fork = box.merge_base(onto, seen.head) if onto else ""
+        fork = box.graph((onto, seen.head)).fork(onto, seen.head) if onto else ""
         if not fork or fork == seen.head:  # all of it has landed, or there is no such branch any more
             fork = agent.base
         return DiffReport(

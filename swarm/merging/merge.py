@@ -25,7 +25,7 @@ from swarm.merging.conflicts import base_of, branch_tip
 from swarm.merging.errors import MergeBlocked, NotCommitted, TargetNotFound
 from swarm.merging.merge_request import Request, Work
 from swarm.merging.trial import MOST_SHOWN, Landing
-from swarm.merging.values import MergeReport
+from swarm.merging.values import LocalWork, MergeReport
 from swarm.project import layout as places
 from swarm.project.errors import AgentNotFound
 from swarm.project.world import new_operation_id, no_session
@@ -56,6 +56,7 @@ class _Plan:
     report: MergeReport
     checkout: Checkout | None
     changes: Changes
+    local: LocalWork
 
 
 def preview(world: World, request: Request) -> MergeReport:
@@ -96,15 +97,17 @@ def _plan(world: World, box: Quarantine, request: Request, *, sign: bool) -> _Pl
     world.progress("trying the merge")
     done, new = Landing(world, box, request.how, into, old, sign=sign).all(work)
     changes = box.changes(old, new)
+    local = LocalWork(())
     if checkout is not None and new != old:
-        _check_checkout(world, checkout, changes, into)
+        local = world.merging.local_work(checkout, changes)
+        _check_checkout(checkout, local, into)
     report = MergeReport(
         *(into, request.how, old, new, done),
         files=box.files(old, new),
         checkout=checkout.tree if checkout else None,
         warnings=warnings,
     )
-    return _Plan(report, checkout, changes)
+    return _Plan(report, checkout, changes, local)
 
 
 def _choose(world: World, request: Request) -> tuple[Session, tuple[Agent, ...]]:
@@ -207,9 +210,9 @@ def _checkout(world: World, branch: str) -> Checkout | None:
     return found[0] if found else None
 
 
-def _check_checkout(world: World, checkout: Checkout, changes: Changes, into: str) -> None:
+def _check_checkout(checkout: Checkout, local: LocalWork, into: str) -> None:
     """Refuse where local work would have to be written over; git would too, but half way."""
-    found = world.merging.obstacles(checkout, changes)
+    found = local.in_the_way
     if found:
         shown = [*found[:MOST_SHOWN], *([f"and {len(found) - MOST_SHOWN} more"] if found[MOST_SHOWN:] else [])]
         raise MergeBlocked(
@@ -229,7 +232,7 @@ def _apply(world: World, request: Request, plan: _Plan) -> None:
         world.journal.write(record["operation"], record)
         if checkout is not None:
             world.progress(f"updating {checkout.tree}")
-            world.merging.move(checkout, report.old, report.new)
+            world.merging.move(checkout, report.old, report.new, plan.changes, plan.local)
         if world.settings.worktrees.durable:
             fsio.sync_filesystem(world.git.common)
             if checkout is not None:
@@ -278,7 +281,7 @@ def _record(world: World, request: Request, plan: _Plan) -> dict[str, Any]:
         "new": report.new,
         "tree": str(checkout.tree) if checkout else "",
         "gitdir": str(checkout.gitdir) if checkout else "",
-        "before": world.merging.before(checkout, plan.changes) if checkout else {},
+        "before": world.merging.before(checkout, plan.changes, plan.local) if checkout else {},
         "locks": [str(lock) for lock in dict.fromkeys(locks) if not fsio.exists(lock)],
     }
 

@@ -8,23 +8,26 @@ that it finds again, no more.)
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from swarm.git.errors import GitFailed
-from swarm.git.history import landed as content_landed
+from swarm.git.graph import Graph
+from swarm.git.history import landed_by
+from swarm.git.merge_trees import Merger, merge_trees
 from swarm.git.plumbing import RAW_DIFF, config_env, raw_changes
 from swarm.git.running import standin
-from swarm.git.running.explain import explain
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
+from swarm.merging.committing import Committer
 from swarm.merging.values import FileChange, Merged, Snapshot
 from swarm.merging.words import file_changes, read_merge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from swarm.git.changes import Changes, Checkout
@@ -33,14 +36,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-_THROW_AWAY = {
-    "GIT_AUTHOR_NAME": "swarm",
-    "GIT_AUTHOR_EMAIL": "swarm@localhost",
-    "GIT_COMMITTER_NAME": "swarm",
-    "GIT_COMMITTER_EMAIL": "swarm@localhost",
-}
-_AUTHOR = re.compile(rb"^author (.*) <(.*)> (\d+ [+-]\d+)$", re.MULTILINE)
+_AUTHOR = re.compile(rb"^author (.* <.*> \d+ [+-]\d+)$", re.MULTILINE)
 _ENCODING = re.compile(rb"^encoding (.*)$", re.MULTILINE)
+#: So many merges are worth a git of their own.
+_TOGETHER = 16
 _PLAIN_DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 
 
@@ -50,7 +49,6 @@ class Quarantine:
     def __init__(self, runner: GitRunner, common: Path, folder: Path, user: Mapping[str, str], jobs: int) -> None:
         self._git = runner
         self._common = common
-        self._user = user
         self._jobs = jobs
         objects = folder / "objects"
         objects.mkdir()
@@ -69,6 +67,9 @@ class Quarantine:
                 "lfs.storage": str(folder / "lfs"),
             }
         )
+        self._commits = Committer(runner, self._env, user, folder)
+        self._merger: Merger | None = None
+        self._trees: dict[str, str] = {}
 
     def _run(self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, what: str = "") -> bytes:
         return self._git.run(*args, stdin=stdin, env={**self._env, **(env or {})}, what=what)
@@ -80,7 +81,14 @@ class Quarantine:
 
     def snapshots(self, checkouts: Sequence[Checkout]) -> tuple[Snapshot | SwarmError, ...]:
         """Look at several worktrees at once; an error stands for one that could not be looked at."""
-        return self._each(self.snapshot, checkouts)
+
+        def look(checkout: Checkout) -> Snapshot | SwarmError:
+            try:
+                return self.snapshot(checkout)
+            except SwarmError as error:
+                return error
+
+        return self._each(look, checkouts)
 
     def snapshot(self, checkout: Checkout, *, untracked: bool = True) -> Snapshot:
         """Make a throw-away commit of everything in a worktree; touches neither it nor its index.
@@ -112,7 +120,7 @@ class Quarantine:
                     what=f"cannot read the files of {checkout.tree}",
                 )
             tree = self._git.run("write-tree", env=env, cwd=checkout.tree).decode("ascii").strip()
-        differing = self.touched(head, tree)
+        differing = self.touched([(self.tree_of(head), tree)]).popitem()[1]
         commit = head
         if differing:
             commit = self._throw_away(tree, (head, *_merging_with(checkout.gitdir)))
@@ -122,10 +130,21 @@ class Quarantine:
         out = self._git.ask(*args, env=env, cwd=checkout.tree)
         return [os.fsdecode(item) for item in (out.split(b"\0") if "-z" in args else out.splitlines()) if item]
 
-    def touched(self, old: str, new: str) -> tuple[str, ...]:
-        """Return the paths in which two commits or trees differ; a rename is both its names."""
-        out = self._run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
-        return tuple(os.fsdecode(path) for path in out.split(b"\0") if path)
+    def touched(self, trees: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, ...]]:
+        """Return in which paths each pair of trees differs; a rename is both its names."""
+        lines = "".join(f"{old} {new}\n" for old, new in dict.fromkeys(trees)).encode("ascii")
+        out = self._run("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", stdin=lines) if lines else b""
+        found: dict[tuple[str, str], list[str]] = {}
+        paths: list[str] = []
+        fields = iter(out.split(b"\0"))
+        for field in fields:
+            *heads, facts = field.split(b"\n")  # a line of its own names the trees, before the first path of theirs
+            for head in heads:
+                old, new = head.decode("ascii").split(" ")
+                found[old, new] = paths = []
+            if facts:
+                paths.append(os.fsdecode(next(fields)))
+        return {pair: tuple(paths) for pair, paths in found.items()}
 
     def files(self, old: str, new: str) -> tuple[FileChange, ...]:
         """Return the changed files with their lines counted."""
@@ -136,11 +155,6 @@ class Quarantine:
         """Return the difference as ``git apply`` takes it; bytes that are no UTF-8 as lone surrogates."""
         out = self._run("diff-tree", "-r", "-p", "-M", "--binary", "--full-index", *_PLAIN_DIFF, old, new)
         return out.decode("utf-8", "surrogateescape")
-
-    def merge_base(self, one: str, other: str) -> str:
-        """Return where two histories parted; empty if they have nothing in common."""
-        code, out, _ = self._git.attempt("merge-base", one, other, env=self._env)
-        return out.decode("ascii").split()[0] if code == 0 else ""
 
     def changes(self, old: str, new: str) -> Changes:
         """Return how two commits differ, file by file."""
@@ -165,9 +179,15 @@ class Quarantine:
         """Whether *tip* has merge commits that *known* has not."""
         return bool(self._run("rev-list", "--merges", "--max-count=1", tip, f"^{known}").strip())
 
-    def landed(self, tip: str, base: str, target: str) -> str:
-        """Say how the work of *tip* since *base* is in *target*; see ``history.landed``."""
-        return content_landed(self, tip, base, target)
+    def graph(self, tips: Iterable[str]) -> Graph:
+        """Walk the history of some commits."""
+        graph = Graph(self, tips)
+        self._trees |= graph.trees
+        return graph
+
+    def landed(self, graph: Graph, asked: Sequence[tuple[str, str]], target: str) -> tuple[str, ...]:
+        """Say how the work of each (tip, base) is in *target*; see ``history.landed``."""
+        return landed_by(self, graph, asked, target)
 
     def ask(self, *args: str, stdin: bytes = b"") -> bytes:
         """Run a git command in here that only looks something up."""
@@ -183,13 +203,21 @@ class Quarantine:
 
     def tree_of(self, commit: str) -> str:
         """Return the tree of a commit."""
-        return self._oid("rev-parse", "--verify", f"{commit}^{{tree}}")
+        if commit not in self._trees:
+            self._trees[commit] = self._oid("rev-parse", "--verify", f"{commit}^{{tree}}")
+        return self._trees[commit]
 
     # --- merge -----------------------------------------------------------------------------------
 
     def merges(self, pairs: Sequence[tuple[str, str]]) -> tuple[Merged | SwarmError, ...]:
         """Merge several pairs at once; an error stands for one that could not be tried."""
-        return self._each(lambda pair: self.merge(*pair), pairs)
+        size = max(_TOGETHER, -(-len(pairs) // self._jobs))
+        parts = [pairs[start : start + size] for start in range(0, len(pairs), size)]
+        return tuple(result for part in self._each(self._merges, parts) for result in part)
+
+    def _merges(self, pairs: Sequence[tuple[str, str]]) -> list[Merged | SwarmError]:
+        answers = zip(pairs, merge_trees(self, pairs), strict=True)
+        return [one if isinstance(one, SwarmError) else read_merge(one, names) for names, one in answers]
 
     def merge(self, ours: str, theirs: str) -> Merged:
         """Merge two commits.
@@ -197,12 +225,16 @@ class Quarantine:
         Raises:
             GitFailed: git could not; that is no conflict, and not clean either.
         """
-        code, out, err = self._git.attempt(
-            *("merge-tree", "--write-tree", "-z", "--messages", ours, theirs), env=self._env
-        )
-        if code not in (0, 1):
-            raise explain("cannot try the merge", code, err.decode("utf-8", "replace").strip())
-        return read_merge(out, conflicts=code == 1, names=(ours, theirs))
+        if self._merger is None:
+            start = functools.partial(self._git.listening, env=self._env)
+            self._merger = Merger(start, (ours, self.tree_of(ours)))
+        return read_merge(self._merger.merge(ours, theirs), (ours, theirs))
+
+    def end(self) -> None:
+        """End the gits that listen."""
+        self._commits.end()
+        if self._merger is not None:
+            self._merger.end()
 
     def pick(self, onto: str, commit: str) -> Merged:
         """Repeat what one commit does on top of another one.
@@ -217,12 +249,20 @@ class Quarantine:
         return self.merge(self._throw_away(self.tree_of(onto), (parents[0],)), commit)
 
     def _throw_away(self, tree: str, parents: Sequence[str]) -> str:
-        flags = [word for parent in parents for word in ("-p", parent)]
-        return self._oid("commit-tree", tree, *flags, "-m", "throw-away", env=_THROW_AWAY)
+        return self._noted(self._commits.throw_away(tree, parents), tree)
+
+    def check_identity(self) -> None:
+        """Make sure that git knows whose commits these will be.
+
+        Raises:
+            IdentityMissing
+        """
+        self._commits.check_identity()
 
     def commit(self, tree: str, parents: Sequence[str], message: str, *, sign: bool) -> str:
         """Make a commit of the user's."""
-        return self._commit(tree, parents, os.fsencode(message), {}, "utf-8", sign=sign)
+        make = self._commits.signed if sign else self._commits.commit
+        return self._noted(make(tree, parents, os.fsencode(message)), tree)
 
     def commit_like(self, original: str, tree: str, parent: str, *, sign: bool) -> str:
         """Make a commit with the author, the date and the message of another one."""
@@ -231,37 +271,12 @@ class Quarantine:
         author, encoding = _AUTHOR.search(head), _ENCODING.search(head)
         if author is None:
             raise GitFailed(f"cannot repeat commit {original}: git cannot read its author")
-        name, mail, when = (os.fsdecode(part) for part in author.groups())
-        env = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": mail, "GIT_AUTHOR_DATE": f"@{when}"}
-        written = os.fsdecode(encoding[1]) if encoding else "utf-8"
-        return self._commit(tree, (parent,), message, env, written, sign=sign)
+        make = self._commits.signed if sign else self._commits.commit
+        return self._noted(make(tree, (parent,), message, author[1], encoding[1] if encoding else b"utf-8"), tree)
 
-    def _commit(
-        self,
-        tree: str,
-        parents: Sequence[str],
-        message: bytes,
-        author: Mapping[str, str],
-        encoding: str,
-        *,
-        sign: bool,
-    ) -> str:
-        words = [word for parent in parents for word in ("-p", parent)]
-        return self._oid(
-            *(
-                "-c",
-                f"i18n.commitEncoding={encoding}",
-                "commit-tree",
-                tree,
-                *words,
-                *(("-S",) if sign else ()),
-                "-F",
-                "-",
-            ),
-            stdin=message,
-            env={**self._user, **author},
-            what="cannot make the commit",
-        )
+    def _noted(self, commit: str, tree: str) -> str:
+        self._trees[commit] = tree
+        return commit
 
     def keep(self, tip: str, known: Sequence[str]) -> None:
         """Copy a commit and what belongs to it into the repository.
@@ -273,20 +288,13 @@ class Quarantine:
         pack = self._git.ask(*("pack-objects", "--revs", "--stdout", "-q"), stdin=asked.encode("ascii"), env=self._env)
         self._git.run("unpack-objects", "-q", stdin=pack, what="cannot write the merged files")
 
-    def _each(self, act: Callable[[_T], _R], items: Sequence[_T]) -> tuple[_R | SwarmError, ...]:
-        """Do the same for several, some at a time; an error of ours becomes the result."""
-
-        def guarded(item: _T) -> _R | SwarmError:
-            try:
-                return act(item)
-            except SwarmError as error:
-                return error
-
+    def _each(self, act: Callable[[_T], _R], items: Sequence[_T]) -> tuple[_R, ...]:
+        """Do the same for several, some at a time."""
         if len(items) < 2 or self._jobs == 1:
-            return tuple(guarded(item) for item in items)
+            return tuple(act(item) for item in items)
         joined = (self._git.work(),)
         with ThreadPoolExecutor(min(self._jobs, len(items)), initializer=self._git.help_with, initargs=joined) as pool:
-            work = [pool.submit(guarded, item) for item in items]
+            work = [pool.submit(act, item) for item in items]
             try:
                 return tuple(item.result() for item in work)
             except BaseException:

@@ -35,43 +35,48 @@ class Landing:
         Raises:
             MergeConflict
         """
-        done: list[MergedAgent] = []
-        todo = []
-        for one in work:
-            landed = self._box.landed(one.tip, one.agent.base, self._old)
-            if landed:
-                done.append(self._outcome(one, landed=landed))
-            else:
-                todo.append(one)
+        self._graph = self._box.graph((self._old, *(tip for one in work for tip in (one.tip, one.agent.base))))
+        landed = self._box.landed(self._graph, [(one.tip, one.agent.base) for one in work], self._old)
+        there = [self._outcome(one, landed=how) for one, how in zip(work, landed, strict=True) if how]
+        todo = [one for one, how in zip(work, landed, strict=True) if not how]
         if todo:
-            self._world.merging.check_identity()
+            self._box.check_identity()
+        done, failed, at = self._go(todo)
+        if failed:  # another order may do, and else it is to be told what meets what
+            done, failed, at = self._go(self._in_order(todo))
+        if failed:
+            _raise_conflicts(failed, self._into)
+        return (*there, *done), at
+
+    def _go(self, work: Sequence[Work]) -> tuple[list[MergedAgent], list[AgentConflicts], str]:
+        """Put one after the other on top of the target; return what became of each, and the last tip."""
         at = self._old
+        done: list[MergedAgent] = []
         failed: list[AgentConflicts] = []
-        for one in self._in_order(todo):
+        for one in work:
             step = self._one(at, one)
             if isinstance(step, str):
                 at, result = step, step if step != at else ""
                 done.append(self._outcome(one, result=result, landed="" if result else "squashed"))
             else:
                 failed.append(AgentConflicts(one.name, self._against(one, done), step))
-        if failed:
-            _raise_conflicts(failed, self._into)
-        return tuple(done), at
+        return done, failed, at
 
     def _outcome(self, one: Work, *, result: str = "", landed: str = "") -> MergedAgent:
-        commits = len(self._box.commits(one.tip, self._old)) if result else 0
+        commits = len(self._graph.since(one.tip, self._old)) if result else 0
         return MergedAgent(one.session.name, one.agent.name, one.agent.branch, one.tip, commits, result, landed)
 
     def _in_order(self, work: Sequence[Work]) -> list[Work]:
         """Sort so that what goes together goes in first; remember who conflicts with whom."""
         couples = list(combinations(work, 2))
-        tried = self._box.merges([(one.tip, other.tip) for one, other in couples])
-        for (one, other), result in zip(couples, tried, strict=True):
+        tried = self._box.merges(
+            [*((one.tip, other.tip) for one, other in couples), *((self._old, one.tip) for one in work)]
+        )
+        for (one, other), result in zip(couples, tried, strict=False):
             if not isinstance(result, Merged) or result.conflicts:
                 files = len(result.conflicts) if isinstance(result, Merged) else 1
                 self._clashes[frozenset((one.name, other.name))] = files
-        alone = self._box.merges([(self._old, one.tip) for one in work])
-        for one, result in zip(work, alone, strict=True):
+        for one, result in zip(work, tried[len(couples) :], strict=True):
             if not isinstance(result, Merged) or result.conflicts:
                 self._stuck.add(one.name)
         by_name = {one.name: one for one in work}

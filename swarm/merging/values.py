@@ -72,6 +72,21 @@ class Snapshot:
     untracked: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class LocalWork:
+    """What is in a checkout that is to follow its branch.
+
+    Attributes:
+        in_the_way: paths with local work that would be written over.
+        left_out: paths of the changes that a sparse checkout leaves out.
+        stale: git must look again at files whose times differ from what it knows.
+    """
+
+    in_the_way: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    stale: bool = False
+
+
 # --- diff --------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,8 @@ from swarm.merging.values import FileChange, FileConflict, Merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from swarm.git.merge_trees import Answer
 
 _STATUS = {
     "A": "added",
@@ -22,32 +23,28 @@ _STATUS = {
 _KIND = re.compile(r"CONFLICT \(([^)]*)\)")
 
 
-def read_merge(out: bytes, *, conflicts: bool, names: Sequence[str]) -> Merged:
-    """Read what ``merge-tree -z --messages`` prints: a tree, the files in conflict, and what git says of them."""
-    fields = [os.fsdecode(item) for item in out.split(b"\0")]
-    tree, rest = fields[0].strip(), fields[1:]
-    if not conflicts:
-        return Merged(tree)
+def read_merge(answer: Answer, names: Sequence[str]) -> Merged:
+    """Read what git says of a merge: the files in conflict, and of what kind that is.
+
+    Args:
+        names: the commits; git adds one to a name that is taken.
+    """
+    if answer.clean:
+        return Merged(answer.tree)
     kinds: dict[str, list[str]] = {}
     stages: dict[str, dict[str, tuple[str, str]]] = {}
-    while rest and rest[0]:
-        facts, _, name = rest.pop(0).partition("\t")
-        mode, oid, stage = facts.split(" ")
+    for mode, oid, stage, name in answer.stages:
         path = _real_name(name, names)
         kinds.setdefault(path, [])
         stages.setdefault(path, {})[stage] = (mode, oid)
-    rest = rest[1:]
-    while rest and rest[0].isdigit():
-        number = int(rest[0])
-        paths, (kind, text) = rest[1 : 1 + number], rest[1 + number : 3 + number]
-        rest = rest[3 + number :]
+    for paths, kind, text in answer.said:
         said = _KIND.search(kind if "binary" in kind else text) or _KIND.search(kind)
         if said:
             named = [_real_name(path, names) for path in paths]
             for path in [one for one in named if one in kinds] or named[:1]:
                 kinds.setdefault(path, []).append(_kind(said[1]))
     return Merged(
-        tree,
+        answer.tree,
         tuple(FileConflict(path, _tidy_kinds(found, stages.get(path, {}))) for path, found in sorted(kinds.items()))
         or (FileConflict("", ("unknown",)),),
     )

@@ -73,7 +73,8 @@ def _git(world: World) -> Iterator[Check]:
 
 def _identity(world: World) -> Iterator[Check]:
     try:
-        world.merging.check_identity()
+        with world.merging.quarantine() as box:
+            box.check_identity()
     except IdentityMissing as problem:
         text = "git does not know your name and address: `swarm merge` and most agents' commits fail"
         yield Check("identity", "warn", text, problem.hint)

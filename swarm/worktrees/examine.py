@@ -7,11 +7,11 @@ import hashlib
 import os
 import shlex
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git import owner
+from swarm.git.changes import Checkout
 from swarm.git.errors import GitBroken, GitFailed
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError, SymlinkInTheWay
@@ -23,17 +23,12 @@ from swarm.worktrees.setup import setup_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from swarm.project.config.sections import Cleanup
     from swarm.project.model import AdminDir, Agent, Session
     from swarm.project.world import World
     from swarm.worktrees.values import TreeState
-
-
-#: How many worktrees are looked at together.
-_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +100,39 @@ def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[
     found = _processes_that_stay(world, [tree for tree in trees if tree.is_dir()], own)
     living = {tree: Living(bool(pid), found.get(tree, ())) for tree, pid in run.items()}
 
-    def look(one: tuple[tuple[Session, Agent], Path]) -> Target:
-        (session, agent), tree = one
-        return _examine(world, session, agent, tree, living[tree])
+    found_out = [_at_once(world, *one, tree, living[tree]) for one, tree in zip(agents, trees, strict=True)]
+    seen = [one for one in found_out if isinstance(one, _Present)]
+    states = dict(
+        zip(
+            (one.tree for one in seen),
+            world.trees.look_all([Checkout(one.tree, one.admin.path) for one in seen], [one.known for one in seen]),
+            strict=True,
+        )
+    )
+    return tuple(_judged(world, one, states[one.tree]) if isinstance(one, _Present) else one for one in found_out)
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for gits of its own
-        return tuple(pool.map(look, zip(agents, trees, strict=True)))
+
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """A worktree as it should be, still to be looked into.
+
+    Attributes:
+        placed: files as swarm placed them.
+        given: files that are as the setup left them.
+    """
+
+    session: Session
+    agent: Agent
+    tree: Path
+    admin: AdminDir
+    living: Living
+    placed: frozenset[str]
+    given: frozenset[str]
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Files of which nobody needs to know more."""
+        return self.placed | self.given
 
 
 def _program_of(world: World, session: Session, agent: Agent) -> int:
@@ -121,7 +143,8 @@ def _program_of(world: World, session: Session, agent: Agent) -> int:
     return (facts.supervisor if facts.supervised else facts.pid) if facts.alive else 0
 
 
-def _examine(world: World, session: Session, agent: Agent, tree: Path, living: Living) -> Target:
+def _at_once(world: World, session: Session, agent: Agent, tree: Path, living: Living) -> Target | _Present:
+    """Tell what can be told without looking into the worktree."""
     admin = owner.own_admin(world, agent)
     unsafe, way_out = _link_in_the_way(world, session, agent, admin) or _why_unsafe(world, tree, admin)
     if unsafe:
@@ -132,15 +155,22 @@ def _examine(world: World, session: Session, agent: Agent, tree: Path, living: L
         return _absent(world, session, agent, tree, admin)
     if admin is None or not tree.is_dir():
         return _stray(world, session, agent, tree, admin, living)
-    # git's folder for it says that it is ours; what its own .git file says may have been spoiled.
-    try:
-        state = world.trees.look(tree, admin.path)
-    except (GitFailed, GitBroken) as error:
-        if world.trees.can_read(tree, admin.path):
-            raise  # something else was in the way, such as a full disk
-        return _spoiled(world, session, agent, tree, admin, living, error)
+    placed = frozenset(p.path for p in agent.placed if _digest(tree / p.path) == p.sha256)
     given = setup_notes.untouched(world, session.name, agent.name, tree) if agent.prepared else frozenset()
-    sorted_out = _sort_files(world, agent, tree, state, given)
+    return _Present(session, agent, tree, admin, living, placed, given)
+
+
+def _judged(world: World, present: _Present, state: TreeState | SwarmError) -> Target:
+    session, agent, tree, admin = present.session, present.agent, present.tree, present.admin
+    living, given = present.living, present.given
+    if isinstance(state, (GitFailed, GitBroken)):
+        # git's folder for it says that it is ours; what its own .git file says may have been spoiled.
+        if world.trees.can_read(tree, admin.path):
+            raise state  # something else was in the way, such as a full disk
+        return _spoiled(world, session, agent, tree, admin, living, state)
+    if isinstance(state, SwarmError):
+        raise state
+    sorted_out = _sort_files(world, present, state)
     risks = (
         *_pointer_risk(world, tree, admin),
         *_lock_risk(admin),
@@ -286,16 +316,11 @@ class SortedFiles:
     untouched: tuple[str, ...]
 
 
-def _sort_files(world: World, agent: Agent, tree: Path, state: TreeState, given: AbstractSet[str]) -> SortedFiles:
-    """Sort them.
-
-    Args:
-        given: files that are as the setup of the worktree left them.
-    """
+def _sort_files(world: World, present: _Present, state: TreeState) -> SortedFiles:
     rules = world.settings.cleanup
-    untouched = {p.path for p in agent.placed if _digest(tree / p.path) == p.sha256}
-    edited = {p.path for p in agent.placed} - untouched
-    untouched |= _worth_saving(world, tree, given)
+    agent, tree, given = present.agent, present.tree, present.given
+    edited = {p.path for p in agent.placed} - present.placed
+    untouched = present.placed | _worth_saving(world, tree, given)
     ignored = [path for path in state.ignored if path not in untouched and path not in given]
     bulk = {path for path in ignored if path not in edited and _is_droppable(path, rules)}
     wanted_ignored = [path for path in ignored if path not in bulk]
@@ -321,7 +346,7 @@ def _sort_files(world: World, agent: Agent, tree: Path, state: TreeState, given:
     )
 
 
-def _worth_saving(world: World, tree: Path, given: AbstractSet[str]) -> set[str]:
+def _worth_saving(world: World, tree: Path, given: frozenset[str]) -> set[str]:
     """Return those files of a setup that are saved along, so that a restored worktree has them again."""
     rules = world.settings.cleanup
     sizes = world.trees.sizes(tree, given)

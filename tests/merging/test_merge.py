@@ -61,7 +61,7 @@ def files_of(lab: Lab, commit: str = "main") -> list[str]:
 def landed(lab: Lab) -> list[str]:
     session = lab.swarm.session("feature-x")
     trees, target = lab.swarm._world.trees, tip(lab)
-    return [trees.landed(tip(lab, agent.branch), agent.base, target) for agent in session.agents]
+    return list(trees.landed([(tip(lab, agent.branch), agent.base) for agent in session.agents], target))
 
 
 # --- what it does -------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ _LARGEST = 1 << 31
 _AT_ONCE = 500
 
 
-class _Settings(NamedTuple):
+class Settings(NamedTuple):
     """What the configuration says of line ends.
 
     Attributes:
@@ -50,9 +50,9 @@ def unlike_checkout(
         oids: path → blob, of files that git calls clean.
         found: what is in the tree.
     """
-    settings = _settings(git.ask("config", "--list", "-z", env=env, cwd=Path(env["GIT_WORK_TREE"])))
+    settings = settings_of(git.ask("config", "--list", "-z", env=env, cwd=Path(env["GIT_WORK_TREE"])))
     told: dict[str, dict[str, str]] = {}
-    if settings.names_file or _has_attributes(git, common, (*oids, *found.files)):
+    if settings.names_file or has_attributes(git, common, (*oids, *found.files)):
         told = _attributes(git, env, oids)
     elif not settings.takes:
         return set()
@@ -67,17 +67,18 @@ def unlike_checkout(
     return _of_other_size(git, oids, taken, found) | _of_other_content(git, env, oids, given)
 
 
-def _settings(listed: bytes) -> _Settings:
+def settings_of(listed: bytes) -> Settings:
+    """Read what ``config --list -z`` prints."""
     said = {}
     for item in os.fsdecode(listed).split("\0"):
         key, given, value = item.partition("\n")
         said[key] = value.lower() if given else "true"
     takes = said.get("core.autocrlf", "") not in _FALSE
     gives = (takes and said["core.autocrlf"] != "input") or said.get("core.eol") == "crlf"
-    return _Settings(takes, gives, "core.attributesfile" in said)
+    return Settings(takes, gives, "core.attributesfile" in said)
 
 
-def _has_attributes(git: GitRunner, common: Path, paths: Iterable[str]) -> bool:
+def has_attributes(git: GitRunner, common: Path, paths: Iterable[str]) -> bool:
     """Whether any file may have attributes; a file of the whole system's is where git is, or in /etc."""
     own = git.default_excludes().with_name("attributes")
     systems = (Path("/etc/gitattributes"), Path(str(git.program()[0])).parent.parent / "etc" / "gitattributes")
@@ -97,7 +98,7 @@ def _attributes(git: GitRunner, env: Mapping[str, str], paths: Iterable[str]) ->
     return told
 
 
-def _way(told: Mapping[str, str], settings: _Settings) -> str:
+def _way(told: Mapping[str, str], settings: Settings) -> str:
     """Say what conversion does with a file: ``gives`` it other bytes in a worktree, only ``takes`` some, or neither."""
 
     def has(name: str) -> bool:

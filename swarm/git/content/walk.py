@@ -31,6 +31,7 @@ class Walk:
         unreadable: folders that cannot be looked into.
         sizes: of regular files.
         changed_ns: when content or mode of a regular file last changed; unlike its time, nobody can set that back.
+        infos: what the system says of regular files and links.
         top: permission bits of the folder itself; 0 if it is not there.
         fingerprint: changes whenever anything below the folder does.
     """
@@ -45,6 +46,7 @@ class Walk:
     unreadable: list[str] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
     changed_ns: dict[str, int] = field(default_factory=dict)
+    infos: dict[str, os.stat_result] = field(default_factory=dict)
     top: int = 0
     fingerprint: str = ""
 
@@ -56,7 +58,7 @@ class Walk:
         if not apart:
             return
         below = tuple(f"{folder}/" for folder in apart)
-        for names in (self.files, self.folders, self.sizes, self.changed_ns):
+        for names in (self.files, self.folders, self.sizes, self.changed_ns, self.infos):
             for path in [path for path in names if path.startswith(below)]:
                 del names[path]
         self.links = {path for path in self.links if not path.startswith(below)}
@@ -118,6 +120,7 @@ def _note(found: Walk, marks: list[str], queue: list[str], folder: str, entry: o
         queue.append(path)
         return
     marks.append(_mark(path, info))
+    found.infos[path] = info
     if stat.S_ISLNK(info.st_mode):
         found.links.add(path)
         found.files[path] = 0

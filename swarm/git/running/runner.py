@@ -207,11 +207,15 @@ class GitRunner:
         """Begin a git command that only reads; its answer is asked for later, or it is ended."""
         return self._start(args, cwd, stdin, {"GIT_OPTIONAL_LOCKS": "0"}, "")
 
+    def listening(self, *args: str, env: Mapping[str, str] | None = None, what: str = "") -> Started:
+        """Start a git that is asked one thing after the other, and ended when all is said."""
+        return self._start(args, None, None, env, what)
+
     def _start(
         self,
         args: Sequence[str],
         cwd: Path | None,
-        stdin: bytes,
+        stdin: bytes | None,
         env: Mapping[str, str] | None,
         what: str,
         timeout: float | None = None,
@@ -242,7 +246,7 @@ class GitRunner:
         cwd: Path,
         place: ground.Ground,
         env: Mapping[str, str] | None,
-        stdin: bytes,
+        stdin: bytes | None,
     ) -> None:
         """Start git, and put it down in *started* before any signal can come in between."""
         with self._guard, as_file(stdin) as given, postponed():

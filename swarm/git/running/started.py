@@ -45,6 +45,7 @@ class Started:
         self._what = what
         self._ended = ended
         self._place = place
+        self._complaints = b""
 
     def outcome(self) -> tuple[int, bytes, bytes]:
         """Wait for the end, and return (exit code, output, error text) whatever they are.
@@ -85,6 +86,55 @@ class Started:
             raise explain(self._what, code, err.decode("utf-8", "replace").strip())
         return out
 
+    def say(self, question: bytes, whole: Callable[[bytes], bool]) -> bytes:
+        """Ask a git that listens, and return what it answers.
+
+        Args:
+            question: short enough for a pipe to take it at once.
+            whole: whether so much is all that it says to this.
+
+        Raises:
+            GitFailed or one of its kind: it ended instead of an answer.
+        """
+        try:
+            said = self._hear(question, whole)
+        except subprocess.TimeoutExpired:
+            self.end()
+            raise GitTimeout(f"{self._what}: git did not answer within {self._timeout:g} s") from None
+        except BaseException:
+            self.end()
+            raise
+        if said is None:
+            code, _, err = self.outcome()
+            raise explain(self._what, code, (self._complaints + err).decode("utf-8", "replace").strip())
+        self._place.check()
+        return said
+
+    def _hear(self, question: bytes, whole: Callable[[bytes], bool]) -> bytes | None:
+        """Return the answer; None if it ended before that was whole."""
+        process, deadline, said = self._process, time.monotonic() + self._timeout, b""
+        assert process.stdin is not None  # noqa: S101  # they are pipes
+        assert process.stdout is not None  # noqa: S101
+        assert process.stderr is not None  # noqa: S101
+        with contextlib.suppress(BrokenPipeError):  # what it says before it ends tells why
+            os.write(process.stdin.fileno(), question)
+        out, err = process.stdout.fileno(), process.stderr.fileno()
+        poll = select.poll()
+        poll.register(out, select.POLLIN)
+        poll.register(err, select.POLLIN)
+        while not whole(said):
+            for fd, _ in poll.poll(_left(process, deadline, self._timeout) * 1000):
+                chunk = os.read(fd, 1 << 16)
+                if fd == err:
+                    self._complaints += chunk
+                    if not chunk:
+                        poll.unregister(err)
+                elif chunk:
+                    said += chunk
+                else:
+                    return None
+        return said
+
     def end(self) -> None:
         """End it, if nobody waited for its end; whoever else has ended it does not hold its pipes."""
         end_process(self._process)
@@ -92,8 +142,14 @@ class Started:
 
 
 @contextlib.contextmanager
-def as_file(data: bytes) -> Iterator[int]:
-    """Give a descriptor to read *data* from; one that takes all of it at once, so that writing never has to wait."""
+def as_file(data: bytes | None) -> Iterator[int]:
+    """Give a descriptor to read *data* from; one that takes all of it at once, so that writing never has to wait.
+
+    Without data it is a pipe, for one question after the other.
+    """
+    if data is None:
+        yield subprocess.PIPE
+        return
     if not data:
         yield subprocess.DEVNULL
         return

@@ -124,7 +124,7 @@ def _files(data: bytearray, size: int) -> list[tuple[int, bytes]] | None:
         kind = stat.S_IFMT(STAT.unpack_from(data, place)[6])
         if not flags & (EXTENDED | STAGE) and kind in (stat.S_IFREG, stat.S_IFLNK):
             found.append((place, path))
-    return found if _only_harmless(data, end, len(data) - size) else None
+    return found if only_harmless(data, end, len(data) - size) else None
 
 
 def entries(data: bytes | bytearray, size: int) -> Iterator[tuple[int, int, bytes, int]] | None:
@@ -189,7 +189,8 @@ def _cut(data: bytes | bytearray, size: int, count: int) -> Iterator[tuple[int, 
         place = after
 
 
-def _only_harmless(data: bytearray, place: int, end: int) -> bool:
+def only_harmless(data: bytes | bytearray, place: int, end: int) -> bool:
+    """Whether nothing but git's caches follows the entries of an index."""
     while place < end:
         if bytes(data[place : place + 4]) not in _HARMLESS:
             return False

@@ -115,7 +115,7 @@ def _summary(
     """Say what is removed of a target; *base* is empty when that commit is gone."""
     agent = target.agent
     known = bool(tip and base)
-    landed = world.trees.landed(tip, base, landing) if known else ""
+    landed = world.trees.landed([(tip, base)], landing)[0] if known else ""
     notes = []
     nothing = salvage.is_nothing(target, tip)
     if target.kind == "missing":

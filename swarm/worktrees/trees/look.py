@@ -9,24 +9,34 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git import gitdir
 from swarm.git.content import converted
 from swarm.git.content.walk import Walk, walk
 from swarm.git.errors import GitBroken, GitFailed, NotARepo
+from swarm.git.rest import at_rest
 from swarm.git.running import standin
 from swarm.git.shortcuts.index import CLOCK_STEP_NS
 from swarm.kit import files
+from swarm.kit.errors import SwarmError
 from swarm.project.layout import HEADS
 from swarm.worktrees.trees.parts import HEX, IN_ONE_FILE, admin_files, cwd_of
 from swarm.worktrees.values import TreeState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
+    from swarm.git.changes import Checkout
+    from swarm.git.rest import Rest
     from swarm.git.running.runner import GitRunner
+
+
+#: How many worktrees are looked at together.
+_AT_ONCE = 8
 
 
 class Flagged(NamedTuple):
@@ -66,6 +76,52 @@ class TreeLook:
         """Find everything in a worktree that is not simply its last commit; changes nothing."""
         with standin.of_worktree(self._git, tree, admin, self._common) as env:
             return self._look(tree, admin, env, self._common)
+
+    def look_all(
+        self, checkouts: Sequence[Checkout], given: Sequence[AbstractSet[str]]
+    ) -> list[TreeState | SwarmError]:
+        """Look at several; an error stands for one that git could not look at.
+
+        Args:
+            given: of each, files that are known, and need not be told to be untracked or ignored.
+        """
+        proved = self.at_rest(checkouts)
+
+        def look(one: tuple[Checkout, AbstractSet[str], Rest | None]) -> TreeState | SwarmError:
+            checkout, known, rest = one
+            try:
+                if rest is None:
+                    return self.look(checkout.tree, checkout.gitdir)
+                return self._look_beside(checkout.tree, checkout.gitdir, rest, known)
+            except SwarmError as error:
+                return error
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for gits of its own
+            return list(pool.map(look, zip(checkouts, given, proved, strict=True)))
+
+    def at_rest(self, checkouts: Sequence[Checkout]) -> list[Rest | None]:
+        """Return what is proved of worktrees that are exactly their commits; None of the others."""
+        return at_rest(self._git, self._common, checkouts, len(self._zero))
+
+    def _look_beside(self, tree: Path, admin: Path, rest: Rest, known: AbstractSet[str]) -> TreeState:
+        """Find what lies in a worktree at rest beside its commit."""
+        found = rest.found
+        others = found.files.keys() - rest.tracked - known
+        untracked: tuple[str, ...] = ()
+        if others:
+            with standin.of_worktree(self._git, tree, admin, self._common) as env:
+                untracked = tuple(path for path in self._untracked(env, found) if path in others)
+        return TreeState(
+            head=rest.head,
+            branch=_branch(admin),
+            untracked=untracked,
+            ignored=tuple(sorted(others.difference(untracked))),
+            operations=_operations(admin),
+            locks=gitdir.lock_files(admin),
+            unreadable=tuple(_unreadable(tree, others, found)),
+            fingerprint=found.fingerprint + _admin_mark(admin),
+            head_tree=rest.tree,
+        )
 
     def _look(self, tree: Path, admin: Path, env: Mapping[str, str], common: Path) -> TreeState:
         head, head_tree = self._head_and_tree(env)

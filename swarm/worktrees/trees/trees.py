@@ -18,7 +18,7 @@ from swarm.worktrees.trees import halfmade
 from swarm.worktrees.trees.back import TreeBack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from swarm.git.values import Commit
 
@@ -46,9 +46,9 @@ class Trees(TreeBack):
             strange = others
         return tuple(sorted((*strange, *found.nested)))
 
-    def landed(self, tip: str, base: str, target: str) -> str:
-        """Say how the commits of *tip* since *base* are in *target*; empty when they are not."""
-        return content_landed(self._git, tip, base, target)
+    def landed(self, asked: Sequence[tuple[str, str]], target: str) -> tuple[str, ...]:
+        """Say of each (tip, base) how the commits of *tip* since *base* are in *target*; empty when they are not."""
+        return content_landed(self._git, asked, target)
 
     def commits(self, tip: str, base: str) -> tuple[Commit, ...]:
         """Return what *tip* has and *base* has not, newest first, at most fifty."""

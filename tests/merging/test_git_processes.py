@@ -1,0 +1,73 @@
+"""How many programs a verb starts: as many for a big team as for a small one, or a few more for each agent.
+
+Time depends on the machine; this does not.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swarm.testing.lab import Lab
+
+TEAM = 6
+
+
+class Counted:
+    """A lab in which every git that swarm runs is noted."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self._log = lab.root.parent / "gits"
+        bin_ = lab.root.parent / "counted"
+        bin_.mkdir()
+        program = bin_ / "git"
+        program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>"{self._log}"\nexec "{shutil.which("git")}" "$@"\n')
+        program.chmod(0o755)
+        self._path = f"{bin_}:{lab.env['PATH']}"
+
+    def gits(self, act: Callable[[Any], object]) -> list[str]:
+        """Do something with a fresh ``Swarm``; return the gits that ran."""
+        self._log.unlink(missing_ok=True)
+        lab = self.lab
+        path, lab.env["PATH"] = lab.env["PATH"], self._path
+        try:
+            swarm = lab.swarm
+        finally:
+            lab.env["PATH"] = path
+        act(swarm)
+        return self._log.read_text().splitlines()
+
+    def team(self, agents: int) -> None:
+        """Start a session, each agent with a commit of its own."""
+        self.lab.swarm.create("feature-x", [f"developer:{agents}"])
+        for number in range(1, agents + 1):
+            tree = self.lab.tree(f"developer-{number}")
+            self.lab.write({f"new{number}": "x\n", "README": "hello\n"}, tree)
+            self.lab.commit("work", cwd=tree)
+
+
+@pytest.fixture
+def counted(lab: Lab) -> Counted:
+    return Counted(lab)
+
+
+def test_a_merge_takes_as_many_gits_for_a_big_team_as_for_a_small_one(counted: Counted) -> None:
+    counted.team(TEAM)
+
+    ran = counted.gits(lambda swarm: swarm.merge("feature-x"))
+
+    assert len(ran) <= 20, ran
+
+
+def test_a_forecast_takes_as_many_gits_for_a_big_team_as_for_a_small_one(counted: Counted) -> None:
+    counted.team(TEAM)
+
+    ran = counted.gits(lambda swarm: swarm.conflicts())
+
+    assert len(ran) <= 10, ran
