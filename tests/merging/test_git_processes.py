@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from swarm.testing.lab import Lab
 
+pytestmark = pytest.mark.integration
+
 TEAM = 6
 
 
