@@ -2,7 +2,8 @@
 
 Whatever happens: after the next command there is the whole running set or nothing of it, no agent has
 run before its set was committed, and other people's panes are as they were.  The normal run tries a few
-points of each; ``SWARM_CRASH=full`` tries all.  ``SWARM_CRASH_AT=37`` with ``-k`` repeats one point.
+points of each, other ones with each commit; ``SWARM_CRASH=full`` tries all.  ``SWARM_CRASH_AT=37`` with ``-k`` repeats
+one point, and ``SWARM_CRASH_TURN`` the points of a commit.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from swarm import Swarm, SwarmError
 from swarm.testing.lab import environment
 from swarm.testing.panes import PaneLab, TmuxServer, states
 from swarm.testing.terminal import wait_for
-from tests.support.crash import FULL, Bench, Child
+from tests.support.crash import Bench, Child
+from tests.support.share import FULL, TURN
 from tests.support.tracer import Action, Outcome, trace
 
 if TYPE_CHECKING:
@@ -353,7 +355,7 @@ def test_the_whole_running_set_or_nothing(
     count = counts[verb]
     few = FEW[verb][ACTIONS.index(action)]
     stride = CHUNKS if FULL else max(1, count // few)
-    first = 1 + chunk if FULL else 1 + (7 * (1 + ACTIONS.index(action))) % stride
+    first = 1 + chunk if FULL else 1 + (7 * (1 + ACTIONS.index(action)) + TURN) % stride
     points = [ONLY] if ONLY else list(range(first, count + 1, stride))
     began, violations, fired = time.monotonic(), [], 0
     for at in points:

@@ -17,6 +17,7 @@ from swarm.merging.checkout import Merging
 from swarm.merging.errors import IdentityMissing, MergeBlocked, MergeConflict, NotCommitted, TargetMoved, TargetNotFound
 from swarm.testing.lab import Lab, file_digests
 from swarm.worktrees.errors import WorkAtRisk
+from tests.support.share import FULL, TURN
 from tests.support.tracer import Action, trace, why_unsupported
 
 if TYPE_CHECKING:
@@ -738,7 +739,8 @@ def test_killed_or_failing_at_any_point_it_is_old_or_new(lab: Lab, action: Actio
     seen = set()
     total = len(counted.points)
     assert total > 30
-    for at in range(1, total + 1, 1 if os.environ.get("SWARM_CRASH") == "full" else 3):
+    step = 1 if FULL else 3
+    for at in range(1 + TURN % step, total + 1, step):
         scene_.restore()
         trace(_merge(lab), at=at, action=action, scope=within)
         lab.swarm.recover()

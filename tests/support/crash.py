@@ -52,12 +52,12 @@ from swarm.approvals.grants import VARIABLE
 from swarm.cli.signals import watched
 from swarm.kit.errors import Interrupted
 from swarm.testing.lab import Lab, environment
+from tests.support.share import FULL
 from tests.support.tracer import Action, Outcome, trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-FULL = os.environ.get("SWARM_CRASH") == "full"
 _ERROR, _INTERRUPTED, _WRONG = 3, 4, 97
 _OPERATION = re.compile(r"\d{8}T\d{6}-\d{3}[0-9a-f]{8}")
 _HEADS = re.compile(r"/\.git/(logs/)?refs/heads/")

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support import crash_run
+from tests.support.share import FULL, TURN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from tests.support import crash
 
@@ -36,12 +37,14 @@ def bench() -> Iterator[crash.Bench]:
         yield made
 
 
-@pytest.fixture(autouse=True)
-def _own_temporary_folder() -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
     """Give back what a trial sets for its traced fork: other tests may follow in this process."""
     before = tempfile.tempdir
-    yield
-    tempfile.tempdir = before
+    try:
+        return (yield)
+    finally:
+        tempfile.tempdir = before
 
 
 # --- in pieces: scripts/crash -------------------------------------------------------------------------
@@ -97,6 +100,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Take notes, in the process that hears of all pieces."""
     if (path := os.environ.get(crash_run.RESULTS)) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Notes(path))
+
+
+def pytest_report_header() -> str:
+    """Say which share of the crash points has its turn: with it, a run can be repeated."""
+    return "crash points: all" if FULL else f"crash points: the share of SWARM_CRASH_TURN={TURN}"
 
 
 # --- totals -------------------------------------------------------------------------------------------

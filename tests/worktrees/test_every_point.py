@@ -1,8 +1,7 @@
 """Stop every changing command at every change of the file system that it, or a git of its, makes.
 
-The normal run kills everything at *every* point of ``create``, and tries the rest
-at every n-th; ``SWARM_CRASH=full`` (``scripts/crash``) tries all of it.  ``SWARM_CRASH_AT=37`` with ``-k``
-repeats one point.
+A normal run tries every n-th point, and each commit has other ones; ``SWARM_CRASH=full`` (``scripts/crash``) tries all
+of them.  ``SWARM_CRASH_AT=37`` with ``-k`` repeats one point, and ``SWARM_CRASH_TURN`` the share of a commit.
 """
 
 from __future__ import annotations
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.testing.terminal import at_terminal
-from tests.support.crash import FULL, AgainTrials, NestedTrials, Tally, Trials
+from tests.support.crash import AgainTrials, NestedTrials, Tally, Trials
 from tests.support.scenarios import MESSAGES, SCENARIOS, SESSION
+from tests.support.share import FULL, TURN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,9 +37,9 @@ ACTIONS = (
 )
 #: For each scenario: every how-manieth point is tried in a normal run, with kill-tree and with the rest.
 STRIDES = {
-    "create": (1, 45),
+    "create": (4, 45),
     "create-packed": (8, 45),
-    "create-git": (6, 60),
+    "create-git": (8, 60),
     "create-fails": (12, 60),
     "create-more": (9, 40),
     "create-hidden": (8, 50),
@@ -51,10 +51,10 @@ STRIDES = {
     "cleanup-force": (20, 190),
     "cleanup-all": (54, 260),
     "remove": (18, 90),
-    "merge": (6, 30),
+    "merge": (8, 40),
     "restore": (22, 170),
     "lock": (2, 4),
-    "update-role": (2, 4),
+    "update-role": (4, 12),
     "salvage-drop": (12, 60),
 }
 CHUNKS = 8
@@ -72,8 +72,8 @@ def _plan() -> list[Any]:
             chunks = CHUNKS if stride == 1 else 1
             for chunk in range(chunks):
                 label = f"{name}-{action}" + (f"-{chunk}" if chunks > 1 else "")
-                # Not always the same points: each action begins elsewhere.
-                first = 1 + (number + ACTIONS.index(action) * 7) % stride
+                # Not always the same points: each action begins elsewhere, and so does each commit.
+                first = 1 + (number + ACTIONS.index(action) * 7 + TURN) % stride
                 params.append(pytest.param(name, action, first + chunk * stride, stride * chunks, id=label))
     return params
 
@@ -132,7 +132,7 @@ def test_the_same_command_is_the_next_command(
     setup = bench.setup(SCENARIOS[name])
     trials = AgainTrials(setup, "kill-tree")
     trials.tally.action = "kill, again"
-    first, step = (1 + chunk, AGAIN_CHUNKS) if FULL else (3, stride)
+    first, step = (1 + chunk, AGAIN_CHUNKS) if FULL else (1 + TURN % stride, stride)
     report(trials.run(range(first, setup.count + 1, step)), record_property)
 
 
@@ -155,5 +155,5 @@ def test_a_recovery_may_be_stopped_too(
     trials.tally.action = "in recovery"
     actions = ("kill-tree", "kill-tree", "kill-self", "kill-tree", "enospc", "kill-tree", "eio", "enospc+sticky")
     outer, inner = (2, 1) if FULL else (first, second)
-    points = range(1 + (chunk * 5 + 2) % outer + chunk * outer, setup.count + 1, NESTED_CHUNKS * outer)
+    points = range(1 + (chunk * 5 + 2 + TURN) % outer + chunk * outer, setup.count + 1, NESTED_CHUNKS * outer)
     report(trials.run_nested(points, inner, actions), record_property)

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from swarm import SwarmError
 from swarm.testing.lab import file_digests
 from tests.support import crash
+from tests.support.share import FULL
 from tests.support.tracer import Action, trace
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from swarm import Swarm
     from swarm.testing.lab import Lab
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(3600 if crash.FULL else 240)]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(3600 if FULL else 240)]
 
 SESSIONS = ("one", "two")
 ROLES = ("researcher", "developer")
@@ -229,10 +230,10 @@ def test_any_order_of_commands_and_kills(bench: crash.Bench) -> None:
     Bound.bench = bench
     case = Bound.TestCase
     case.settings = settings(
-        max_examples=300 if crash.FULL else 12,
-        stateful_step_count=40 if crash.FULL else 14,
+        max_examples=300 if FULL else 12,
+        stateful_step_count=40 if FULL else 14,
         deadline=None,
-        derandomize=not crash.FULL,
+        derandomize=not FULL,
         database=None,
         suppress_health_check=list(HealthCheck),
     )

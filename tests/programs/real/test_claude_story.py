@@ -17,6 +17,7 @@ LONG = 150.0
 GIT = "git -c user.name=Claude -c user.email=claude@localhost"
 
 
+@pytest.mark.story
 def test_start_work_message_permission_merge_cleanup(claude: ClaudeLab) -> None:
     before = claude.fingerprint()
     claude.role("developer", "You develop.", permissions={"allow": ["Bash(git *)", "Bash(swarm reply *)", "Write"]})

@@ -48,6 +48,7 @@ def ready(agents: AgentLab, program: str) -> None:
         agents.env["OPENCODE_DISABLE_MODELS_FETCH"] = "1"
 
 
+@pytest.mark.story
 @pytest.mark.parametrize("program", ["codex", "gemini", "opencode"])
 def test_its_life(agents: AgentLab, program: str) -> None:
     ready(agents, program)
