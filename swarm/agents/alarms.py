@@ -16,6 +16,7 @@ from swarm.agents import asked, event_values, events
 from swarm.kit.commandline import words_of
 from swarm.kit.errors import SwarmError
 from swarm.machine import runfiles
+from swarm.programs import processes
 from swarm.programs.reading.transcript import last_said
 from swarm.programs.reading.transcripts import open_transcript
 from swarm.programs.status import State
@@ -148,4 +149,4 @@ def _run(world: World, session: str, item: AgentStatus) -> None:
         "SWARM_DETAIL": item.status.detail.replace("\0", " "),
         "SWARM_REPOSITORY": str(world.layout.root),
     }
-    world.processes.run_aside([*words_of(command), _line(session, item)], {**world.environ, **told})
+    processes.run_aside([*words_of(command), _line(session, item)], {**world.environ, **told})

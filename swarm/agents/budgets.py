@@ -19,6 +19,7 @@ from swarm.kit.words import count
 from swarm.machine import runfiles
 from swarm.machine.program_facts import one_line
 from swarm.messages.inboxes import bus_of, post_own
+from swarm.programs import processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -73,7 +74,7 @@ def spent(
     """Return the agents that do not run and would be stopped at once if they were started again."""
     found: dict[Agent, LimitReached] = {}
     for agent in agents:
-        if world.processes.facts(world.layout.run_folder(session.name, agent.name)).alive:
+        if processes.facts(world.layout.run_folder(session.name, agent.name)).alive:
             continue
         one = role(agent.role)
         kind, words = _over(world, session, agent, limits_of(world, one.options))

@@ -20,6 +20,7 @@ from swarm.kit.errors import SwarmError
 from swarm.machine import runfiles
 from swarm.messages import deadlines
 from swarm.messages.inboxes import bus_of, post_own
+from swarm.programs import processes
 from swarm.programs.status import PaneFacts, State, conclude
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _tell_of(world: World, session: Session, agent: Agent) -> bool:
     run = world.layout.run_folder(session.name, agent.name)
     if not (run / runfiles.PROCESS).exists():
         return False
-    facts = world.processes.facts(run)
+    facts = processes.facts(run)
     name = _name(session, agent, facts)
     if not facts.pid or facts.alive or facts.supervised or _is_told(run, name):
         return False

@@ -20,6 +20,7 @@ from swarm.agents.launch_files import PrepareRun
 from swarm.agents.launch_request import options_for
 from swarm.kit.errors import SwarmError
 from swarm.kit.words import count
+from swarm.programs import registry
 from swarm.programs.values import PanePlan
 from swarm.roles.environment import environ_of
 from swarm.roles.options import RoleOptions, plain
@@ -64,11 +65,11 @@ class Introduce(Step):
     def do(self, world: World) -> None:
         trees = [Path(tree) for tree in self.trees]
         environ = environ_of(world, RoleOptions.from_plain({"env": self.env}).env)
-        world.programs.get(self.program).introduce(self.home, world.layout.root, trees, environ)
+        registry.program(self.program).introduce(self.home, world.layout.root, trees, environ)
 
     def undo_files(self, world: World) -> None:
         with contextlib.suppress(SwarmError):  # the file is the program's; what is left over there harms nobody
-            world.programs.get(self.program).withdraw(self.home, [Path(tree) for tree in self.trees])
+            registry.program(self.program).withdraw(self.home, [Path(tree) for tree in self.trees])
 
     def say(self) -> str:
         return f"let {self.program} know {count(len(self.trees), 'worktree')} ({self.home})"
@@ -179,7 +180,7 @@ def start_steps(
     root = world.layout.root
     for agent, role in agents:
         tree = str(root / agent.worktree)
-        text, options = role.instructions if role else "", options_for(world, agent, role)
+        text, options = role.instructions if role else "", options_for(agent, role)
         fresh = anew and options.print
         yield PrepareRun(operation, session, agent_to_dict(agent), tree, text, task, resume, plain(options), fresh)
     yield from _introductions(world, operation, agents)
@@ -193,7 +194,7 @@ def _introductions(world: World, operation: str, agents: Sequence[tuple[Agent, R
     found: dict[str, Introduce] = {}
     for agent, role in agents:
         options = role.options if role else RoleOptions()
-        home = world.programs.get(agent.program, agent.command).home(options, environ_of(world, options.env))
+        home = registry.program(agent.program, agent.command).home(options, environ_of(world, options.env))
         if home:
             first = Introduce(operation, agent.program, home, (), plain(options.env))
             one = found.setdefault(f"{agent.program} {home} {first.env}", first)

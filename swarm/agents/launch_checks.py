@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from swarm.agents import telemetry
 from swarm.kit.errors import ConfigProblem, SwarmError, UsageProblem
+from swarm.programs import registry
 from swarm.project import find
 from swarm.project.layout import root_dir
 from swarm.roles.environment import environ_of
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from swarm.agents.launch_request import Wish
+    from swarm.programs.base import Program
     from swarm.project.model import Agent
-    from swarm.project.ports import AgentProgram
     from swarm.project.world import World
     from swarm.roles.role import Role
 
 
 def problems(world: World, wish: Wish) -> Iterator[SwarmError]:
     """Say what stands against starting, before anything is made."""
-    for look in (world.terminal.check, lambda: world.programs.find(wish.program, wish.command, world.environ)):
+    for look in (world.terminal.check, lambda: registry.find(wish.program, wish.command, world.environ)):
         try:
             look()
         except SwarmError as problem:
@@ -39,7 +40,7 @@ def refusals(world: World, wish: Wish, role: Role | None) -> Iterator[SwarmError
     if role is not None:
         yield from _elsewhere(world, role)
     try:
-        program = world.programs.get(wish.program, wish.command)
+        program = registry.program(wish.program, wish.command)
     except SwarmError:
         return  # ``problems`` tells it, with all the others
     yield from program.check(options, environ_of(world, options.env))
@@ -72,7 +73,7 @@ def project_refusals(world: World, wish: Wish, role: Role | None, commit: str) -
     """
     options = role.options if role else RoleOptions()
     try:
-        program = world.programs.get(wish.program, wish.command)
+        program = registry.program(wish.program, wish.command)
     except SwarmError:
         return  # ``problems`` tells it
     asked = replace(options, print=program.prints and (options.print or wish.print_mode))
@@ -80,13 +81,17 @@ def project_refusals(world: World, wish: Wish, role: Role | None, commit: str) -
     yield from program.check_project(asked, environ_of(world, options.env), world.layout.root, read)
 
 
-def _print_refusals(program: AgentProgram, wish: Wish, role: Role | None) -> Iterator[SwarmError]:
+def _printing() -> Iterator[str]:
+    return (name for name in registry.PROGRAMS if registry.program(name).prints)
+
+
+def _print_refusals(program: Program, wish: Wish, role: Role | None) -> Iterator[SwarmError]:
     """Say why an agent could not be started in print mode, if it is to be."""
     by_role = role is not None and role.options.print
     if wish.print_mode and not program.prints:
         yield UsageProblem(
             f"cannot start {_called(program, wish)} in print mode: it has none, and would not end by itself",
-            hint="leave out --print, or take a program that can: --agent claude, codex, gemini, opencode or demo",
+            hint=f"leave out --print, or take a program that can: --agent {', '.join(_printing())}",
         )
     elif (wish.print_mode or by_role) and program.prints and not wish.task.strip():
         whose = f" {role.name}" if role is not None else ""
@@ -96,7 +101,7 @@ def _print_refusals(program: AgentProgram, wish: Wish, role: Role | None) -> Ite
         )
 
 
-def _called(program: AgentProgram, wish: Wish) -> str:
+def _called(program: Program, wish: Wish) -> str:
     """Return what people call the program of a wish."""
     return f"the command {wish.command[0]}" if wish.command else program.name
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from swarm.agents import budgets, telemetry
 from swarm.kit import files as fsio
 from swarm.kit.errors import ConfigProblem
-from swarm.machine import runfiles, serving
+from swarm.machine import runfiles
 from swarm.messages.inboxes import inbox_folder
+from swarm.programs import registry
 from swarm.programs.values import Launch
 from swarm.project.config.settings import describe
 from swarm.roles.environment import inherits, places_of
@@ -25,8 +26,8 @@ from swarm.worktrees.steps.step import Registry, Step
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from swarm.programs.base import Program
     from swarm.programs.values import LaunchSpec
-    from swarm.project.ports import AgentProgram
     from swarm.project.world import World
 
 
@@ -73,7 +74,7 @@ class PrepareRun(Step):
         spec = self._spec(world, folder)
         fsio.write_atomic(folder / "launch.json", json.dumps(spec, ensure_ascii=True).encode("ascii"), durable=False)
 
-    def _launch(self, world: World, folder: Path, program: AgentProgram) -> Launch:
+    def _launch(self, world: World, folder: Path, program: Program) -> Launch:
         """Return what the program is to be started with."""
         launch = Launch(
             agent=str(self.agent["name"]),
@@ -86,7 +87,7 @@ class PrepareRun(Step):
             task=self.task,
             conversation=str(self.agent["conversation"]),
             resume=self.resume and not self.anew,
-            executable=world.programs.find(str(self.agent["program"]), tuple(self.agent["command"]), world.environ),
+            executable=registry.find(str(self.agent["program"]), tuple(self.agent["command"]), world.environ),
             options=RoleOptions.from_plain(self.options),
             main=world.layout.root,
         )
@@ -95,7 +96,7 @@ class PrepareRun(Step):
 
     def _spec(self, world: World, folder: Path) -> dict[str, Any]:
         name, command = str(self.agent["name"]), tuple(self.agent["command"])
-        program = world.programs.get(str(self.agent["program"]), command)
+        program = registry.program(str(self.agent["program"]), command)
         launch = self._launch(world, folder, program)
         made, options = program.launch(launch), launch.options
         env = {**launch.environ, **made.env}
@@ -103,7 +104,7 @@ class PrepareRun(Step):
         cwd = _working_dir(name, Path(self.tree), options.worktree.subdir)
         source = source_of(str(self.agent["program"]), command, env, cwd, int(self.agent["created_ms"]))
         runfiles.write(str(folder), runfiles.RECORD, source)
-        serving.note(str(folder), env)
+        runfiles.write(str(folder), runfiles.SERVES, registry.services(env))
         return {
             "schema": 1,
             "operation": self.operation,
@@ -216,7 +217,7 @@ def _own_start() -> int:
         return 0
 
 
-def pane_environment(world: World, launch: Launch, program: AgentProgram) -> dict[str, str]:
+def pane_environment(world: World, launch: Launch, program: Program) -> dict[str, str]:
     """Return the whole environment of an agent: the caller's, less what redirects, plus swarm's words.
 
     swarm's settings go along, so that a `swarm` in the pane finds the same server and worktrees.  A role may

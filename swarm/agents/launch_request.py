@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from swarm.programs import registry
 from swarm.roles.options import RoleOptions
 
 if TYPE_CHECKING:
     from swarm.project.model import Agent
-    from swarm.project.world import World
     from swarm.roles.role import Role
 
 
@@ -54,8 +54,8 @@ def equipped(agent: Agent, wish: Wish, conversation: str) -> Agent:
     )
 
 
-def options_for(world: World, agent: Agent, role: Role | None) -> RoleOptions:
+def options_for(agent: Agent, role: Role | None) -> RoleOptions:
     """Return what holds for an agent: what its role says, and the print mode that was asked for at its start."""
     options = role.options if role else RoleOptions()
-    can = world.programs.get(agent.program, agent.command).prints
+    can = registry.program(agent.program, agent.command).prints
     return replace(options, print=can and (options.print or agent.print_mode))

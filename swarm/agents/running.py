@@ -16,6 +16,7 @@ from swarm.kit import files
 from swarm.kit.errors import SwarmError
 from swarm.kit.words import count
 from swarm.machine import own
+from swarm.programs import processes, registry
 from swarm.project.world import new_operation_id
 from swarm.terminal.marks import panes_of, stamp_of
 from swarm.worktrees import transaction
@@ -63,17 +64,17 @@ def _end(world: World, session: Session, agent: Agent, view: View) -> tuple[str,
     if not folder.is_dir():
         return ()
     if view.status(session, agent).runs:  # else how it ended by itself is what counts
-        note = {"schema": 1, "at_ms": world.host.now_ns() // 1_000_000}
+        note = {"schema": 1, "at_ms": time.time_ns() // 1_000_000}
         files.write_atomic(folder / "stop.json", json.dumps(note).encode("ascii"))
-        _shut_gate(world, folder, view.pane(session, agent))
+        _shut_gate(folder, view.pane(session, agent))
     stamp = stamp_of(session, agent.name, world.layout.root)
-    left = world.processes.end_agent(folder, stamp, world.settings.agents.stop_grace)
+    left = processes.end_agent(folder, stamp, world.settings.agents.stop_grace)
     launch_files.drop_environment(folder)
     elsewhere = view.facts(session, agent).elsewhere
     return (*left, *([f"the conversation of {agent.name} in {elsewhere}"] if elsewhere else ()))
 
 
-def _shut_gate(world: World, folder: Path, pane: Pane | None) -> None:
+def _shut_gate(folder: Path, pane: Pane | None) -> None:
     """Make sure that nothing is about to start: its launcher is at the gate, or says whom it started."""
     if pane is None or pane.dead:
         return
@@ -81,7 +82,7 @@ def _shut_gate(world: World, folder: Path, pane: Pane | None) -> None:
         own.unlink(os.fspath(folder / "launch.json"))  # whoever removes it decides
         return
     deadline = time.monotonic() + _BEGIN_SECONDS
-    while world.processes.facts(folder).supervisor != pane.pid and time.monotonic() < deadline:
+    while processes.facts(folder).supervisor != pane.pid and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
@@ -93,7 +94,7 @@ def forget(world: World, session: Session, agent: Agent) -> None:
     usage.keep(world, session, agent)
     folder = world.layout.run_folder(session.name, agent.name)
     with suppress(SwarmError, OSError):  # the program's own file: what is left over there stops no cleanup
-        world.programs.get(agent.program or "shell", agent.command).forget(folder, world.layout.root / agent.worktree)
+        registry.program(agent.program or "shell", agent.command).forget(folder, world.layout.root / agent.worktree)
     files.remove_tree(folder)
     if folder.parent.is_dir():
         if not any(other.is_dir() for other in folder.parent.iterdir()):
@@ -110,6 +111,6 @@ def pane_of(world: World, session: Session, agent: Agent) -> str:
     for pane in panes_of(world, session.name):
         if pane.agent == agent.name:
             return pane.id
-    alive = world.processes.facts(world.layout.run_folder(session.name, agent.name)).alive
+    alive = processes.facts(world.layout.run_folder(session.name, agent.name)).alive
     hint = "it runs: `swarm doctor` tells more" if alive else f"bring it back with `swarm resume {session.name}`"
     raise AgentNotRunning(f"agent {agent.name} of {session.name} has no pane", hint=hint)

@@ -20,15 +20,15 @@ from swarm.kit.errors import ConfigProblem, SwarmError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from swarm.programs.base import Program
     from swarm.programs.values import Launch
     from swarm.project.config.sections import Telemetry
-    from swarm.project.ports import AgentProgram
     from swarm.project.world import World
     from swarm.roles.options import RoleOptions
 
 _HEADER = re.compile(r"([A-Za-z0-9!#$%&'*+.^_`|~-]+)\s*[:=]\s*(\S.*)")
 _LARGEST = 64 * 1024
-#: What stays as it is in a header's value; the rest has a meaning in the variable. Claude Code decodes nothing.
+#: What stays as it is in a header's value; the rest has a meaning in the variable. Not every program decodes it.
 _PLAIN = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in "%,;")
 _ATTRIBUTES = "OTEL_RESOURCE_ATTRIBUTES"
 #: Our own attributes begin so; those that an outer swarm gave are not the agent's.
@@ -49,7 +49,7 @@ def problems(world: World, options: RoleOptions) -> Iterator[SwarmError]:
             yield problem
 
 
-def variables(world: World, program: AgentProgram, launch: Launch) -> dict[str, str]:
+def variables(world: World, program: Program, launch: Launch) -> dict[str, str]:
     """Return the variables that one agent gets; the role's ``env: drop:`` counts for them, too."""
     if not is_on(world, launch.options):
         return {}
@@ -69,7 +69,7 @@ def variables(world: World, program: AgentProgram, launch: Launch) -> dict[str, 
     return {name: value for name, value in found.items() if not launch.options.env.drops(name)}
 
 
-def switches(world: World, program: AgentProgram, options: RoleOptions) -> frozenset[str]:
+def switches(world: World, program: Program, options: RoleOptions) -> frozenset[str]:
     """Return the variables that may not be inherited: those that switch on what the role switches off."""
     return frozenset(program.telemetry(world.settings.telemetry)) if options.telemetry is False else frozenset()
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from swarm.agents import asked
 from swarm.machine.program_facts import one_line
+from swarm.programs import processes, registry
 from swarm.programs.status import PaneFacts, State, conclude
 from swarm.terminal.marks import repository_mark
 
@@ -51,7 +52,7 @@ class View:
         """Return what the run folder says of the agent's program."""
         name = (session.name, agent.name)
         if name not in self._facts:
-            self._facts[name] = self._world.processes.facts(self._world.layout.run_folder(*name))
+            self._facts[name] = processes.facts(self._world.layout.run_folder(*name))
         return self._facts[name]
 
     def pid(self, session: Session, agent: Agent) -> int:
@@ -82,7 +83,7 @@ class View:
         What an idle one said last is in its record.
         """
         silent = (facts.own is None or facts.own.state == State.STARTING) and not facts.prints
-        rules = self._world.programs.get(agent.program, agent.command).screens() if facts.alive and silent else None
+        rules = registry.program(agent.program, agent.command).screens() if facts.alive and silent else None
         if rules is None:
             return None
         if self._screens is None:

@@ -208,14 +208,13 @@ class Approvals(Door):
     def _program_asks(self, run_dir: Path) -> Callable[[], bool]:
         """Return what tells whether the program of an agent still shows its question."""
         from swarm.machine import program_facts
-        from swarm.programs import notes
-        from swarm.programs.claude.asking import Asking
+        from swarm.programs import notes, registry
 
         process = program_facts.read_process(run_dir)
-        folder = notes.read(run_dir).get("config", "")
         if process is None:
             return _parent_waits()
-        return Asking(Path(folder) if folder else None, process.pid, process.pid_start)
+        program = registry.noted(notes.read(run_dir))
+        return program.asking(run_dir, process.pid, process.pid_start)
 
     def _answer(
         self, question: str, verdict: Any, reason: str, *, always: bool, rule: str, answers: tuple[str, ...] = ()

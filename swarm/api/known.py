@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from swarm.project.find import main_checkout as main_checkout  # noqa: PLC0414  # offered here
+from swarm.project.names import PROGRAMS_IN_WORDS as PROGRAMS_IN_WORDS  # noqa: PLC0414  # offered here
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,12 @@ if TYPE_CHECKING:
 
     from swarm.git.discover import Place
     from swarm.git.running.runner import GitRunner
+    from swarm.merging.checkout import Merging
     from swarm.project.config.settings import Settings
     from swarm.project.layout import Layout
-    from swarm.project.ports import Host, Merging, Preparing, Processes, Programs, Terminal, Trees
+    from swarm.project.ports import Terminal
+    from swarm.worktrees.setup.preparing import Preparing
+    from swarm.worktrees.trees.trees import Trees
 
 
 class Parts:
@@ -47,32 +50,11 @@ class Parts:
         return Merging(self._runner, self._place.common, environ=self._environ, jobs=self._settings.git.jobs)
 
     @cached_property
-    def host(self) -> Host:
-        """The machine."""
-        from swarm.kit.host import Host
-
-        return Host()
-
-    @cached_property
     def terminal(self) -> Terminal:
         """The tmux server."""
         from swarm.terminal.tmux import Tmux
 
         return Tmux(self._settings.tmux.socket, self._settings.tmux.session, self._environ)
-
-    @cached_property
-    def programs(self) -> Programs:
-        """The agent programs."""
-        from swarm.programs.registry import AgentPrograms
-
-        return AgentPrograms()
-
-    @cached_property
-    def processes(self) -> Processes:
-        """The processes of agents."""
-        from swarm.programs.processes import AgentProcesses
-
-        return AgentProcesses()
 
     @cached_property
     def preparing(self) -> Preparing:

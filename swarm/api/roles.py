@@ -158,12 +158,13 @@ class Roles:
         return CheckedRole(role.name, role.source, tuple(self._refused(role)), notes=notes)
 
     def _refused(self, role: Role) -> Iterator[SwarmError]:
-        """Say what of its further settings Claude Code would refuse; the program is asked where it is installed."""
-        from swarm.programs.claude.program import Claude
+        """Say what of its further settings a program would refuse; it is asked where it is installed."""
+        from swarm.programs.registry import PROGRAMS, program
 
         options = role.options
-        if options.settings and options.agent_type in ("", Claude.name) and not options.command:
-            yield from Claude().settings_problems(options, self._environ)
+        if options.settings and not options.command:
+            for name in (options.agent_type,) if options.agent_type else PROGRAMS:
+                yield from program(name).settings_problems(options, self._environ)
 
 
 def _within(what: str, directory: Path) -> list[str]:

@@ -27,9 +27,11 @@ from swarm.bus.notices import send_notice
 from swarm.delivery import retries, turns, typed
 from swarm.delivery.errors import PaneBusy
 from swarm.kit.errors import SwarmError, UsageProblem
-from swarm.machine import own, processes, runfiles
+from swarm.machine import own, runfiles
 from swarm.machine.inbox_watch import Inbox, dropped, up_ms
+from swarm.machine.processes import boot_id
 from swarm.messages.inboxes import bus_of, inbox_folder, post_own
+from swarm.programs import processes, registry
 from swarm.programs.status import State
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ class _Nudge:
         self._address = f"{agent.name}@{session.name}"
         self._inbox = str(inbox_folder(world, session.name, agent.name))
         self._pause_ms = int(world.settings.agents.nudge_pause * 1000)
-        self._boot = processes.boot_id()
+        self._boot = boot_id()
         self._memory = retries.from_record(runfiles.read(str(run), runfiles.NUDGE), self._boot)
         self._seen = Inbox(self._inbox).mark()
 
@@ -87,7 +89,7 @@ class _Nudge:
         if self._is_in_hand(waiting):
             self._remember(up_ms() + _IN_HAND_MS)
             return "it has messages in hand"
-        facts = self._world.processes.facts(self._run)
+        facts = processes.facts(self._run)
         if facts.alive and facts.prints:
             return self._leave_alone(waiting, deaf=facts.deaf)
         again, words = self._announce(waiting)
@@ -133,7 +135,7 @@ class _Nudge:
 
     def _idle_since(self) -> int:
         """Return since when the program is idle by its own words; 0 when it is not, or does not tell."""
-        own = self._world.processes.facts(self._run).own
+        own = processes.facts(self._run).own
         return own.since_ms if own is not None and own.state == State.IDLE else 0
 
     def _leave_alone(self, waiting: dict[str, Stored | None], *, deaf: bool) -> str:
@@ -194,14 +196,14 @@ class _Nudge:
 
     def _prompt(self) -> Prompt | None:
         """Return how the program's free prompt looks, where that is written down."""
-        rules = self._world.programs.get(self._agent.program, self._agent.command).screens()
+        rules = registry.program(self._agent.program, self._agent.command).screens()
         return rules.prompt if rules is not None else None
 
     def _is_free(self, screen: Screen) -> bool:
         prompt = self._prompt()
         if prompt is not None:
             return prompt.is_free(screen.before, screen.after, faint=screen.faint)
-        facts = self._world.processes.facts(self._run)
+        facts = processes.facts(self._run)
         return typed.is_prompt(screen, facts.said_prompt, shell=self._agent.program == "shell")
 
     def _type(self, pane: str, line: str, old: str) -> None:
@@ -315,7 +317,7 @@ def heartbeat(world: World, session: Session, agent: Agent, period: str) -> bool
     if not isinstance(text, str) or not text:
         return False
     address = f"{agent.name}@{session.name}"
-    run = world.processes.facts(world.layout.run_folder(session.name, agent.name)).started_ms
+    run = processes.facts(world.layout.run_folder(session.name, agent.name)).started_ms
     once = sha256(f"{address} {run} {period}".encode()).hexdigest()[:16]
     message = Message(to=address, sender=POSTMASTER, type="heartbeat", id=f"heartbeat.{once}", body=text)
     with closing(bus_of(world)) as bus:
@@ -333,7 +335,7 @@ def type_into(world: World, typist: Typist, session: Session, agent: Agent, text
         UsageProblem: there is nothing to type.
         AgentNotRunning, PaneBusy: nothing was typed.
     """
-    facts = world.processes.facts(world.layout.run_folder(session.name, agent.name))
+    facts = processes.facts(world.layout.run_folder(session.name, agent.name))
     if facts.alive and facts.prints:
         raise PaneBusy(
             f"cannot type into {agent.name} of {session.name}: it is in print mode and reads nothing from its pane",

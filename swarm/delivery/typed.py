@@ -23,7 +23,7 @@ _CONTINUED = re.compile(r"[a-z ]*> ?")
 _QUESTION = re.compile(r"\?\W*$|[\[(]\s*(?:y|n|yes|no)\s*[/|]", re.IGNORECASE)
 #: A prompt may show something at the right edge, far from the cursor.
 _FAR = "    "
-#: What Claude Code puts behind its mark.
+#: What a program may put behind its mark.
 _HARD_BLANK = "\xa0"
 _BOX = "│┃|"
 _MOST_SENDERS = 3

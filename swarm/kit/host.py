@@ -1,10 +1,8 @@
-"""The machine: its boot, its clock, its processes."""
+"""Find the processes that live in a folder."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,47 +13,26 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 
-class Host:
-    """This machine."""
+def processes_in(folders: Sequence[Path], but: Collection[int] = ()) -> dict[Path, tuple[str, ...]]:
+    """Return, per folder, the processes that live in it: by working directory or by an open file.
 
-    def boot_id(self) -> str:
-        """Return a name of the running boot; process ids of another boot mean nothing."""
-        try:
-            return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        except OSError:
-            pass
-        try:
-            out = subprocess.run(
-                ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, check=True, timeout=5
-            )
-        except (OSError, subprocess.SubprocessError):
-            return "unknown"
-        return out.stdout.decode("ascii", "replace").strip()
+    Each is named as ``program (pid N)``.  Where the system cannot tell, the answer is empty.  A server that
+    a worktree's setup started is no sign of work: it goes with the worktree.
 
-    def now_ns(self) -> int:
-        """Return the time of day in nanoseconds."""
-        return time.time_ns()
-
-    def processes_in(self, folders: Sequence[Path], but: Collection[int] = ()) -> dict[Path, tuple[str, ...]]:
-        """Return, per folder, the processes that live in it: by working directory or by an open file.
-
-        Each is named as ``program (pid N)``.  Where the system cannot tell, the answer is empty.  A server that
-        a worktree's setup started is no sign of work: it goes with the worktree.
-
-        Args:
-            but: these, and everything that they started, are left out.
-        """
-        found: dict[Path, list[str]] = {folder: [] for folder in folders}
-        left_out = {*but, *(seen.pid for pid in but for seen in processes.below(pid))}
-        for pid in _pids() if folders else ():
-            if pid in left_out:
-                continue
-            for place in _places(pid):
-                hit = next((f for f in folders if place == str(f) or place.startswith(f"{f}/")), None)
-                if hit is not None and not _is_of_a_setup(pid):
-                    found[hit].append(f"{_name(pid)} (pid {pid})")
-                    break
-        return {folder: tuple(names) for folder, names in found.items()}
+    Args:
+        but: these, and everything that they started, are left out.
+    """
+    found: dict[Path, list[str]] = {folder: [] for folder in folders}
+    left_out = {*but, *(seen.pid for pid in but for seen in processes.below(pid))}
+    for pid in _pids() if folders else ():
+        if pid in left_out:
+            continue
+        for place in _places(pid):
+            hit = next((f for f in folders if place == str(f) or place.startswith(f"{f}/")), None)
+            if hit is not None and not _is_of_a_setup(pid):
+                found[hit].append(f"{_name(pid)} (pid {pid})")
+                break
+    return {folder: tuple(names) for folder, names in found.items()}
 
 
 def _pids() -> list[int]:

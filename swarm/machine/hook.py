@@ -1,4 +1,4 @@
-"""Entry point of agent programs' hooks: ``python -I -S hook.py RUN_DIR [deliver COMMAND…]``, event on stdin.
+"""Entry point of agent programs' hooks: ``python -I -S hook.py RUN_DIR [NAME=VALUE COMMAND…]``, event on stdin.
 
 Hooks fire at every tool call, so this must cost next to nothing, and it must never break the program: whatever
 goes wrong ends quietly with status 0.  Like ``launcher.py`` it only opens the door to the module beside it.

@@ -35,14 +35,18 @@ _LONGEST = 500
 
 
 def main(args: list[str]) -> int:
-    """Note the event; with a command behind it, become that command if nobody waits for messages yet."""
-    run_dir, *command = args
+    """Note the event; with a command behind it, become that command if nobody waits for messages yet.
+
+    Before the command stands ``NAME=VALUE``: the program has set the variable otherwise where it is in print mode.
+    """
+    run_dir, *more = args
     event = read()
     note(run_dir, event)
-    if not command:
+    if not more:
         return 0
     kind = event.get("hook_event_name")
-    if os.environ.get("CLAUDE_CODE_ENTRYPOINT", "cli") != "cli":
+    (name, _, dialog), command = more[0].partition("="), more[1:]
+    if os.environ.get(name, dialog) != dialog:
         if kind != "Stop":
             return 0
         command.append(_AT_ONCE)

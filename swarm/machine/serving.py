@@ -1,9 +1,9 @@
 """Processes below an agent that serve more than the agent: its program's own service for a whole configuration folder.
 
-Claude Code and Codex each put up one when somebody asks for a session in the background.  It becomes a child of the
+Some programs put up one when somebody asks for a session in the background.  It becomes a child of the
 program that was first, goes on without it, and holds the sessions of every terminal.  Each writes down its processes;
 those are left alone when an agent ends, with all that is below them.  When such a service dies, its sessions become
-orphans beside the agent's own; Claude Code's are known by what their environment names.
+orphans beside the agent's own; some are known by what their environment names.
 """
 
 from __future__ import annotations
@@ -17,30 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-#: Where Codex's service writes itself down, below its home.
-CODEX, CODEX_PID = "app-server-daemon", "daemon.pid"
-#: What the processes of a background session of Claude Code have in their environment, and no others have.
-_MARKS = ("CLAUDE_JOB_DIR", "CLAUDE_BG_SOCKET_TOKENS_PATH")
 _LIMIT = 16 << 20
-
-
-def files_of(environ: Mapping[str, str]) -> list[str]:
-    """Return the files in which the services name their processes, for a program with this environment."""
-    home = environ.get("HOME") or os.path.expanduser("~")
-    claude = environ.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
-    codex = os.path.join(environ.get("CODEX_HOME") or os.path.join(home, ".codex"), CODEX)
-    return [
-        os.path.join(claude, "daemon.lock"),
-        os.path.join(claude, "daemon", "roster.json"),
-        *(os.path.join(codex, name) for name in (CODEX_PID, "daemon-updater.pid")),
-        *(os.path.join(codex, name) for name in ("app-server.pid", "app-server-updater.pid")),  # earlier versions
-    ]
-
-
-def note(run_dir: str, environ: Mapping[str, str]) -> None:
-    """Write down by what the services of a program with this environment are known."""
-    marks = {name: environ[name] for name in _MARKS if name in environ}
-    runfiles.write(run_dir, runfiles.SERVES, {"records": files_of(environ), "marks": marks})
 
 
 def left_alone(run_dir: str, own: int, among: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -66,15 +43,15 @@ def left_alone(run_dir: str, own: int, among: Iterable[tuple[int, int]]) -> set[
     return found
 
 
-def _in_background(pid: int, own: Mapping[str, object]) -> bool:
+def _in_background(pid: int, marks: Mapping[str, object]) -> bool:
     """Whether a process is of a background session other than the one in which the agent itself was started.
 
     Args:
-        own: how the agent's own environment names that.
+        marks: the variables that only such sessions have, with their values for the agent itself.
     """
     for word in processes.read(f"/proc/{pid}/environ").split(b"\0"):
         name, _, value = os.fsdecode(word).partition("=")
-        if name in _MARKS and value and value != own.get(name):
+        if value and value != marks.get(name, value):
             return True
     return False
 
@@ -96,7 +73,7 @@ def named(path: str) -> Iterator[tuple[int, int]]:
 
 
 def _start(one: dict[str, object]) -> int | None:
-    """Return when a process began, as its service wrote it down: Claude Code's way, or Codex's."""
+    """Return when a process began, as its service wrote it down, in one of two ways."""
     identity = one.get("processIdentity")
     began = identity.get("startTicks") if isinstance(identity, dict) else one.get("procStart")
     return int(began) if isinstance(began, int) or (isinstance(began, str) and began.isdecimal()) else None

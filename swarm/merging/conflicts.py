@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from swarm.git.graph import Graph
+    from swarm.merging.quarantine import Quarantine
     from swarm.project.model import Agent, Session
-    from swarm.project.ports import Quarantine
     from swarm.project.world import World
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from swarm.git.changes import Changes, Checkout
 from swarm.git.errors import GitFailed
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError, told_of
+from swarm.machine.processes import boot_id
 from swarm.merging.conflicts import base_of, branch_tip
 from swarm.merging.errors import MergeBlocked, NotCommitted, TargetNotFound
 from swarm.merging.merge_request import Request, Work
@@ -37,8 +39,8 @@ from swarm.worktrees.reports import AgentRisks, Risk, RiskKind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from swarm.merging.quarantine import Quarantine
     from swarm.project.model import Agent, Session
-    from swarm.project.ports import Quarantine
     from swarm.project.world import World
     from swarm.worktrees.examine import Target
 
@@ -273,8 +275,8 @@ def _record(world: World, request: Request, plan: _Plan) -> dict[str, Any]:
         "operation": new_operation_id(),
         "verb": "merge",
         "session": request.session,
-        "started_ns": world.host.now_ns(),
-        "boot": world.host.boot_id(),
+        "started_ns": time.time_ns(),
+        "boot": boot_id(),
         "pid": os.getpid(),
         "branch": report.into,
         "old": report.old,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swarm.merging.merge_request import Work
-    from swarm.project.ports import Quarantine
+    from swarm.merging.quarantine import Quarantine
     from swarm.project.world import World
 
 

@@ -1,11 +1,12 @@
 """Refuse denied tool calls: ``python -I -S guard.py RUN_DIR``, a PreToolUse event on stdin.
 
-Claude Code has the same rules in its settings.  This is asked in every mode, also where the program would not ask,
+The program may have the same rules in its settings.  This is asked in every mode, also where the program would not ask,
 and it sees through commands that hide another one.  It runs at every tool call: nothing is imported that is not
 needed for this very tool, and the rules come from a small file that was made at the start (``programs/guarded.py``).
 
-With ``codex`` behind it, the event is one of Codex: a refusal is told by the exit status alone, since the shell that
-Codex runs its hooks with may print of its own.  Its other event, PermissionRequest, is answered by the allow rules.
+With the name of a program behind it, the event is one of that program, whose ``calls.py`` says it in the words of
+rules.  A refusal is told by the exit status alone, since the shell that runs its hooks may print of its own.  Its other
+event, PermissionRequest, is answered by the allow rules.
 
 Whatever goes wrong where there is a rule to hold is a refusal.
 """
@@ -49,8 +50,8 @@ def main(seconds: float = _SECONDS) -> int:
         except OSError:
             pass  # a full disk changes nothing about the rules
         _end_after(seconds)
-        if sys.argv[2:] == ["codex"]:
-            return _codex(sys.argv[1], event)
+        if sys.argv[2:]:
+            return _by_status(sys.argv[1], event, sys.argv[2])
         answer = _judge(sys.argv[1], event)
     except BaseException as error:  # noqa: BLE001  # a rule that cannot be held is no reason to go on
         os.write(2, f"swarm cannot hold the rules of this agent: {type(error).__name__}: {error}\n".encode())
@@ -101,12 +102,12 @@ def _judge(run_dir: str, event: dict[str, Any]) -> bytes:
     return b'{"hookSpecificOutput": ' + records.line(said).rstrip() + b"}\n"
 
 
-def _codex(run_dir: str, event: dict[str, Any]) -> int:
-    """Refuse a call of Codex, or allow what it asks about; return the exit status."""
-    from swarm.permissions import codex_calls
+def _by_status(run_dir: str, event: dict[str, Any], program: str) -> int:
+    """Refuse a call of a program, or allow what it asks about; return the exit status."""
+    from importlib import import_module
 
     rules = _read(run_dir)
-    calls = codex_calls.calls(event["tool_name"], event.get("tool_input"))
+    calls = import_module(f"swarm.programs.{program}.calls").calls(event["tool_name"], event.get("tool_input"))
     if event["hook_event_name"] == "PermissionRequest":
         if calls and all(_is_allowed(rules, tool, given, event) for tool, given in calls):
             os.write(1, _ALLOWED)

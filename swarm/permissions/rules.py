@@ -26,7 +26,7 @@ COMMANDS = frozenset({"Bash", "Monitor", "PowerShell"})
 NAMED = {"Agent": "subagent_type", "Task": "subagent_type", "Skill": "skill"}
 #: Tools that take something in parentheses.
 PATTERNED = frozenset({"WebFetch", *COMMANDS, *EDITORS, *READERS, *NAMED})
-#: What Claude Code calls its tools; others can be named, but not by a slip of the finger.
+#: What tools are called in rules; others can be named, but not by a slip of the finger.
 KNOWN = PATTERNED | {
     *("AskUserQuestion", "BashOutput", "Config", "CronCreate", "CronDelete", "CronList", "EnterPlanMode"),
     *("EnterWorktree", "ExitPlanMode", "ExitWorktree", "KillShell", "ListAgents", "ListMcpResourcesTool", "LSP"),

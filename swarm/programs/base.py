@@ -1,28 +1,65 @@
-"""Defaults for a program about which nothing better is known."""
+"""The contract of an agent program, with the answers of one about which nothing better is known."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm.machine import processes
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from swarm.kit.errors import SwarmError
-    from swarm.programs.reading.screen_rules import Rules
-    from swarm.programs.values import Login
+    from swarm.machine.program_facts import Process
+    from swarm.permissions.rules import Rules
+    from swarm.permissions.translation import Gaps
+    from swarm.programs.reading.screen_rules import Rules as ScreenRules
+    from swarm.programs.status import OwnWords
+    from swarm.programs.values import Launch, LaunchSpec, Login
     from swarm.project.config.sections import Telemetry
     from swarm.roles.options import RoleOptions
 
 
-class Program:
-    """The answers that most programs share; see ``ports.AgentProgram``."""
+#: Keys of a role's rules, and limits on what is counted from the record of a program.
+RULES = frozenset({"permissions.allow", "permissions.deny"})
+COUNTED = frozenset({"limits.tokens", "limits.cost"})
 
-    prints = False
+
+class Program:
+    """A program that plays an agent.
+
+    Attributes:
+        name: what the user types.
+        prints: it has a print mode: it can do one task without a dialog, and end.
+        background: variables that only its sessions in the background have in their environment.
+        obeys: the keys of a role that it obeys. A heartbeat needs a program that can be seen idle.
+    """
+
+    name: str
+    prints: bool = False
+    background: tuple[str, ...] = ()
+    obeys: frozenset[str] = frozenset()
+
+    def executable(self, environ: Mapping[str, str]) -> str:
+        """Return the command that starts it, as a shell would find it."""
+        raise NotImplementedError
+
+    def launch(self, launch: Launch) -> LaunchSpec:
+        """Return how it is started for one agent."""
+        raise NotImplementedError
 
     def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
         """Say what of a role the program would refuse: nothing."""
         return iter(())
+
+    def settings_problems(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+        """Say which of a role's ``settings``, the program's own, it would refuse: none."""
+        return iter(())
+
+    def gaps(self, rules: Rules) -> Gaps | None:
+        """Return which rules of a role it holds in part only, or not at all; None: it has no rules of its own."""
+        return None
 
     def check_project(
         self, options: RoleOptions, environ: Mapping[str, str], main: Path, read: Callable[[str], bytes | None]
@@ -48,9 +85,34 @@ class Program:
     def forget(self, run_dir: Path, tree: Path) -> None:
         """The same for one agent, from what was written down at its start."""
 
-    def screens(self) -> Rules | None:
+    def screens(self) -> ScreenRules | None:
         """Return the rules by which its state is read from its pane: none."""
         return None
+
+    def own_words(self, run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWords | None:
+        """Return what the living program says of its state in its own way; None: it says nothing.
+
+        Args:
+            told: what was noted about the program when it was launched.
+        """
+        return None
+
+    def elsewhere(self, run_dir: Path, pid: int, told: Mapping[str, str]) -> str:
+        """Return in words where an agent's conversation goes on without its pane; empty: nowhere.
+
+        Args:
+            pid: of its program; 0 when that has ended.
+            told: what was noted about the program when it was launched.
+        """
+        return ""
+
+    def asking(self, run_dir: Path, pid: int, start: int) -> Callable[[], bool]:
+        """Return what tells whether a question of the program would still take an answer: while it lives."""
+        return lambda: processes.is_alive(pid, start)
+
+    def services(self, environ: Mapping[str, str]) -> list[Path]:
+        """Return the files in which its services, which serve more than one agent, name their processes: none."""
+        return []
 
     def login(self, environ: Mapping[str, str]) -> Login | None:
         """Return whether the program has an account to use: it needs none."""

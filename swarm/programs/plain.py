@@ -32,6 +32,7 @@ class Command(Program):
     """Any command: ``--agent-cmd 'program argument …'``."""
 
     name = "command"
+    obeys = frozenset({"telemetry"})  # it is given the variables; it may make something of them
 
     def __init__(self, argv: tuple[str, ...]) -> None:
         self._argv = argv
@@ -43,3 +44,18 @@ class Command(Program):
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its arguments."""
         return LaunchSpec((launch.executable, *self._argv[1:]), {}, {})
+
+
+class Shell(Program):
+    """``$SHELL``, for work by hand in an agent's worktree."""
+
+    name = "shell"
+    obeys = frozenset({"heartbeat"})
+
+    def executable(self, environ: Mapping[str, str]) -> str:
+        """Return the user's shell."""
+        return environ.get("SHELL") or "/bin/sh"
+
+    def launch(self, launch: Launch) -> LaunchSpec:
+        """Start it interactively."""
+        return LaunchSpec((launch.executable,), {}, {})

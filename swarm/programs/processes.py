@@ -1,7 +1,4 @@
-"""An agent's program as a process: its record, and ending it.
-
-Implements ``ports.Processes``.
-"""
+"""An agent's program as a process: its record, and ending it."""
 
 from __future__ import annotations
 
@@ -9,139 +6,91 @@ import contextlib
 import subprocess
 import threading
 import time
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.kit.ttys import at_prompt
 from swarm.machine import runfiles
-from swarm.programs.status import OwnWords, ProgramFacts
+from swarm.programs.status import ProgramFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from swarm.machine.program_facts import Process
 
-#: For how long it is no wonder that a started program has said nothing.
-_STARTING_MS = 60_000
 #: For how long it may be on its way to its first turn.
 _FIRST_TURN_MS = 120_000
 
 
-class AgentProcesses:
-    """Reads run folders and the process table."""
+def facts(run_dir: Path) -> ProgramFacts:
+    """Return what is known of the program of a run folder. Never raises for files that are not there."""
+    from swarm.machine import processes
+    from swarm.machine import program_facts as notes
+    from swarm.programs import notes as launched
+    from swarm.programs import registry
 
-    def facts(self, run_dir: Path) -> ProgramFacts:
-        """Return what is known of the program of a run folder. Never raises for files that are not there."""
-        from swarm.machine import processes
-        from swarm.machine import program_facts as notes
-        from swarm.programs import notes as launched
+    process = notes.read_process(run_dir)
+    ended = notes.read_exit(run_dir)
+    said = notes.read_state(run_dir)
+    stopped = _time_of(run_dir / "stop.json")
+    pending = _time_of(run_dir / "launch.json")
+    if pending:  # at its gate: what is written down is of an earlier start
+        return ProgramFacts(launched=True, stopped_ms=stopped if stopped >= pending else 0)
+    if process is None:
+        return ProgramFacts(launched=(run_dir / "role.md").exists(), stopped_ms=stopped)
+    if ended is not None and not ended.is_of(process):
+        ended = None  # of an earlier start
+    alive = ended is None and notes.alive(process)
+    told = launched.read(run_dir)
+    program = registry.noted(told)
+    return ProgramFacts(
+        launched=True,
+        pid=process.pid,
+        supervisor=process.supervisor_pid,
+        alive=alive,
+        supervised=ended is None and notes.supervised(process),
+        started_ms=process.started_ms,
+        same_boot=process.boot_id == processes.boot_id(),
+        exit_code=ended.code if ended else None,
+        exit_signal=ended.signal if ended else None,
+        exit_cause=ended.cause if ended else "",
+        ended_ms=ended.ended_ms if ended else 0,
+        said_state=said.state if said else "",
+        said_detail=said.detail if said else "",
+        said_ms=said.at_ms if said else 0,
+        said_prompt=said.prompt if said else "",
+        foreground=at_prompt(process.pid) if alive else None,
+        stopped_ms=stopped if stopped >= process.started_ms else 0,
+        own=program.own_words(run_dir, process, told) if alive else None,
+        asked=alive and was_asked(process, told),
+        budget=_budget(run_dir, process),
+        ran_ms=process.ran_ms,
+        prints=process.prints,
+        deaf=process.deaf,
+        elsewhere=registry.noted(_source(run_dir) | told).elsewhere(run_dir, process.pid if alive else 0, told),
+    )
 
-        process = notes.read_process(run_dir)
-        ended = notes.read_exit(run_dir)
-        said = notes.read_state(run_dir)
-        stopped = _time_of(run_dir / "stop.json")
-        pending = _time_of(run_dir / "launch.json")
-        if pending:  # at its gate: what is written down is of an earlier start
-            return ProgramFacts(launched=True, stopped_ms=stopped if stopped >= pending else 0)
-        if process is None:
-            return ProgramFacts(launched=(run_dir / "role.md").exists(), stopped_ms=stopped)
-        if ended is not None and not ended.is_of(process):
-            ended = None  # of an earlier start
-        alive = ended is None and notes.alive(process)
-        told = launched.read(run_dir)
-        return ProgramFacts(
-            launched=True,
-            pid=process.pid,
-            supervisor=process.supervisor_pid,
-            alive=alive,
-            supervised=ended is None and notes.supervised(process),
-            started_ms=process.started_ms,
-            same_boot=process.boot_id == processes.boot_id(),
-            exit_code=ended.code if ended else None,
-            exit_signal=ended.signal if ended else None,
-            exit_cause=ended.cause if ended else "",
-            ended_ms=ended.ended_ms if ended else 0,
-            said_state=said.state if said else "",
-            said_detail=said.detail if said else "",
-            said_ms=said.at_ms if said else 0,
-            said_prompt=said.prompt if said else "",
-            foreground=at_prompt(process.pid) if alive else None,
-            stopped_ms=stopped if stopped >= process.started_ms else 0,
-            own=own_words(run_dir, process, told) if alive else None,
-            asked=alive and was_asked(process, told),
-            budget=_budget(run_dir, process),
-            ran_ms=process.ran_ms,
-            prints=process.prints,
-            deaf=process.deaf,
-            elsewhere=elsewhere(run_dir, process.pid if alive else 0, told),
+
+def run_aside(argv: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Run a command of the user's that nobody waits for; one that cannot be run is no reason to fail."""
+    nothing = subprocess.DEVNULL
+    with contextlib.suppress(OSError, ValueError):
+        started = subprocess.Popen(
+            list(argv), env=dict(environ), stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
         )
-
-    def run_aside(self, argv: Sequence[str], environ: Mapping[str, str]) -> None:
-        """Run a command of the user's that nobody waits for; one that cannot be run is no reason to fail."""
-        nothing = subprocess.DEVNULL
-        with contextlib.suppress(OSError, ValueError):
-            started = subprocess.Popen(
-                list(argv), env=dict(environ), stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
-            )
-            threading.Thread(target=started.wait, daemon=True).start()  # or it would stay in the process table
-
-    def end_agent(self, run_dir: Path, stamp: str, grace: float) -> tuple[str, ...]:
-        """End the program and everything it started; return what survived."""
-        from swarm.kit.kill import end_agent
-
-        return tuple(str(one) for one in end_agent(run_dir, stamp, grace))
+        threading.Thread(target=started.wait, daemon=True).start()  # or it would stay in the process table
 
 
-def own_words(run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWords | None:
-    """Return what a living program says in its own way; None when it has none that swarm knows.
+def end_agent(run_dir: Path, stamp: str, grace: float) -> tuple[str, ...]:
+    """End the program and everything it started; return what survived."""
+    from swarm.kit import kill
 
-    Args:
-        told: what was noted about the program when it was launched.
-    """
-    if told.get("program") != "claude":
-        return None
-    from swarm.programs.claude import state
-
-    said = state.read(Path(told.get("config", "")), process.pid, process.pid_start)
-    if said is not None and said.state == "waiting" and said.detail == state.FOR_PERMISSION:
-        from swarm.programs import reviewer
-
-        if reviewer.decides(run_dir):
-            said = replace(said, state="working", detail="its reviewer decides about a tool")
-    if said is not None and said.state == "idle":
-        said = state.after_turn(run_dir, said, process.started_ms, asked=told.get("asked") == "yes")
-    if said is not None:
-        return replace(said, since_ms=max(said.since_ms, process.started_ms))
-    if time.time_ns() // 1_000_000 - process.started_ms > _STARTING_MS:
-        return None  # silence is no statement
-    return OwnWords(state.SOURCE, "starting", "it has not reported yet", process.started_ms)
-
-
-def elsewhere(run_dir: Path, pid: int, told: Mapping[str, str]) -> str:
-    """Return in words where an agent's conversation goes on without its pane; empty when it does not.
-
-    Args:
-        pid: of its program; 0 when that has ended.
-        told: what was noted about the program when it was launched.
-    """
-    if told.get("program") == "claude" and told.get("config"):
-        from swarm.programs.claude import moved
-
-        name = moved.moved_to(Path(told["config"]), run_dir, pid)
-        return f"background session {name} of Claude Code (claude attach {name}, claude stop {name})" if name else ""
-    source = runfiles.read(str(run_dir), runfiles.RECORD) or {}
-    if source.get("program") != "codex":
-        return ""
-    from swarm.programs.codex import served
-
-    service = served.by(str(source.get("home")), str(source.get("cwd")), pid)
-    return f"Codex's own service, process {service} (codex app-server daemon stop)" if service else ""
+    return tuple(str(one) for one in kill.end_agent(run_dir, stamp, grace))
 
 
 def idle_since(run_dir: Path) -> int:
     """Return since when a program is idle by its own words, in milliseconds since 1970; 0: not, or it does not tell."""
-    own = AgentProcesses().facts(run_dir).own
+    own = facts(run_dir).own
     return own.since_ms if own is not None and own.state == "idle" else 0
 
 
@@ -161,6 +110,12 @@ def _budget(run_dir: Path, process: Process) -> str:
         return ""
     over = [note for note in notes if isinstance(note, dict) and note.get("level") == "over"]
     return one_line("; ".join(str(note.get("words")) for note in over or notes if isinstance(note, dict)))
+
+
+def _source(run_dir: Path) -> dict[str, str]:
+    """Return where its program keeps its records, also that of a command of the user's."""
+    found = runfiles.read(str(run_dir), runfiles.RECORD) or {}
+    return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
 def _time_of(path: Path) -> int:

@@ -1,41 +1,27 @@
-"""The agent programs that swarm knows, by name."""
+"""The agent programs that swarm knows, by name; each is loaded when it is asked for."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from swarm.kit.errors import UsageProblem
-from swarm.programs import plain, shell
-from swarm.programs.claude import program as claude
-from swarm.programs.codex import program as codex
-from swarm.programs.demo import program as demo
+from swarm.programs import plain
 from swarm.programs.errors import ProgramMissing
-from swarm.programs.gemini import program as gemini
-from swarm.programs.opencode import program as opencode
+from swarm.project.names import PROGRAMS as PROGRAMS  # noqa: PLC0414  # offered here
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from swarm.project.ports import AgentProgram
+    from swarm.programs.base import Program
 
-#: Programs by the name the user types, in the order they are suggested.
-PROGRAMS: dict[str, AgentProgram] = {
-    program.name: program
-    for program in (
-        claude.Claude(),
-        codex.Codex(),
-        gemini.Gemini(),
-        opencode.Opencode(),
-        shell.Shell(),
-        demo.Demo(),
-    )
-}
 COMMAND = "command"
 
 
-def program(name: str, command: tuple[str, ...] = ()) -> AgentProgram:
+def program(name: str, command: tuple[str, ...] = ()) -> Program:
     """Return the program of a name; ``command`` is any argv of the user's.
 
     Raises:
@@ -43,11 +29,33 @@ def program(name: str, command: tuple[str, ...] = ()) -> AgentProgram:
     """
     if name == COMMAND:
         return plain.Command(command)
-    try:
-        return PROGRAMS[name]
-    except KeyError:
+    if name not in PROGRAMS:
         known = ", ".join(PROGRAMS)
-        raise UsageProblem(f"unknown agent program {name!r}", hint=f"use one of {known}, or --agent-cmd") from None
+        raise UsageProblem(f"unknown agent program {name!r}", hint=f"use one of {known}, or --agent-cmd")
+    return _load(name)
+
+
+def services(environ: Mapping[str, str]) -> dict[str, object]:
+    """Return by what services of any program are known (`machine/serving.py`): an agent may start another program."""
+    known = [_load(name) for name in PROGRAMS]
+    return {
+        "records": [str(file) for one in known for file in one.services(environ)],
+        "marks": {name: environ.get(name, "") for one in known for name in one.background},
+    }
+
+
+def noted(told: Mapping[str, str]) -> Program:
+    """Return the program of a note in a run folder; one without any answers of its own where there is none."""
+    name = told.get("program", "")
+    return _load(name) if name in PROGRAMS else plain.Plain(name)
+
+
+@cache
+def _load(name: str) -> Program:
+    if name == plain.Shell.name:
+        return plain.Shell()
+    made: Program = import_module(f"swarm.programs.{name}.program").PROGRAM
+    return made
 
 
 def find(name: str, command: tuple[str, ...], environ: Mapping[str, str]) -> str:
@@ -69,9 +77,8 @@ def find(name: str, command: tuple[str, ...], environ: Mapping[str, str]) -> str
 
 def installed(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the programs that could be started."""
-    return tuple(
-        name for name, one in PROGRAMS.items() if shutil.which(one.executable(environ), path=environ.get("PATH"))
-    )
+    path = environ.get("PATH")
+    return tuple(name for name in PROGRAMS if shutil.which(program(name).executable(environ), path=path))
 
 
 def read_command(text: str) -> tuple[str, ...]:
@@ -87,19 +94,3 @@ def read_command(text: str) -> tuple[str, ...]:
     if not words:
         raise UsageProblem("the agent command is empty", hint="for example: --agent-cmd 'aider --model x'")
     return words
-
-
-class AgentPrograms:
-    """The programs above, as the engine asks for them. Implements ``ports.Programs``."""
-
-    def get(self, name: str, command: tuple[str, ...] = ()) -> AgentProgram:
-        """Return the program of a name."""
-        return program(name, command)
-
-    def find(self, name: str, command: tuple[str, ...], environ: Mapping[str, str]) -> str:
-        """Return its executable."""
-        return find(name, command, environ)
-
-    def installed(self, environ: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the names of those that could be started."""
-        return installed(environ)

@@ -8,46 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from swarm.permissions import codex_calls, decide
-from swarm.programs.claude import translate as permission_claude
-from swarm.programs.gemini import translate as permission_gemini
-from swarm.programs.opencode import translate as permission_opencode
+from swarm.permissions import decide
+from swarm.programs import registry
+from swarm.programs.base import RULES
+from swarm.project.names import PROGRAMS
 from swarm.roles.options import PermissionMode, RoleOptions
 from swarm.roles.role import RoleKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from swarm.permissions.translation import Gaps
     from swarm.roles.role import Role
 
-_RULES = frozenset({"permissions.allow", "permissions.deny"})
-#: Limits on what is counted from the record of a program; minutes and agents hold for all of them.
-_COUNTED = frozenset({"limits.tokens", "limits.cost"})
-#: What each agent program obeys; a name that is not here, obeys nothing.
-#: A heartbeat needs a program that can be seen idle: it says so in a file, its screen is known, or it is a shell.
-OBEYED: dict[str, frozenset[str]] = {
-    "claude": _RULES
-    | {"permissions.agent", "model", "permission_mode", "system_prompt", "hooks", "settings", "claude_config_dir"}
-    | {"telemetry", "heartbeat", "print"}
-    | _COUNTED,
-    "codex": _RULES | {"model", "permission_mode", "heartbeat", "print"} | _COUNTED,
-    "gemini": _RULES | {"model", "permission_mode", "telemetry", "heartbeat", "print"} | _COUNTED,
-    "opencode": _RULES | {"model", "permission_mode", "heartbeat", "print"} | _COUNTED,
-    "shell": frozenset({"heartbeat"}),
-    "demo": frozenset({"heartbeat", "print"}),
-}
-#: Programs that have rules of another kind, and how ours are said there.
-_TRANSLATED: dict[str, Callable[[decide.Rules], Gaps]] = {
-    "claude": lambda rules: permission_claude.translate(rules).gaps,
-    "codex": codex_calls.gaps,
-    "gemini": lambda rules: permission_gemini.translate(rules).gaps,
-    "opencode": lambda rules: permission_opencode.translate(rules).gaps,
-}
 #: What has no effect in print mode, with programs that have one, and why.
 NOT_IN_PRINT = {"heartbeat": "such an agent is never idle"}
-#: What any command of the user's is given; it may make something of it.
-_ANY_COMMAND = {"command": frozenset({"telemetry"})}
 #: What is not acted on yet, and what to do meanwhile.
 NOT_YET = {
     "worktree.enabled": "every agent works in a worktree of its own",
@@ -104,7 +78,7 @@ def notes(options: RoleOptions, programs: Sequence[str] = ()) -> tuple[Note, ...
     """
     if not programs:
         own = "command" if options.command else options.agent_type
-        programs = (own,) if own else tuple(OBEYED)
+        programs = (own,) if own else PROGRAMS
     return (*_without_effect(options, programs), *_gaps(options, programs), *_unknown_tools(options))
 
 
@@ -123,7 +97,7 @@ def _without_effect(options: RoleOptions, programs: Sequence[str]) -> Iterator[N
             continue
         deaf = tuple(name for name in programs if key not in _obeyed(name))
         if deaf:
-            verb = "is not enforced by" if key in _RULES or key == "permission_mode" else "has no effect with"
+            verb = "is not enforced by" if key in RULES or key == "permission_mode" else "has no effect with"
             yield Note(key, f"{verb} {', '.join(deaf)}", deaf)
         printing = tuple(name for name in programs if options.print and {"print", key} <= _obeyed(name))
         if printing and key in NOT_IN_PRINT:
@@ -134,9 +108,9 @@ def _gaps(options: RoleOptions, programs: Sequence[str]) -> Iterator[Note]:
     """Name the rules that a program which has rules of its own holds in part only, or not at all."""
     rules = decide.Rules.parse(options.permissions.allow, options.permissions.deny)
     for program in programs:
-        if program not in _TRANSLATED:
+        gaps = registry.program(program).gaps(rules) if program in PROGRAMS else None
+        if gaps is None:
             continue
-        gaps = _TRANSLATED[program](rules)
         for key, found in (("allow", gaps.allow), ("deny", gaps.deny)):
             for in_part, why in dict.fromkeys((gap.in_part, gap.why) for gap in found):
                 which = ", ".join(gap.rule for gap in found if (gap.in_part, gap.why) == (in_part, why))
@@ -146,7 +120,7 @@ def _gaps(options: RoleOptions, programs: Sequence[str]) -> Iterator[Note]:
 
 
 def _obeyed(program: str) -> frozenset[str]:
-    return {**_ANY_COMMAND, **OBEYED}.get(program, frozenset())
+    return registry.program(program).obeys if program in (*PROGRAMS, registry.COMMAND) else frozenset()
 
 
 def _unknown_tools(options: RoleOptions) -> Iterator[Note]:

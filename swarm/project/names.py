@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 BRANCH_PREFIX = "swarm"
 WORKTREE_BASE = ".worktrees"
+#: The agent programs, as the user types them and in the order they are suggested; each is a folder of `programs/`.
+PROGRAMS = ("claude", "codex", "gemini", "opencode", "shell", "demo")
+PROGRAMS_IN_WORDS = f"{', '.join(PROGRAMS[:-1])} or {PROGRAMS[-1]}"
+#: How people call them too.
+PROGRAM_ALIASES = {"claude_code": "claude", "claude-code": "claude"}
 ROLES_DIR = "roles"
 VALID_ROLES = ("researcher", "developer", "reviewer", "architect")
 

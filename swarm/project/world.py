@@ -15,12 +15,17 @@ from swarm.project.layout import MARKER
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from swarm.api.parts import Parts
+    from swarm.git.repository import Git
+    from swarm.merging.checkout import Merging
     from swarm.project.config.settings import Settings
     from swarm.project.journal import Journal
     from swarm.project.layout import Layout
     from swarm.project.model import Session
-    from swarm.project.ports import Git, Host, Merging, Parts, Preparing, Processes, Programs, Terminal, Trees
+    from swarm.project.ports import Terminal
     from swarm.project.sessions import Sessions
+    from swarm.worktrees.setup.preparing import Preparing
+    from swarm.worktrees.trees.trees import Trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +60,9 @@ class World:
         return self.parts.merging
 
     @property
-    def host(self) -> Host:
-        """The machine."""
-        return self.parts.host
-
-    @property
     def terminal(self) -> Terminal:
         """The tmux server."""
         return self.parts.terminal
-
-    @property
-    def programs(self) -> Programs:
-        """The agent programs."""
-        return self.parts.programs
-
-    @property
-    def processes(self) -> Processes:
-        """The processes of agents."""
-        return self.parts.processes
 
     @property
     def preparing(self) -> Preparing:

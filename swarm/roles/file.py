@@ -12,7 +12,9 @@ from swarm.kit.scalars import fraction_from, seconds_from, show_seconds
 from swarm.kit.yaml import Listing, Node, Pair, Scalar, Table
 from swarm.kit.yaml_reader import Key, Reader, choice, filled, gather, listing, number, refuse, switch, table, text
 from swarm.permissions import decide
+from swarm.project.names import PROGRAM_ALIASES, PROGRAMS
 from swarm.roles.options import (
+    EVENTS,
     Env,
     Heartbeat,
     Hook,
@@ -33,19 +35,8 @@ _DAY = 86_400
 _WEEK = 7 * _DAY
 _LONG = 1 << 20
 #: How people call the programs, and how swarm does.
-PROGRAMS = {name: name for name in ("claude", "codex", "gemini", "opencode", "shell", "demo")} | {
-    "claude_code": "claude",
-    "claude-code": "claude",
-}
-#: The events that Claude Code knows, as it lists them itself.
-EVENTS = (
-    *("PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Notification", "UserPromptSubmit"),
-    *("UserPromptExpansion", "SessionStart", "SessionEnd", "Stop", "StopFailure", "SubagentStart", "SubagentStop"),
-    *("PreCompact", "PostCompact", "PermissionRequest", "PermissionDenied", "Setup", "TeammateIdle", "TaskCreated"),
-    *("TaskCompleted", "Elicitation", "ElicitationResult", "ConfigChange", "WorktreeCreate", "WorktreeRemove"),
-    *("InstructionsLoaded", "CwdChanged", "FileChanged", "MessageDisplay"),
-)
-#: Keys of Claude Code's settings that have a key of their own here, or would switch off what swarm needs.
+_PROGRAMS = {**{name: name for name in PROGRAMS}, **PROGRAM_ALIASES}
+#: Keys of a program's settings that have a key of their own here, or would switch off what swarm needs.
 _NOT_IN_SETTINGS = {
     "permissions": "use `permissions:` of the role",
     "hooks": "use `hooks:` of the role",
@@ -247,7 +238,7 @@ _HOOK_KEYS = {
 
 
 def _hooks(node: Node, key: str) -> tuple[Hook, ...]:
-    """Read ``event: [{matcher, command, timeout}]``; an entry may also stand as in a settings file of Claude Code."""
+    """Read ``event: [{matcher, command, timeout}]``; an entry may also stand as in the settings file of a program."""
     if not isinstance(node, Table):
         refuse(node, key, "must be a mapping of events")
     found = gather((pair.key, partial(_event, pair, key)) for pair in node.pairs.values())
@@ -330,7 +321,9 @@ KEYS = {
     "instructions": Key(_TEXT, aliases=("append_system_prompt",)),
     "instructions_file": Key(text(commandline.inside)),
     "system_prompt": Key(_TEXT),
-    "agent_type": Key(choice(PROGRAMS, PROGRAMS.__getitem__), aliases=("agent", "program", "agent_harness", "harness")),
+    "agent_type": Key(
+        choice(_PROGRAMS, _PROGRAMS.__getitem__), aliases=("agent", "program", "agent_harness", "harness")
+    ),
     "command": Key(_command, aliases=("agent_command", "agent_harness_command")),
     "model": Key(text(_word, longest=100), aliases=("agent_model",)),
     "permission_mode": Key(

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 T = TypeVar("T")
+#: The events at which a role can have hooks run, as the program that has such hooks lists them itself.
+EVENTS = (
+    *("PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Notification", "UserPromptSubmit"),
+    *("UserPromptExpansion", "SessionStart", "SessionEnd", "Stop", "StopFailure", "SubagentStart", "SubagentStop"),
+    *("PreCompact", "PostCompact", "PermissionRequest", "PermissionDenied", "Setup", "TeammateIdle", "TaskCreated"),
+    *("TaskCompleted", "Elicitation", "ElicitationResult", "ConfigChange", "WorktreeCreate", "WorktreeRemove"),
+    *("InstructionsLoaded", "CwdChanged", "FileChanged", "MessageDisplay"),
+)
 
 
 class PermissionMode(StrEnum):
@@ -203,8 +211,8 @@ class RoleOptions:
         model: what the program is told; empty is its own choice.
         permission_mode: always passed to a program that has such modes.
         root_dir: the repository that the role is for, as `root_dir` reads it.
-        claude_config_dir: Claude Code's configuration folder; empty is the user's own.
-        settings: further keys of Claude Code's settings file.
+        claude_config_dir: the program's configuration folder; empty is the user's own.
+        settings: further keys of the program's settings file.
         telemetry: its program sends measurements; None leaves it to the settings.
         print: its program does the task without a dialog, and ends.
         may: what it may do to what others started; it counts in roles of the user's own directories.

@@ -1,5 +1,7 @@
 """The template of ``swarm role init``."""
 
+from swarm.project.names import PROGRAMS_IN_WORDS
+
 TEMPLATE = """\
 # A role: what an agent is told to be, and what it may do. `swarm role check NAME` finds every mistake.
 name: NAME
@@ -12,7 +14,7 @@ instructions: |
   Say here what it is responsible for, how it works, and when it is done.
 
 # --- the program -----------------------------------------------------------------------------------
-# agent_type: claude            # claude, codex, gemini, opencode, shell or demo
+# agent_type: claude            # PROGRAMS
 # command: [my-agent, --flag]   # or any other program
 # model: opus
 # permission_mode: default      # default, acceptEdits, plan, auto, dontAsk, bypassPermissions
@@ -68,4 +70,4 @@ instructions: |
 
 # --- how much it may use up --------------------------------------------------------------------------
 # limits: {tokens: 2000000, cost: 5.00, minutes: 60, agents: 2}
-"""
+""".replace("PROGRAMS", PROGRAMS_IN_WORDS)

@@ -13,6 +13,7 @@ from swarm.kit.errors import SwarmError
 from swarm.kit.words import count
 from swarm.merging.errors import IdentityMissing
 from swarm.messages.inboxes import bus_of
+from swarm.programs import processes, registry
 from swarm.programs.status import State
 from swarm.roles.environment import places_of
 from swarm.sessions import status
@@ -98,7 +99,7 @@ def _tmux(world: World) -> Iterator[Check]:
 
 
 def _programs(world: World) -> Iterator[Check]:
-    installed = world.programs.installed(world.environ)
+    installed = registry.installed(world.environ)
     chosen = world.settings.agents.program
     if chosen in installed:
         yield Check("agent programs", "ok", f"{chosen} is the default; installed: {', '.join(installed)}", "")
@@ -114,8 +115,8 @@ def _programs(world: World) -> Iterator[Check]:
 
 def _logins(world: World) -> Iterator[Check]:
     """Look whether the programs have accounts, without asking anybody: only the default's is worth a warning."""
-    installed = world.programs.installed(world.environ)
-    logins = {name: world.programs.get(name).login({**world.environ, **places_of(world)}) for name in installed}
+    installed = registry.installed(world.environ)
+    logins = {name: registry.program(name).login({**world.environ, **places_of(world)}) for name in installed}
     needed = {name: login for name, login in logins.items() if login is not None}
     words = ", ".join(f"{name}: {login.seen or 'none seen'}" for name, login in needed.items())
     default = needed.get(world.settings.agents.program)
@@ -198,7 +199,7 @@ def _lost_panes(world: World) -> Iterator[Check]:
             if not one.status.runs or one.pane:
                 continue
             name = f"{one.agent.name}@{found.session.name}"
-            facts = world.processes.facts(world.layout.run_folder(found.session.name, one.agent.name))
+            facts = processes.facts(world.layout.run_folder(found.session.name, one.agent.name))
             server, taken = world.terminal.lost_server(facts.supervisor if facts.supervised else 0)
             if server:
                 mend = f"swarm restart {name}" if taken else f"kill -USR1 {server}"

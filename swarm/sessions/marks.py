@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from swarm.agents import view
 from swarm.git import owner
 from swarm.kit import files
 from swarm.kit.errors import SymlinkInTheWay, UsageProblem
+from swarm.machine.processes import boot_id
 from swarm.project.model import Placed
 from swarm.project.world import new_operation_id
 from swarm.sessions import listing
@@ -88,8 +90,8 @@ def update_role(world: World, session: Session, agent: Agent, role: Role, *, for
         "operation": operation,
         "verb": "role update",
         "session": session.name,
-        "started_ns": world.host.now_ns(),
-        "boot": world.host.boot_id(),
+        "started_ns": time.time_ns(),
+        "boot": boot_id(),
         "pid": os.getpid(),
         "agent": agent.name,
         "file": file,

@@ -7,6 +7,7 @@ nothing.  The entry itself stays until the user drops it.
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from swarm.callers import rights
 from swarm.git.errors import BranchExists
 from swarm.kit import files
 from swarm.kit.errors import SwarmError, raise_all
+from swarm.machine.processes import boot_id
 from swarm.project import codec
 from swarm.project import layout as places
 from swarm.project.model import Session
@@ -207,8 +209,8 @@ def _lay_out(world: World, wanted: list[Wanted], left: tuple[str, ...]) -> Plan:
     todo = (*_branch_steps(operation, wanted), *_tree_steps(world, operation, trees))
     refs = (places.op_ref(operation), *(places.HEADS + one.entry.record.branch for one in wanted))
     session = wanted[0].entry.session
-    started = world.host.now_ns()
-    op = transaction.Operation(operation, "restore", session, started, world.host.boot_id(), todo, refs)
+    started = time.time_ns()
+    op = transaction.Operation(operation, "restore", session, started, boot_id(), todo, refs)
     notes = (*left, *(one.note for one in wanted if one.note))
     branches = tuple(one.entry.record.branch for one in wanted if one not in trees)
     return Plan(op, RestoreReport(session, tuple(_told(one) for one in trees), notes, branches=branches))

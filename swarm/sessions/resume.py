@@ -10,6 +10,8 @@ from uuid import uuid4
 from swarm.agents import launch, launch_checks, launch_request
 from swarm.agents.view import View
 from swarm.kit.errors import SwarmError, raise_all
+from swarm.machine.processes import boot_id
+from swarm.programs import processes
 from swarm.programs.status import State
 from swarm.project import codec
 from swarm.project import layout as places
@@ -33,7 +35,7 @@ def finished(world: World, session: Session, agents: Sequence[Agent], role: Call
     """Return those that did their task in print mode and ended well: there is nothing to take up."""
     view = View(world)
     done = [a for a in agents if view.status(session, a).state is State.DONE and view.facts(session, a).prints]
-    return tuple(a for a in done if launch_request.options_for(world, a, role(a.role)).print)
+    return tuple(a for a in done if launch_request.options_for(a, role(a.role)).print)
 
 
 def resume(
@@ -57,7 +59,7 @@ def resume(
     operation = new_operation_id()
     record = replace(session, operations=(*session.operations, operation))
     if anew:
-        told = [(_with_new_conversation(world, a, r), r) for a, r in told]
+        told = [(_with_new_conversation(a, r), r) for a, r in told]
         changed = {a.name: a for a, _ in told}
         record = replace(record, agents=tuple(changed.get(a.name, a) for a in session.agents))
     how: dict[str, Any] = {"resume": True, "anew": anew, "beside": session.beside}
@@ -65,7 +67,7 @@ def resume(
         *launch.start_steps(world, operation, session.name, told, session.task, **how),
         file_steps.WriteRecord(operation, codec.session_to_bytes(record).decode("ascii")),
     )
-    started, boot = world.host.now_ns(), world.host.boot_id()
+    started, boot = time.time_ns(), boot_id()
     refs = (places.op_ref(operation),)
     transaction.run(world, transaction.Operation(operation, "resume", session.name, started, boot, todo, refs))
     inbox_steps.declare(world, session.name, [agent.name for agent in wanted])
@@ -86,7 +88,7 @@ def _await_closed(world: World, session: Session, agents: Sequence[Agent]) -> No
             folders.append(world.layout.run_folder(session.name, agent.name))
     deadline = time.monotonic() + world.settings.agents.stop_grace + _AFTER_GRACE
     while folders and time.monotonic() < deadline:
-        seen = [(folder, world.processes.facts(folder)) for folder in folders]
+        seen = [(folder, processes.facts(folder)) for folder in folders]
         folders = [folder for folder, facts in seen if facts.alive or facts.supervised]
         if folders:
             time.sleep(_LOOK_EVERY)
@@ -119,7 +121,7 @@ def _wish_of(agent: Agent, session: Session) -> launch_request.Wish:
     return launch_request.Wish(agent.program, agent.command, session.task, print_mode=agent.print_mode)
 
 
-def _with_new_conversation(world: World, agent: Agent, role: Role) -> Agent:
+def _with_new_conversation(agent: Agent, role: Role) -> Agent:
     """Return the agent with another conversation, if it is to do its task anew: programs take no id twice."""
-    fresh = launch_request.options_for(world, agent, role).print and agent.conversation
+    fresh = launch_request.options_for(agent, role).print and agent.conversation
     return replace(agent, conversation=str(uuid4())) if fresh else agent

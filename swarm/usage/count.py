@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit.errors import SwarmError
-from swarm.machine import runfiles, runtime
+from swarm.machine import program_facts, runfiles, runtime
 from swarm.machine.program_facts import one_line
 from swarm.project.errors import SessionNotFound
 from swarm.usage import log, price_table
@@ -61,7 +62,7 @@ def usage_of(world: World, session: Session, agent: Agent, table: Prices) -> Age
         role=agent.role,
         program=agent.program,
         models=found or (),
-        minutes=_minutes(world, run) + (before.usage.minutes if before else 0),
+        minutes=_minutes(run) + (before.usage.minutes if before else 0),
         recorded=found is not None,
         created_ms=agent.created_ms,
     )
@@ -104,10 +105,10 @@ def counted(source: Mapping[str, Any], table: Prices) -> tuple[ModelUsage, ...] 
     )
 
 
-def _minutes(world: World, run: Path) -> float:
-    facts = world.processes.facts(run)
-    if facts.alive:
-        return (facts.ran_ms + world.host.now_ns() // 1_000_000 - facts.started_ms) / _MINUTE_MS
+def _minutes(run: Path) -> float:
+    process, ended = program_facts.read_process(run), program_facts.read_exit(run)
+    if process is not None and (ended is None or not ended.is_of(process)) and program_facts.alive(process):
+        return (process.ran_ms + time.time_ns() // 1_000_000 - process.started_ms) / _MINUTE_MS
     return runtime.ran_before(str(run)) / _MINUTE_MS
 
 
@@ -125,7 +126,7 @@ def keep(world: World, session: Session, agent: Agent) -> None:
     with suppress(SwarmError, OSError):
         usage = usage_of(world, session, agent, price_table.load(world.settings))
         source = {key: value for key, value in source_of(world, session, agent).items() if key != "run_dir"}
-        log.add(world.layout.usage, Kept(replace(usage, removed_ms=world.host.now_ns() // 1_000_000), source))
+        log.add(world.layout.usage, Kept(replace(usage, removed_ms=time.time_ns() // 1_000_000), source))
         runfiles.remove(run, runfiles.PROCESS)
 
 

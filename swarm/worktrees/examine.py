@@ -15,8 +15,10 @@ from swarm.git.changes import Checkout
 from swarm.git.errors import GitBroken, GitFailed
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError, SymlinkInTheWay
+from swarm.kit.host import processes_in
 from swarm.kit.words import count
 from swarm.messages.inboxes import events_folder, inbox_folder
+from swarm.programs import processes
 from swarm.worktrees.lock_reason import is_running_reason
 from swarm.worktrees.reports import Risk, RiskKind
 from swarm.worktrees.setup import setup_notes
@@ -82,13 +84,13 @@ class Living(NamedTuple):
     others: tuple[str, ...] = ()
 
 
-def _processes_that_stay(world: World, trees: Sequence[Path], own: Sequence[int]) -> dict[Path, tuple[str, ...]]:
+def _processes_that_stay(trees: Sequence[Path], own: Sequence[int]) -> dict[Path, tuple[str, ...]]:
     """Return the processes in some worktrees; what is just ending, such as a helper of a stopped agent, is awaited."""
     until = time.monotonic() + _ENDING
-    found = world.host.processes_in(trees, own)
+    found = processes_in(trees, own)
     while any(found.values()) and time.monotonic() < until:
         time.sleep(_LOOK_AGAIN)
-        found = world.host.processes_in(trees, own)
+        found = processes_in(trees, own)
     return found
 
 
@@ -97,7 +99,7 @@ def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[
     trees = [world.layout.root / agent.worktree for _, agent in agents]
     run = {tree: _program_of(world, *one) for one, tree in zip(agents, trees, strict=True)}
     own = [pid for pid in run.values() if pid]
-    found = _processes_that_stay(world, [tree for tree in trees if tree.is_dir()], own)
+    found = _processes_that_stay([tree for tree in trees if tree.is_dir()], own)
     living = {tree: Living(bool(pid), found.get(tree, ())) for tree, pid in run.items()}
 
     found_out = [_at_once(world, *one, tree, living[tree]) for one, tree in zip(agents, trees, strict=True)]
@@ -139,7 +141,7 @@ def _program_of(world: World, session: Session, agent: Agent) -> int:
     """Return the process below which all of a running agent's are, swarm's helpers among them; 0: it does not run."""
     if not agent.program:
         return 0
-    facts = world.processes.facts(world.layout.run_folder(session.name, agent.name))
+    facts = processes.facts(world.layout.run_folder(session.name, agent.name))
     return (facts.supervisor if facts.supervised else facts.pid) if facts.alive else 0
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import swarm.permissions.guard
-from swarm.permissions.codex_calls import calls
 from swarm.programs import role_effects
 from swarm.programs.codex import hooks
+from swarm.programs.codex.calls import calls
 from swarm.programs.codex.program import Codex
 from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.values import Launch

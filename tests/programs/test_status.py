@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.machine import processes
-from swarm.programs.processes import AgentProcesses
+from swarm.programs.processes import facts
 from swarm.programs.status import PaneFacts, ProgramFacts, State, conclude
 from swarm.sessions.status import overall
 
@@ -211,13 +211,13 @@ def me(**other: Any) -> dict[str, Any]:
 
 
 def state_of(folder: Path, program: str = "demo", pane: PaneFacts = OPEN) -> tuple[str, str]:
-    found = conclude(program, AgentProcesses().facts(folder), pane)
+    found = conclude(program, facts(folder), pane)
     return found.state.value, found.detail
 
 
 def test_an_empty_folder_says_nothing(tmp_path: Path) -> None:
-    assert AgentProcesses().facts(tmp_path) == ProgramFacts()
-    assert AgentProcesses().facts(tmp_path / "not there") == ProgramFacts()
+    assert facts(tmp_path) == ProgramFacts()
+    assert facts(tmp_path / "not there") == ProgramFacts()
 
 
 def test_this_very_process_lives(tmp_path: Path) -> None:

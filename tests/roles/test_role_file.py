@@ -10,7 +10,8 @@ import pytest
 from swarm.kit import yaml
 from swarm.kit.errors import ConfigProblem, Refused
 from swarm.programs import role_effects
-from swarm.programs.registry import PROGRAMS
+from swarm.programs.registry import program
+from swarm.project.names import PROGRAMS
 from swarm.roles.find import check_file
 from swarm.roles.options import (
     Env,
@@ -320,7 +321,7 @@ def test_the_template_is_a_role_and_so_is_all_that_it_comments_out(folder: Path)
 def test_every_key_is_obeyed_by_swarm_or_a_program_or_said_to_have_no_effect(folder: Path) -> None:
     """A key that is added must come into one of the three."""
     by_swarm = {"agent_type", "command", "root_dir", "env", "setup", "teardown", "may"}
-    known = by_swarm | set(role_effects.NOT_YET) | set().union(*role_effects.OBEYED.values())
+    known = by_swarm | set(role_effects.NOT_YET) | set().union(*(program(name).obeys for name in PROGRAMS))
 
     for key in RoleOptions.__dataclass_fields__:
         assert key in known or any(one.startswith(f"{key}.") for one in known), key
@@ -343,8 +344,8 @@ def test_what_a_program_does_not_enforce(folder: Path) -> None:
 
 
 def test_who_has_a_print_mode_and_what_has_no_effect_in_it(folder: Path) -> None:
-    have = {name for name, one in PROGRAMS.items() if one.prints}
-    assert {name for name, keys in role_effects.OBEYED.items() if "print" in keys} == have
+    have = {name for name in PROGRAMS if program(name).prints}
+    assert {name for name in PROGRAMS if "print" in program(name).obeys} == have
 
     text = "print: true\nheartbeat: {idle_timeout: 10m, message: Go on}\n"
     assert [str(note.text) for note in role_effects.notes(role(folder, text).options, ("claude", "shell"))] == [

@@ -18,6 +18,8 @@ from swarm.testing.terminal import wait_for
 pytestmark = pytest.mark.component
 
 HOOK = str(Path(machine.__file__).with_name("hook.py"))
+#: What the program says of itself in a dialog.
+DIALOG = "CLAUDE_CODE_ENTRYPOINT=cli"
 #: Stands for the one that waits: tells what it was given, then waits to be ended.
 WAITS = "import sys; print(sys.stdin.read(), sys.argv[1:], flush=True); import time; time.sleep(600)"
 TELLS = "import sys; print(sys.stdin.read(), sys.argv[1:])"
@@ -25,7 +27,7 @@ TELLS = "import sys; print(sys.stdin.read(), sys.argv[1:])"
 
 def hook(run: Path, event: Any, *command: str, entrypoint: str = "cli") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-I", "-S", HOOK, str(run), *command],
+        [sys.executable, "-I", "-S", HOOK, str(run), *((DIALOG, *command) if command else ())],
         input=json.dumps(event),
         env={"CLAUDE_CODE_ENTRYPOINT": entrypoint},
         capture_output=True,
@@ -37,7 +39,7 @@ def hook(run: Path, event: Any, *command: str, entrypoint: str = "cli") -> subpr
 
 def test_one_waits_and_everybody_can_see_whether_it_lives(tmp_path: Path) -> None:
     assert not hook_events.is_awaited(str(tmp_path))
-    argv = [sys.executable, "-I", "-S", HOOK, str(tmp_path), sys.executable, "-c", WAITS]
+    argv = [sys.executable, "-I", "-S", HOOK, str(tmp_path), DIALOG, sys.executable, "-c", WAITS]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as waiter:
         assert waiter.stdin is not None
         assert waiter.stdout is not None

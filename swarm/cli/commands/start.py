@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swarm import AgentNotRunning, UsageProblem
+from swarm.api.known import PROGRAMS_IN_WORDS
 from swarm.cli import completion, given
 from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer, Output
@@ -94,7 +95,7 @@ Agent = Annotated[
     typer.Option(
         "--agent",
         metavar="PROGRAM",
-        help="claude, codex, gemini, opencode, shell or demo; default: the setting agents.program.",
+        help=f"{PROGRAMS_IN_WORDS}; default: the setting agents.program.",
         show_default=False,
     ),
 ]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: At these somebody must wait for messages again: the last one may have been woken, or have ended with a turn.
 _TURNS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "StopFailure")
 _NOTED = ("Notification", "SessionEnd", "PreCompact", "SubagentStop")
+#: Its value in a dialog; print mode sets another.
+_DIALOG = "CLAUDE_CODE_ENTRYPOINT=cli"
 _DAY = 86_400
 _SHORT = 5
 #: Its own limit comes first, and is a refusal; the program takes this one for a yes.
@@ -39,7 +41,7 @@ def standard(run_dir: Path, main: Path, *, guarded: bool, prints: bool = False) 
     note = [*quick, hook.__file__, str(run_dir)]
     judge = [*quick, guard.__file__, str(run_dir)]
     swarm = [sys.executable, "-P", "-m", "swarm", "-C", str(main)]
-    waiter = {"asyncRewake": True, **_command([*note, *swarm, "hook", "deliver"], _DAY)}
+    waiter = {"asyncRewake": True, **_command([*note, _DIALOG, *swarm, "hook", "deliver"], _DAY)}
     ask = _command([*swarm, "permission-request", *(("--wait", "0") if prints else ())], _DAY)
     return {
         **{event: [_entry(waiter)] for event in _TURNS},

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit.errors import Environment, UsageProblem
+from swarm.programs import base
 from swarm.programs.base import Program
 from swarm.programs.errors import RulesNotEnforced
 from swarm.roles.options import PermissionMode
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from swarm.kit.errors import SwarmError
+    from swarm.machine.program_facts import Process
+    from swarm.permissions.rules import Rules as PermissionRules
+    from swarm.permissions.translation import Gaps
     from swarm.programs.reading.screen_rules import Rules
+    from swarm.programs.status import OwnWords
     from swarm.programs.values import Launch, LaunchSpec, Login
     from swarm.project.config.sections import Telemetry
     from swarm.roles.options import RoleOptions
@@ -27,6 +32,23 @@ class Claude(Program):
 
     name = "claude"
     prints = True
+    background = ("CLAUDE_JOB_DIR", "CLAUDE_BG_SOCKET_TOKENS_PATH")
+    obeys = (
+        base.RULES
+        | base.COUNTED
+        | {
+            *(
+                "permissions.agent",
+                "model",
+                "permission_mode",
+                "system_prompt",
+                "hooks",
+                "settings",
+                "claude_config_dir",
+            ),
+            *("telemetry", "heartbeat", "print"),
+        }
+    )
 
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return the program's name."""
@@ -63,6 +85,12 @@ class Claude(Program):
             wrong = [f"settings.{one}" for one in told or ()]
         for problem in wrong:
             yield UsageProblem(f"Claude Code would not accept this role's {problem}")
+
+    def gaps(self, rules: PermissionRules) -> Gaps:
+        """Return which rules it holds in part only."""
+        from swarm.programs.claude.translate import translate
+
+        return translate(rules).gaps
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start a conversation under the id chosen beforehand, or take it up again."""
@@ -123,6 +151,32 @@ class Claude(Program):
 
         return load(self.name)
 
+    def own_words(self, run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWords | None:
+        """Return what it says in its session file."""
+        from swarm.programs.claude import state
+
+        return state.own_words(run_dir, process, told)
+
+    def elsewhere(self, run_dir: Path, pid: int, told: Mapping[str, str]) -> str:
+        """Return the background session in which the conversation goes on."""
+        from swarm.programs.claude import moved
+
+        name = moved.moved_to(Path(told["config"]), run_dir, pid) if told.get("config") else ""
+        return f"background session {name} of Claude Code (claude attach {name}, claude stop {name})" if name else ""
+
+    def asking(self, run_dir: Path, pid: int, start: int) -> Callable[[], bool]:
+        """Return what tells whether a question is still shown."""
+        from swarm.programs import notes
+        from swarm.programs.claude.asking import Asking
+
+        folder = notes.read(run_dir).get("config")
+        return Asking(Path(folder) if folder else None, pid, start)
+
+    def services(self, environ: Mapping[str, str]) -> list[Path]:
+        """Return the notes of its service for sessions in the background."""
+        folder = Path(environ.get("CLAUDE_CONFIG_DIR") or base.home_of(environ) / ".claude")
+        return [folder / "daemon.lock", folder / "daemon" / "roster.json"]
+
     def login(self, environ: Mapping[str, str]) -> Login:
         """Return whether it has an account to use."""
         from swarm.programs.claude import first_run
@@ -136,6 +190,9 @@ class Claude(Program):
     def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
         """Return what switches its measurements on; it sends prompts only when told to."""
         return {"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_LOG_USER_PROMPTS": "1" if wish.prompts else "0"}
+
+
+PROGRAM = Claude()
 
 
 def _cannot_be_asked(executable: str, options: RoleOptions) -> Iterator[SwarmError]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.permissions.rules import Rules
 from swarm.programs.claude import translate
-from swarm.roles.options import PermissionMode
+from swarm.roles.options import EVENTS, PermissionMode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from swarm.roles.options import Hook, RoleOptions
 
 FILE = ".claude/settings.json"
-#: As the program itself lists them when it meets another.
-EVENTS = frozenset(
-    {
-        *("PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Notification", "UserPromptSubmit"),
-        *("UserPromptExpansion", "SessionStart", "SessionEnd", "Stop", "StopFailure", "SubagentStart", "SubagentStop"),
-        *("PreCompact", "PostCompact", "PermissionRequest", "PermissionDenied", "Setup", "TeammateIdle"),
-        *("TaskCreated", "TaskCompleted", "Elicitation", "ElicitationResult", "ConfigChange", "WorktreeCreate"),
-        *("WorktreeRemove", "InstructionsLoaded", "CwdChanged", "FileChanged", "MessageDisplay"),
-    }
-)
 #: The user's other sessions may write to this one: past the bus, and without a question.
 INBOUND = "crossSessionInbound"
 #: The view from which a conversation goes on in the program's own service, where nobody of swarm's sees it.

@@ -15,13 +15,18 @@ from swarm.usage.spending.use import Counts, Use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
 #: What it writes itself, without a model.
 _NO_MODEL = "<synthetic>"
 #: Longer names of folders are cut, and a hash is added.
 _LONGEST = 200
+
+
+def home_of(env: Mapping[str, str], home: str) -> str:
+    """Return the folder of its records, for a program with this environment."""
+    return env.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude"
 
 
 class Record:

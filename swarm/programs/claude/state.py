@@ -11,6 +11,7 @@ import json
 import os
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
@@ -20,7 +21,9 @@ from swarm.machine.program_facts import one_line
 from swarm.programs.status import OwnWords
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
+
+    from swarm.machine.program_facts import Process
 
 _STATES = {"busy": "working", "shell": "working", "idle": "idle", "waiting": "waiting"}
 FOR_PERMISSION = "for permission to use a tool"
@@ -46,6 +49,8 @@ _TAIL = 1 << 14
 _FIRST_PROMPT_MS = 120_000
 #: How long after a prompt was put the session file may still say what was before.
 _PROMPT_MS = 10_000
+#: For how long it is no wonder that a started program has said nothing.
+_STARTING_MS = 60_000
 
 
 def read(folder: Path, pid: int, start: int) -> OwnWords | None:
@@ -128,3 +133,24 @@ def _of_another(record: dict[str, Any], start: int) -> bool:
     """Whether the file was left behind by a killed program whose pid has been given away again."""
     began = record.get("procStart")
     return bool(start) and isinstance(began, str) and began.isdigit() and int(began) != start
+
+
+def own_words(run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWords | None:
+    """Return what a living program says in its own way; None when it says nothing.
+
+    Args:
+        told: what was noted about the program when it was launched.
+    """
+    said = read(Path(told.get("config", "")), process.pid, process.pid_start)
+    if said is not None and said.state == "waiting" and said.detail == FOR_PERMISSION:
+        from swarm.programs import reviewer
+
+        if reviewer.decides(run_dir):
+            said = replace(said, state="working", detail="its reviewer decides about a tool")
+    if said is not None and said.state == "idle":
+        said = after_turn(run_dir, said, process.started_ms, asked=told.get("asked") == "yes")
+    if said is not None:
+        return replace(said, since_ms=max(said.since_ms, process.started_ms))
+    if time.time_ns() // 1_000_000 - process.started_ms > _STARTING_MS:
+        return None  # silence is no statement
+    return OwnWords(SOURCE, "starting", "it has not reported yet", process.started_ms)

@@ -11,11 +11,11 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.permissions import codex_calls
+from swarm.machine import runfiles
 from swarm.permissions.rules import Rules
 from swarm.programs import guarded, prompts
-from swarm.programs.base import Program, home_of, seen_login
-from swarm.programs.codex import hooks
+from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login
+from swarm.programs.codex import calls, hooks, served
 from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.notes import note
 from swarm.programs.reading.screens import load
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from swarm.kit.errors import SwarmError
+    from swarm.permissions.translation import Gaps
     from swarm.programs.reading import screen_rules
     from swarm.programs.values import Launch
     from swarm.roles.options import RoleOptions
@@ -52,6 +53,7 @@ class Codex(Program):
 
     name = "codex"
     prints = True
+    obeys = RULES | COUNTED | {"model", "permission_mode", "heartbeat", "print"}
 
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return the program's name."""
@@ -66,19 +68,40 @@ class Codex(Program):
                 "because its version differs or this machine allows no hooks"
             )
 
+    def gaps(self, rules: Rules) -> Gaps:
+        """Return which rules its hook does not hold."""
+        return calls.gaps(rules)
+
+    def services(self, environ: Mapping[str, str]) -> list[Path]:
+        """Return the notes of its service for sessions in the background."""
+        earlier = ("app-server.pid", "app-server-updater.pid")
+        return [_home(environ) / served.FOLDER / name for name in (served.PID, "daemon-updater.pid", *earlier)]
+
+    def elsewhere(self, run_dir: Path, pid: int, told: Mapping[str, str]) -> str:
+        """Return the service that holds the conversation."""
+        source = runfiles.read(str(run_dir), runfiles.RECORD) or {}
+        service = served.by(str(source.get("home")), str(source.get("cwd")), pid)
+        return f"Codex's own service, process {service} (codex app-server daemon stop)" if service else ""
+
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its first prompt, or take up the newest conversation of its worktree."""
         return _print(launch) if launch.options.print else _interactive(launch)
 
     def login(self, environ: Mapping[str, str]) -> Login:
         """Return whether it has an account to use."""
-        home = Path(environ.get("CODEX_HOME") or home_of(environ) / ".codex")
-        seen = seen_login(environ, ("CODEX_API_KEY", "OPENAI_API_KEY"), [home / "auth.json"])
+        seen = seen_login(environ, ("CODEX_API_KEY", "OPENAI_API_KEY"), [_home(environ) / "auth.json"])
         return Login(seen, "codex login")
 
     def screens(self) -> screen_rules.Rules | None:
         """Its state is read from its title and the line above its input."""
         return load(self.name)
+
+
+PROGRAM = Codex()
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("CODEX_HOME") or home_of(environ) / ".codex")
 
 
 def _interactive(launch: Launch) -> LaunchSpec:
@@ -131,7 +154,7 @@ def _held(launch: Launch) -> list[str]:
     settings = hooks.settings(launch.run_dir, events) if events else []
     if rules.deny:  # what is typed into a program that runs is shown to no hook
         settings.append("features.unified_exec_tty=false")
-    if codex_calls.without_web(rules.deny):
+    if calls.without_web(rules.deny):
         settings.append('web_search="disabled"')
     return settings
 
@@ -141,9 +164,7 @@ def _conversation(launch: Launch) -> str:
 
     Without one the program would show a list to choose from.
     """
-    environ = launch.environ
-    home = Path(environ.get("CODEX_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".codex")
-    for path in sorted(home.glob("sessions/*/*/*/rollout-*.jsonl"), reverse=True):
+    for path in sorted(_home(launch.environ).glob("sessions/*/*/*/rollout-*.jsonl"), reverse=True):
         with path.open(encoding="utf-8", errors="replace") as lines:
             head = _payload(lines.readline())
         if head.get("cwd") == str(launch.worktree):

@@ -13,6 +13,9 @@ import os
 from swarm.machine import processes, serving
 from swarm.machine.tail import Tail, mapping, text
 
+#: Where the service writes itself down, below its home.
+FOLDER, PID = "app-server-daemon", "daemon.pid"
+
 
 def by(home: str, worktree: str, pid: int) -> int:
     """Return the process of the service that holds a conversation of a worktree; 0 when none does.
@@ -22,7 +25,7 @@ def by(home: str, worktree: str, pid: int) -> int:
         worktree: where the agent works.
         pid: of the agent's own program, 0 when it has ended; it may hold another conversation itself.
     """
-    for service, start in serving.named(os.path.join(home, serving.CODEX, serving.CODEX_PID)):
+    for service, start in serving.named(os.path.join(home, FOLDER, PID)):
         if not processes.is_alive(service, start) or not any(_is_of(one, worktree) for one in _held(service)):
             continue
         mine = (pid, *(seen.pid for seen in processes.below(pid))) if pid else ()

@@ -9,14 +9,19 @@ from swarm.usage.spending.use import Counts, Use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
 _HEAD = 4 << 20
 
 
+def home_of(env: Mapping[str, str], home: str) -> str:
+    """Return the folder of its records, for a program with this environment."""
+    return env.get("CODEX_HOME") or f"{home}/.codex"
+
+
 class Record:
-    """All conversations of one worktree; arguments as for Claude Code's."""
+    """All conversations of one worktree; arguments as ``usage.spending.meter`` gives them."""
 
     def __init__(self, home: str, cwd: str, since_ms: int) -> None:
         self._folder = os.path.join(home, "sessions")

@@ -19,6 +19,7 @@ class Demo(Program):
 
     name = "demo"
     prints = True
+    obeys = frozenset({"heartbeat", "print"})
 
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return this very Python."""
@@ -30,3 +31,6 @@ class Demo(Program):
         prints = launch.options.print
         env = {"SWARM_DEMO_INBOX": "pull", **({"SWARM_DEMO_PRINT": "1"} if prints else {})}
         return LaunchSpec(argv, env, {}, pulls=True, prints=prints)
+
+
+PROGRAM = Demo()

@@ -20,7 +20,7 @@ from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
 from swarm.permissions.decide import Rules
 from swarm.programs import prompts
-from swarm.programs.base import Program, home_of, seen_login
+from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login
 from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.gemini.translate import translate
 from swarm.programs.notes import note
@@ -31,6 +31,7 @@ from swarm.roles.options import PermissionMode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from swarm.permissions.translation import Gaps
     from swarm.programs.reading import screen_rules
     from swarm.programs.values import Launch
     from swarm.project.config.sections import Telemetry
@@ -59,6 +60,7 @@ class Gemini(Program):
 
     name = "gemini"
     prints = True
+    obeys = RULES | COUNTED | {"telemetry", "model", "permission_mode", "heartbeat", "print"}
 
     def __init__(self, machine: Path = _MACHINE) -> None:
         self._machine = machine
@@ -75,6 +77,10 @@ class Gemini(Program):
                 f"cannot enforce the deny rules of a role with Gemini CLI: this machine has its own policies in "
                 f"{policies}, and Gemini CLI then ignores those of swarm"
             )
+
+    def gaps(self, rules: Rules) -> Gaps:
+        """Return which rules it holds in part only, or not at all."""
+        return translate(rules).gaps
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start a conversation under the id chosen beforehand, or take it up again."""
@@ -123,6 +129,9 @@ class Gemini(Program):
             "GEMINI_TELEMETRY_OTLP_PROTOCOL": wish.protocol.partition("/")[0],
             "GEMINI_TELEMETRY_LOG_PROMPTS": str(wish.prompts).lower(),
         }
+
+
+PROGRAM = Gemini()
 
 
 def _policies(option: str, launch: Launch, name: str, others: Iterable[str]) -> Iterator[str]:

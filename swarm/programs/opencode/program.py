@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from swarm.kit.errors import UsageProblem
 from swarm.permissions.decide import Rules
 from swarm.programs import prompts
-from swarm.programs.base import Program, home_of, seen_login
+from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login
 from swarm.programs.notes import note
 from swarm.programs.opencode.translate import translate
 from swarm.programs.reading.screens import load
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from swarm.kit.errors import SwarmError
+    from swarm.permissions.translation import Gaps
     from swarm.programs.opencode.translate import Translation
     from swarm.programs.reading import screen_rules
     from swarm.programs.values import Launch
@@ -56,6 +57,7 @@ class Opencode(Program):
 
     name = "opencode"
     prints = True
+    obeys = RULES | COUNTED | {"model", "permission_mode", "heartbeat", "print"}
 
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return the program's name."""
@@ -69,6 +71,10 @@ class Opencode(Program):
                 "cannot enforce the deny rules of a role with opencode: they are too many to pass to it",
                 hint="say several in one, such as Bash(git *) for single commands of git",
             )
+
+    def gaps(self, rules: Rules) -> Gaps:
+        """Return which rules it holds in part only, or not at all."""
+        return translate(rules).gaps
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its first prompt, or take up the newest conversation of its worktree."""
@@ -100,6 +106,9 @@ class Opencode(Program):
     def screens(self) -> screen_rules.Rules | None:
         """Its state is read from its screen."""
         return load(self.name)
+
+
+PROGRAM = Opencode()
 
 
 def _given(launch: Launch, name: str) -> dict[str, Any]:

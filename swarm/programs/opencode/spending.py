@@ -12,7 +12,7 @@ from swarm.usage.spending.use import Counts, Use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
 _PARTS = """
@@ -30,8 +30,13 @@ and part.time_created >= ? order by part.time_created desc, part.id desc limit 5
 """
 
 
+def home_of(env: Mapping[str, str], home: str) -> str:
+    """Return the folder of its records, for a program with this environment."""
+    return f"{env.get('XDG_DATA_HOME') or f'{home}/.local/share'}/opencode"
+
+
 class Record:
-    """All conversations of one worktree; arguments as for Claude Code's."""
+    """All conversations of one worktree; arguments as ``usage.spending.meter`` gives them."""
 
     def __init__(self, home: str, cwd: str, since_ms: int) -> None:
         self._path = os.path.join(home, "opencode.db")

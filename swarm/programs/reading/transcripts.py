@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from swarm.programs.reading.transcript import last_said
-from swarm.usage.spending.meter import KNOWN, open_record
+from swarm.usage.spending.meter import open_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -67,7 +67,7 @@ def _open(source: Mapping[str, Any]) -> tuple[Record, Reader] | None:
         folder = source.get("run_dir")  # removed with the agent
         return (transcript.Record(str(folder)), transcript.Reader()) if folder else None
     record = open_record(source)
-    if record is None or name not in KNOWN:
+    if record is None:
         return None
     reader: Reader = import_module(f"swarm.programs.{name}.transcript").Reader()
     return record, reader

@@ -378,7 +378,7 @@ def tmux_name(value: str) -> str:
 def program_name(value: str) -> str:
     """Check the name of an agent program."""
     if re.fullmatch(r"[a-z][a-z0-9-]{0,39}", value) is None:
-        raise ValueError("use a plain name such as claude or demo")
+        raise ValueError("use a plain name such as demo")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Prices of models as a user writes them: ``claude-x-* = 5/25/0.5/6.25``, US dollars for a million tokens."""
+"""Prices of models as a user writes them: ``model-x-* = 5/25/0.5/6.25``, US dollars for a million tokens."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from swarm.project.config.forms import (
     tmux_socket,
     variables,
 )
-from swarm.project.names import BRANCH_PREFIX, WORKTREE_BASE
+from swarm.project.names import BRANCH_PREFIX, PROGRAMS, PROGRAMS_IN_WORDS, WORKTREE_BASE
 
 _WEEK = 604_800
 _GIB = 1024**3
@@ -201,9 +201,9 @@ class Agents(Section):
     """Which program plays the agents, and how patient swarm is with it."""
 
     program = key(
-        "claude",
+        PROGRAMS[0],
         text(program_name, "agent program"),
-        "Program that is started for each agent: claude, codex, gemini, opencode, shell or demo.",
+        f"Program that is started for each agent: {PROGRAMS_IN_WORDS}.",
     )
     stop_grace = key(
         5,

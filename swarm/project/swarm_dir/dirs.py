@@ -335,7 +335,7 @@ def sessions_dir(base: str | Path | None = None) -> Path:
 
 
 def claude_config_dir(base: str | Path | None = None) -> Path:
-    """Return Claude Code's default configuration folder for agents."""
+    """Return the default configuration folder for agents' programs."""
     return _below(base, "claude-config", "default")
 
 

@@ -10,6 +10,7 @@ forward, so that "half cleaned up" is a state that heals itself.
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,7 +147,7 @@ def _choose(world: World, request: Request) -> tuple[tuple[Target, ...], tuple[S
     sessions = _sessions(world, request)
     skipped: list[Skipped] = []
     pairs: list[tuple[Session, Agent]] = []
-    now = world.host.now_ns() // 1_000_000
+    now = time.time_ns() // 1_000_000
     for session in sessions:
         age = now - session.created_ms if session.created_ms > 0 else -1
         if request.older_than_ms is not None and age < request.older_than_ms:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
+from swarm.machine.processes import boot_id
 from swarm.project import layout as places
 from swarm.project.world import new_operation_id
 from swarm.sessions.reports import Removed
@@ -89,8 +91,8 @@ def _record(
         "operation": operation,
         "verb": request.verb,
         "session": ",".join(dict.fromkeys(t.session.name for t in targets)),
-        "started_ns": world.host.now_ns(),
-        "boot": world.host.boot_id(),
+        "started_ns": time.time_ns(),
+        "boot": boot_id(),
         "pid": os.getpid(),
         "phase": "save",
         "discard": request.discard,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from swarm.programs import processes
 from swarm.worktrees.reports import Risk, RiskKind
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def warnings(targets: Iterable[Target]) -> tuple[str, ...]:
 def _with_risk(world: World, target: Target) -> Target:
     if not target.agent.program:
         return target
-    facts = world.processes.facts(world.layout.run_folder(target.session.name, target.agent.name))
+    facts = processes.facts(world.layout.run_folder(target.session.name, target.agent.name))
     if not facts.elsewhere:
         return target
     risk = Risk(RiskKind.ELSEWHERE, f"its conversation goes on in {facts.elsewhere}")

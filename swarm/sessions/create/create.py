@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -14,6 +15,7 @@ from swarm.kit import files as fsio
 from swarm.kit.errors import (
     SwarmError,
 )
+from swarm.machine.processes import boot_id
 from swarm.project import codec, names
 from swarm.project import layout as places
 from swarm.project.model import Agent, Placed, Session
@@ -91,7 +93,7 @@ def make_plan(
 
 def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: Facts, *, look: bool) -> Plan:
     operation = new_operation_id()
-    now_ms = world.host.now_ns() // 1_000_000
+    now_ms = time.time_ns() // 1_000_000
     prefix = world.settings.worktrees.branch_prefix
     file = world.settings.worktrees.instructions_file
     tracked = bool(world.git.tracked(commit, (file,))) if facts.file is None else facts.file
@@ -131,7 +133,7 @@ def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: 
         ),
         steps=tuple(step.say() for step in todo),
     )
-    now, boot = world.host.now_ns(), world.host.boot_id()
+    now, boot = time.time_ns(), boot_id()
     done = transaction.Operation(operation, verb(request), request.session, now, boot, todo, refs)
     return Plan(done, report, facts)
 

@@ -31,10 +31,6 @@ if TYPE_CHECKING:
             """Give the end of the newest conversation, as far as it may tell what was said last."""
 
 
-#: Programs whose records are known; each has a module here.
-KNOWN = ("claude", "codex", "gemini", "opencode")
-
-
 def source_of(
     program: str, command: tuple[str, ...], env: Mapping[str, str], cwd: str, since_ms: int
 ) -> dict[str, Any]:
@@ -49,23 +45,28 @@ def source_of(
     """
     name = os.path.basename(command[0]) if command else program
     home = env.get("HOME") or os.path.expanduser("~")
-    homes = {
-        "claude": env.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude",
-        "codex": env.get("CODEX_HOME") or f"{home}/.codex",
-        "gemini": f"{env.get('GEMINI_CLI_HOME') or home}/.gemini",
-        "opencode": f"{env.get('XDG_DATA_HOME') or f'{home}/.local/share'}/opencode",
-    }
+    module = _spending(name)
+    found = module.home_of(env, home) if module else ""
     where = os.path.realpath(cwd)  # as the program finds it
-    return {"program": name, "home": homes.get(name, ""), "cwd": where, "since_ms": since_ms}
+    return {"program": name, "home": found, "cwd": where, "since_ms": since_ms}
 
 
 def open_record(source: Mapping[str, Any]) -> Record | None:
     """Return the record of a source; None when the program has none that is known."""
     name, home, cwd, since = (source.get(key) for key in ("program", "home", "cwd", "since_ms"))
-    if name not in KNOWN or not isinstance(home, str) or not isinstance(cwd, str) or not isinstance(since, int):
+    module = _spending(name) if isinstance(name, str) else None
+    if module is None or not isinstance(home, str) or not isinstance(cwd, str) or not isinstance(since, int):
         return None
-    record: Record = import_module(f"swarm.programs.{name}.spending").Record(home, cwd, since)
+    record: Record = module.Record(home, cwd, since)
     return record
+
+
+def _spending(name: str) -> Any:
+    """Return what knows the records of a program, from its folder; None where nothing does."""
+    try:
+        return import_module(f"swarm.programs.{name}.spending") if name.isidentifier() else None
+    except ModuleNotFoundError:
+        return None
 
 
 class Meter:

@@ -6,6 +6,7 @@ A drop is a line in one file; the refs and files of the entry stay as they are u
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
@@ -33,7 +34,7 @@ def since(world: World) -> dict[str, int]:
 
 def mark(world: World, entries: Iterable[SalvageEntry]) -> None:
     """Write down that entries are dropped, as of now."""
-    now = world.host.now_ns() // 1_000_000
+    now = time.time_ns() // 1_000_000
     _write(world, {**dict.fromkeys((entry.name for entry in entries), now), **since(world)})
 
 
@@ -47,7 +48,7 @@ def forget(world: World, names: Iterable[str]) -> None:
 
 def expired(world: World) -> set[str]:
     """Return the names of those whose time is over."""
-    limit = world.host.now_ns() // 1_000_000 - world.settings.cleanup.keep_dropped
+    limit = time.time_ns() // 1_000_000 - world.settings.cleanup.keep_dropped
     return {name for name, at_ms in since(world).items() if at_ms <= limit}
 
 

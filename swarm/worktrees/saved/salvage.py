@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import stat
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,7 @@ def _facts(world: World, target: Target, operation: str, tip: str) -> dict[str, 
         "branch_config": [list(pair) for pair in world.git.branch_config(agent.branch)],
         "dropped": list(target.dropped),
         "setup": setup_notes.to_save(world, session.name, agent.name, target.again) if agent.prepared else None,
-        "saved_ms": world.host.now_ns() // 1_000_000,
+        "saved_ms": time.time_ns() // 1_000_000,
     }
 
 
@@ -226,7 +227,7 @@ def save_branch(world: World, branch: str, tip: str, operation: str) -> str:
         return f"{LEFTOVER}/{agent}@{operation}"
     # A disk error can leave some refs of an entry without the others; only a whole one counts as saved.
     forget_refs(world, LEFTOVER, agent, operation)
-    now = world.host.now_ns() // 1_000_000
+    now = time.time_ns() // 1_000_000
     record = Agent(agent, agent, branch, worktree=".", admin="", base=tip, created_ms=now)
     facts = {
         "schema": 1,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files as fsio
 from swarm.kit.errors import UsageProblem
+from swarm.machine.processes import boot_id
 from swarm.project.world import new_operation_id
 from swarm.worktrees import transaction
 from swarm.worktrees.errors import SalvageNotFound
@@ -50,7 +51,7 @@ def to_drop(
         raise UsageProblem("nothing named to drop", hint="name entries, or use --all or --older-than")
     chosen = _named(world, targets, now=now)
     if older_than_ms is not None:
-        limit = world.host.now_ns() // 1_000_000 - older_than_ms
+        limit = time.time_ns() // 1_000_000 - older_than_ms
         chosen = [entry for entry in chosen if entry.created_ms <= limit]
     return chosen
 
@@ -90,8 +91,8 @@ def _drop_record(world: World, chosen: list[SalvageEntry]) -> dict[str, Any]:
         "operation": operation,
         "verb": "salvage drop",
         "session": "",
-        "started_ns": world.host.now_ns(),
-        "boot": world.host.boot_id(),
+        "started_ns": time.time_ns(),
+        "boot": boot_id(),
         "pid": os.getpid(),
         "entries": [[entry.session, entry.agent, entry.id] for entry in chosen],
         "locks": [str(lock) for lock in world.git.ref_locks(()) if not fsio.exists(lock)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ def retire(world: World, session: Session, agent: Agent, salvage: Path, trash: P
 def _save(world: World, folder: Path, salvage: Path, kind: str) -> None:
     target = salvage / kind
     if files.exists(target):  # a message came after an earlier try
-        target = _later(world, target)
+        target = _later(target)
     files.make_private_dir(salvage.parent.parent.parent)
     for part in (salvage.parent.parent, salvage.parent, salvage):
         files.make_private_dir(part)
@@ -107,7 +108,7 @@ class BringInboxBack(Step):
         if not saved.is_dir():
             return
         if files.exists(folder):
-            _move(world, folder, _later(world, saved))
+            _move(world, folder, _later(saved))
         files.make_private_dir(folder.parent.parent)
         files.make_private_dir(folder.parent)
         _move(world, saved, folder)
@@ -126,9 +127,9 @@ class BringInboxBack(Step):
 Registry.add(BringInboxBack)
 
 
-def _later(world: World, saved: Path) -> Path:
+def _later(saved: Path) -> Path:
     """Return where a box is saved that is younger than the saved one; their names sort by age."""
-    return saved.with_name(f"{saved.name}.{world.host.now_ns():020d}")
+    return saved.with_name(f"{saved.name}.{time.time_ns():020d}")
 
 
 def _saved_later(saved: Path) -> list[Path]:
