@@ -30,11 +30,10 @@ Each layer overrides the one before:
 5. environment variables; an empty one counts as not set, lists are separated by commas
 6. flags of the command line
 
-Files are plain YAML. Only `true` and `false` are booleans and only plain decimal numbers are
-numbers; every other word, such as `no`, `010` or `1:20`, is the text you wrote. Double keys, tags,
-merge keys and tabs as indentation are refused, and so are unknown keys. Every problem is reported
-at once as `file:line:column`, and then nothing is done. `swarm init` writes a file with every key
-commented out.
+Files are plain YAML. Only `true` and `false` are booleans, and only plain decimal numbers are numbers.
+Every other word, such as `no`, `010` or `1:20`, is a text. swarm refuses double keys, tags, merge keys,
+tabs as indentation and unknown keys. It reports all problems at once as `file:line:column`, and changes
+nothing. `swarm init` writes a file with every key commented out.
 
 ```yaml
 worktrees:

@@ -41,12 +41,12 @@ _GIB = 1024**3
 
 
 class Worktrees(Section):
-    """Where the agents' worktrees are, and what they and their branches are called."""
+    """Place and names of the agents' worktrees and branches."""
 
     base_path = key(
         WORKTREE_BASE,
         text(folder_inside, "folder in the repository"),
-        "Folder that holds the worktrees, relative to the main checkout.",
+        "Folder for the worktrees, relative to the main checkout.",
         "worktree_base",
     )
     branch_prefix = key(
@@ -57,7 +57,7 @@ class Worktrees(Section):
     layout = key(
         "session",
         choice("session", "role"),
-        "Folders are named `<agent>-<session>`, or with `role` just `<agent>` (then one session at a time).",
+        "Form of the folder names: `<agent>-<session>`, or with `role` only `<agent>` (then one session at a time).",
     )
     instructions_file = key(
         "CLAUDE.local.md",
@@ -77,18 +77,18 @@ class Worktrees(Section):
 
 
 class Git(Section):
-    """How git is run."""
+    """Limits for git commands."""
 
     timeout = key(120, seconds(1, _WEEK), "Longest time one git command may take.")
     retries = key(
         5,
         number(0, 100),
-        "How often to try again when another git program holds one of its lock files.",
+        "How often swarm tries again when another git process holds a lock file.",
     )
     jobs = key(
         0,
         number(0, 64),
-        "Worktrees that are filled at once; 0 is the number of processor cores.",
+        "Number of worktrees to fill at once; 0 is the number of processor cores.",
     )
 
 
@@ -99,12 +99,12 @@ class Lock(Section):
 
 
 class Cleanup(Section):
-    """What counts as work when a worktree is removed."""
+    """What counts as work when swarm removes a worktree."""
 
     keep_dropped = key(
         7 * 86_400_000,
         milliseconds(0, 3650 * 86_400_000),
-        "How long dropped saved work can still be restored; 0: a drop deletes it at once.",
+        "How long dropped work can still be restored; with 0 a drop deletes it at once.",
     )
     precious = key(
         (
@@ -119,7 +119,7 @@ class Cleanup(Section):
             "secrets*",
         ),
         patterns(),
-        "Files that git ignores and that still count as work.",
+        "Ignored files that still count as work.",
     )
     bulk = key(
         (
@@ -168,17 +168,17 @@ class Cleanup(Section):
     ignored_file_limit = key(
         1024**2,
         size(0, 1024 * _GIB),
-        "Other ignored files up to this size are saved too.",
+        "Size up to which swarm saves other ignored files, too.",
     )
     large_file = key(
         16 * 1024**2,
         size(0, 1024 * _GIB),
-        "Untracked files above this size are moved, not copied, into the salvage.",
+        "Size above which swarm moves untracked files into the salvage folder instead of copying them.",
     )
 
 
 class Tmux(Section):
-    """Where the agents' panes are."""
+    """Place of the agents' panes."""
 
     socket = key(
         "",
@@ -198,49 +198,49 @@ class Tmux(Section):
 
 
 class Agents(Section):
-    """Which program plays the agents, and how patient swarm is with it."""
+    """The agents' program, and swarm's patience with it."""
 
     program = key(
         PROGRAMS[0],
         text(program_name, "agent program"),
-        f"Program that is started for each agent: {PROGRAMS_IN_WORDS}.",
+        f"Program that swarm starts for each agent: {PROGRAMS_IN_WORDS}.",
     )
     stop_grace = key(
         5,
         seconds(0, 3600),
-        "How long a stopped agent may take to end before it is killed.",
+        "How long a stopped agent may take to end before swarm kills it.",
     )
     nudge = key(
         "idle",
         choice("idle", "unknown", "never"),
-        "When a line about waiting messages is typed into an agent's pane: when it is known to be idle, also when "
-        "nothing is known, or never. Never while it works, or waits for you.",
+        "When swarm types a line about waiting messages into an agent's pane: while the agent is idle, also while its "
+        "state is unknown, or never. swarm types nothing while the agent works or waits for you.",
     )
     nudge_pause = key(
         30,
         seconds(0.1, 3600),
-        "How long an agent may take to read its messages before it is told again; later pauses are longer.",
+        "How long an agent may take to read its messages before swarm repeats the line; later pauses are longer.",
     )
 
 
 class Notify(Section):
-    """How you are called when an agent needs you."""
+    """How swarm notifies you when an agent needs you."""
 
     states = key(
         ("waiting", "failed", "done"),
         several("waiting", "failed", "done", "idle", "stopped"),
-        "States of an agent of which you are told when it comes into them.",
+        "States that notify you when an agent enters them.",
     )
     bell = key(
         True,  # noqa: FBT003
         switch(),
-        "Ring the bell of every terminal that is attached to swarm's tmux session, and show a line there.",
+        "Ring the bell of every terminal attached to swarm's tmux session, and show a line there.",
     )
     command = key(
         "",
         program(),
         "Program to run as well, without a shell; its last argument is a line with agent and event. "
-        "SWARM_AGENT, SWARM_SESSION, SWARM_STATE, SWARM_DETAIL and SWARM_REPOSITORY are set for it.",
+        "It gets SWARM_AGENT, SWARM_SESSION, SWARM_STATE, SWARM_DETAIL and SWARM_REPOSITORY.",
     )
 
 
@@ -250,39 +250,39 @@ class Messages(Section):
     lease = key(
         600,
         seconds(1, 86_400),
-        "How long a reader may take over messages that it has taken and not acknowledged, before they go back.",
+        "How long a reader may hold taken messages before swarm returns them to the inbox.",
     )
     keep = key(
         30 * 86_400_000,
         milliseconds(3_600_000, 3650 * 86_400_000),
-        "How long messages are kept that are done or were given up. They go in files of 8 MiB, so small inboxes keep "
-        "more; see `swarm inbox prune`.",
+        "How long swarm keeps acknowledged messages and dead letters. It removes whole files of 8 MiB, so small "
+        "inboxes keep more; see `swarm inbox prune`.",
     )
     keep_bytes = key(
         256 * 1024**2,
         size(0, 1024 * _GIB),
-        "An inbox or queue that has more than this on the disk loses the oldest of them earlier, but none of the last "
-        "hour; 0 is any amount.",
+        "Size of an inbox or queue above which swarm removes the oldest of them earlier, but none of the last hour; 0 is "
+        "no limit.",
     )
     lock_timeout = key(
         60,
         seconds(1, 86_400),
-        "How long a message waits to be written, or taken, while others do the same.",
+        "How long a process waits for others to write or take a message.",
     )
 
 
 class Telemetry(Section):
-    """Measurements that the agents' programs send to a collector of yours (OpenTelemetry); off unless switched on."""
+    """Measurements that the agents' programs send to your collector (OpenTelemetry); off by default."""
 
     enabled = key(
         False,  # noqa: FBT003
         switch(),
-        "Let the agents' programs send them. A role can decide otherwise with `telemetry:`.",
+        "Let the agents' programs send measurements. A role can override this with `telemetry:`.",
     )
     endpoint = key(
         "",
         text(collector, "address"),
-        "Where the collector listens; empty is `OTEL_EXPORTER_OTLP_ENDPOINT` of your environment, else this machine.",
+        "Address of the collector; empty is `OTEL_EXPORTER_OTLP_ENDPOINT` of your environment, else this machine.",
     )
     protocol = key(
         "http/protobuf",
@@ -292,27 +292,27 @@ class Telemetry(Section):
     headers_file = key(
         "",
         text(private_file, "path"),
-        "File of headers for the collector, such as `authorization: Bearer …`, one per line; readable by you alone.",
+        "File of headers for the collector, such as `authorization: Bearer …`, one per line; only you may read it.",
     )
     prompts = key(
         False,  # noqa: FBT003
         switch(),
-        "Send the prompts of agents as well.",
+        "Also send the prompts of agents.",
     )
 
 
 class Setup(Section):
-    """What a new worktree is given before its agent's first turn; a role's own `setup:` comes on top."""
+    """Preparation of a new worktree before its agent's first turn; a role's own `setup:` adds to it."""
 
     copy = key(
         (),
         paths(),
-        "Untracked files and folders of the main checkout that each worktree gets a copy of.",
+        "Untracked files and folders of the main checkout to copy into each worktree.",
     )
     link = key(
         (),
         paths(),
-        "Untracked files and folders of the main checkout that each worktree gets a symbolic link to.",
+        "Untracked files and folders of the main checkout to link into each worktree.",
         "setup.symlink",
     )
     run = key(
@@ -324,50 +324,50 @@ class Setup(Section):
     ports = key(
         (),
         variables(),
-        "Environment variables that are a free port, another one for each agent.",
+        "Environment variables that hold a free port, a different one for each agent.",
     )
     post_checkout = key(
         True,  # noqa: FBT003
         switch(),
         "Run the repository's post-checkout hook in each new worktree, as `git worktree add` does.",
     )
-    timeout = key(600, seconds(1, 86_400), "Longest time one of the commands may take.")
+    timeout = key(600, seconds(1, 86_400), "Longest time for each command.")
     policy = key(
         "abort",
         choice("abort", "warn"),
-        "What a failure means: nothing is started and all is taken back, or there is a warning.",
+        "After a failure, start nothing and undo everything, or only warn.",
         "setup.on_failure",
     )
 
 
 class Teardown(Section):
-    """What is run in a worktree before it is removed; a role's own `teardown:` comes before."""
+    """Commands to run in a worktree before swarm removes it; a role's own `teardown:` runs first."""
 
     run = key((), commands(), "Commands, as in setup.run.", "teardown.commands")
-    timeout = key(60, seconds(1, 86_400), "Longest time one of the commands may take.")
+    timeout = key(60, seconds(1, 86_400), "Longest time for each command.")
     policy = key(
         "warn",
         choice("abort", "warn"),
-        "What a failure means: nothing is removed, or there is a warning.",
+        "After a failure, remove nothing, or only warn.",
         "teardown.on_failure",
     )
 
 
 class Limits(Section):
-    """How much an agent may use up whose role does not say it; 0 is no limit."""
+    """Budget of each agent whose role sets none; 0 is no limit."""
 
-    tokens = key(0, number(0, 10**12), "Tokens that it may read and write, those from the model's cache included.")
-    cost = key(0, amount(0, 10**6), "US dollars that it may cost, by the prices that `swarm usage` shows.")
-    minutes = key(0, amount(0, 10**6), "Minutes that it may run.")
+    tokens = key(0, number(0, 10**12), "Tokens that an agent may read and write, including cache reads.")
+    cost = key(0, amount(0, 10**6), "US dollars that an agent may cost, as `swarm usage` counts them.")
+    minutes = key(0, amount(0, 10**6), "Minutes that an agent may run.")
     agents = key(0, number(0, 256), "Agents of one role in one session.")
 
 
 class Usage(Section):
-    """What tokens cost."""
+    """Prices of tokens."""
 
     prices = key(
         (),
         prices(),
-        "Prices of models in US dollars for a million tokens, looked at before those that swarm knows; `*` stands for "
-        "any part of a name.",
+        "Prices of models in US dollars for a million tokens; they override swarm's own. `*` stands for any part of a "
+        "name.",
     )
