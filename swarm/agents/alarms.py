@@ -67,7 +67,7 @@ def _is_new(world: World, session: Session, item: AgentStatus) -> bool:
             _tell_waiting(world, session, item, count)
         said = _tell_idle(world, session, item, seen, count) if status.state is State.IDLE else seen.get("said", "")
         runfiles.write(str(run), runfiles.CALLED, {**now, "times": count, "said": said})
-    except (OSError, SwarmError):  # cleaned up meanwhile, or no room: it would be told again and again
+    except (OSError, SwarmError):  # cleaned up meanwhile, or no space: a retry would fail again and again
         return False
     return status.state in world.settings.notify.states
 
@@ -81,7 +81,7 @@ def _drawn_again(now: Mapping[str, object], seen: Mapping[str, object]) -> str:
 
 
 def _tell_waiting(world: World, session: Session, item: AgentStatus, count: int) -> None:
-    """Put it into the queue of whoever started the agent.
+    """Publish the event to the queue of the agent's starter.
 
     Args:
         count: how often its state was a new one: it may wait for the same thing again.
@@ -96,7 +96,7 @@ def _tell_waiting(world: World, session: Session, item: AgentStatus, count: int)
 
 
 def _tell_idle(world: World, session: Session, item: AgentStatus, seen: Mapping[str, object], count: int) -> str:
-    """Put the end of a turn, with the agent's last text, into the queue of whoever started it.
+    """Publish the end of a turn, with the agent's last text, to the queue of the agent's starter.
 
     A program that has only just started had no turn: it said nothing new, and was not seen to work.
 
@@ -119,14 +119,14 @@ def _tell_idle(world: World, session: Session, item: AgentStatus, seen: Mapping[
 
 
 def _last_text(world: World, session: Session, item: AgentStatus) -> str:
-    """Return what the agent said last, as far as its program's record tells; as text that a message can hold."""
+    """Return the agent's last text from its program's record, made fit for a message."""
     transcript = open_transcript(source_of(world, session, item.agent))
     text = last_said(transcript.more()) if transcript else ""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _name(kind: str, session: Session, item: AgentStatus, *which: str) -> str:
-    """Return a name of an event that is the same whoever notices it."""
+    """Return an event's id; every process that notices the event computes the same one."""
     parts = (session.name, item.agent.name, session.generation_of(item.agent), item.pid, *which)
     return f"{kind}.{sha256('/'.join(map(str, parts)).encode()).hexdigest()[:16]}"
 

@@ -140,7 +140,7 @@ def tell(world: World, session: Session, agent: Agent) -> int:
     record = runfiles.read(str(world.layout.run_folder(session.name, agent.name)), runfiles.BUDGET) or {}
     notes = record.get("notes")
     found = [note for note in notes if isinstance(note, dict)] if isinstance(notes, list) else []
-    found = [note for note in found if note.get("level") != "over"]  # that is told with its end
+    found = [note for note in found if note.get("level") != "over"]  # the report of its end says so
     if not found:
         return 0
     messages = [_message(session, agent, note) for note in found]
@@ -168,6 +168,6 @@ def _message(session: Session, agent: Agent, note: Mapping[str, Any]) -> Message
         type=NOTICE,
         id=f"budget.{sha256(once.encode()).hexdigest()[:16]}",
         subject=f"{who}: {words}",
-        body=f"What it used: `swarm usage {session.name}`. At its limit it is stopped, and its work is kept.",
+        body=f"Usage: `swarm usage {session.name}`. At the limit swarm stops it and keeps its work.",
         metadata={"agent": agent.name, "session": session.name, "kind": kind, "level": level, "limit": limit},
     )

@@ -37,7 +37,7 @@ _STATUS = {State.DONE: event_values.SUCCESS, State.STOPPED: event_values.STOPPED
 
 
 def tell(world: World, sessions: Iterable[Session] | None = None) -> int:
-    """Tell of every end that was not told yet; return of how many. What cannot be told now is told another time.
+    """Report every unreported end and return their number. A failed report is tried again later.
 
     Whoever does this for all tells as well whose answers are overdue.
     """
@@ -49,7 +49,7 @@ def tell(world: World, sessions: Iterable[Session] | None = None) -> int:
     count = 0
     for session in world.sessions.scan()[0] if sessions is None else sessions:
         for agent in session.agents:
-            with suppress(SwarmError, OSError):  # one that cannot be told now keeps no other from being told
+            with suppress(SwarmError, OSError):  # a failed report does not hold up the others
                 count += bool(agent.program) and _tell_of(world, session, agent)
     return count
 
@@ -92,8 +92,8 @@ def _message(session: Session, agent: Agent, status: Status, name: str) -> Messa
         type=ENDED,
         id=name,
         subject=f"{who} is {status.state}: {status.detail}",
-        body=f"Why: `swarm why {who}`. Its last words: `swarm peek {who}`. To start it again: `swarm restart {who}`.\n"
-        f"If it was cleaned up since, first bring it back: `swarm restore {session.name}/{agent.name}`.",
+        body=f"Why: `swarm why {who}`. Last output: `swarm peek {who}`. Start it again: `swarm restart {who}`.\n"
+        f"After a cleanup, restore it first: `swarm restore {session.name}/{agent.name}`.",
         metadata={
             "agent": agent.name,
             "session": session.name,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: For how long an event may be in the hands of a process, while that lives.
 LEASE = 86_400.0
-#: Whoever waits looks by itself for agents that ended unseen, their supervisors with them.
+#: A waiting process checks for agents whose end no supervisor reported, because it died, too.
 _LOOK_EVERY = 5.0
 
 
@@ -62,7 +62,7 @@ def wait(
 
 
 def done(post: Post, event_id: str) -> None:
-    """Let an event that is in somebody's hands never come again.
+    """Finish a taken event; it is never delivered again.
 
     Raises:
         ClaimLost: it is in nobody's hands: done already, or whoever had it took too long.
@@ -71,7 +71,7 @@ def done(post: Post, event_id: str) -> None:
 
 
 def back(post: Post, event_id: str) -> None:
-    """Let an event that is in somebody's hands wait again.
+    """Return a taken event to the queue.
 
     Raises:
         ClaimLost: it is in nobody's hands.
@@ -95,7 +95,7 @@ def _types_of(kinds: Sequence[str]) -> tuple[str, ...]:
     unknown = [kind for kind in kinds if kind not in event_values.KINDS]
     if unknown:
         raise UsageProblem(
-            f"there is no kind of event {unknown[0][:40]!a}", hint="one of " + ", ".join(event_values.KINDS)
+            f"there is no event kind {unknown[0][:40]!a}", hint="one of " + ", ".join(event_values.KINDS)
         )
     return event_values.types_of(kinds)
 
@@ -119,7 +119,7 @@ def _filter(session: str | None, agents: Sequence[str]) -> Callable[[Message], b
 
 
 def _declared(post: Post) -> str:
-    """Return the address of one's own queue, which is there from now on, for this run of one's name."""
+    """Make the caller's own queue for this run of its name, and return its address."""
     me = post.me()
     address = event_values.address_of(me.address)
     post.bus.declare(address, generation=me.member.generation if me.member else "")
@@ -127,7 +127,7 @@ def _declared(post: Post) -> str:
 
 
 def _event_of(post: Post, claim: Claim | None) -> AgentEvent | None:
-    """Return the event in hand; what is none was put there by somebody else, and is done with."""
+    """Return the taken event; acknowledge and skip a message that is not one."""
     if claim is None:
         return None
     event = event_values.from_message(claim.messages[0])

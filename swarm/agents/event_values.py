@@ -29,7 +29,7 @@ TYPES = {
 KINDS = tuple(TYPES)
 SUCCESS, FAILURE, STOPPED = "success", "failure", "stopped"
 IDLE, WAITING, NEAR, REACHED = "idle", "waiting", "near", "reached"
-#: So many characters of an agent's last text are told.
+#: Maximum number of characters of an agent's last text in an event.
 MOST_TEXT = 5000
 
 

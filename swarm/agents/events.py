@@ -35,7 +35,7 @@ def put(world: World, parent: Parent | None, *events: AgentEvent) -> None:
 
 
 def tell(world: World, session: Session, *events: AgentEvent) -> None:
-    """Put events into the queue of whoever started a session."""
+    """Publish events to the queue of a session's starter."""
     put(world, parents.living(world, session), *events)
 
 
@@ -54,7 +54,7 @@ def event(kind: str, agent: str, session: str, status: str, cause: str, *, name:
 
 
 def _let_go(bus: FileBus, address: str) -> None:
-    """Let the oldest events of a queue go when too many wait; what somebody has in hand stays."""
+    """Drop the oldest events of a queue when too many wait; taken events stay."""
     excess = bus.depth(address).waiting - MOST
     claim = bus.receive(address, limit=excess) if excess > 0 else None
     if claim is not None:

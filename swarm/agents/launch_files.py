@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: How long a launcher waits for its set to be committed.
 GATE_SECONDS = 600
-#: The terminal of a program is its pane, not the one in which somebody typed `swarm start`.
+#: The terminal of a program is its pane, not the terminal of `swarm start`.
 _FROM_PANE = ("TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION")
 #: What showing the states in tmux needs of the caller's environment, beside swarm's settings.
 _LABEL_ENV = frozenset(
@@ -198,8 +198,8 @@ def _working_dir(agent: str, tree: Path, inside: str) -> str:
     folder = tree / inside
     if not folder.is_dir() or not folder.resolve().is_relative_to(tree.resolve()):
         raise ConfigProblem(
-            f"cannot start {agent}: the worktree.subdir {inside} of its role is no folder of its worktree",
-            hint="name a folder that is in the commit the worktree starts from",
+            f"cannot start {agent}: the worktree.subdir {inside} of its role is not a folder in its worktree",
+            hint="name a folder that the starting commit contains",
         )
     return str(folder)
 

@@ -1,4 +1,4 @@
-"""Which program plays the agents, and what it is told."""
+"""The program that runs the agents, and its input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COMMAND = "command"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Which program plays the agents, and what it is told.
+    """The program that runs the agents, and its input.
 
     Attributes:
         command: the argv when the program is ``command``.
@@ -39,7 +39,7 @@ class Wish:
     print_mode: bool = False
 
     def of(self, role: Role | None) -> Wish:
-        """Return the wish for an agent of this role, which may name a program of its own."""
+        """Return the request for an agent of this role, which may name its own program."""
         if self.named or role is None:
             return self
         if role.options.command:

@@ -75,7 +75,7 @@ def switches(world: World, program: Program, options: RoleOptions) -> frozenset[
 
 
 def _attributes(world: World, launch: Launch) -> str:
-    """Return who measures: the caller's own attributes, then session, agent, role and repository."""
+    """Return the attributes of the measurements: the caller's own, then session, agent, role and repository."""
     caller = world.environ.get(_ATTRIBUTES, "").split(",")
     kept = [one.strip() for one in caller if one.strip() and not one.strip().startswith(_OURS)]
     ours = {
@@ -102,7 +102,7 @@ def _headers(wish: Telemetry, environ: Mapping[str, str]) -> str:
     except OSError as error:
         raise _refused(path, error.strerror or str(error), f"write it, one `name: value` a line: {path}") from error
     except (SwarmError, UnicodeDecodeError) as error:
-        raise _refused(path, "it is no small text file", "write one `name: value` a line") from error
+        raise _refused(path, "it is not a small text file", "write one `name: value` a line") from error
     if stat.S_IMODE(mode) & 0o077:
         raise _refused(path, "others may read it", f"chmod 600 {shlex.quote(str(path))}")
     return ",".join(_header(path, number, line) for number, line in _lines(text))
@@ -122,7 +122,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _header(path: Path, number: int, line: str) -> str:
     match = _HEADER.fullmatch(line)
     if match is None or not line.isprintable():
-        raise _refused(path, f"line {number} is no header", "write one `name: value` a line")
+        raise _refused(path, f"line {number} is not a header", "write one `name: value` a line")
     # In small letters: that is how gRPC wants names.
     return f"{match[1].lower()}={_encoded(match[2], _PLAIN)}"
 

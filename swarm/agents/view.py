@@ -36,7 +36,7 @@ class View:
         mark = repository_mark(world.layout.root)
         panes = world.terminal.panes()
         self._server = bool(panes) or world.terminal.running()
-        self._screens: dict[str, tuple[str, list[str]]] | None = None  # asked for when somebody needs one
+        self._screens: dict[str, tuple[str, list[str]]] | None = None  # requested on first use
         self._questions: dict[tuple[str, str], Question] | None = None  # likewise
         self._panes: dict[tuple[str, str], Pane] = {
             (pane.session, pane.agent): pane

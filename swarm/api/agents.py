@@ -43,7 +43,7 @@ class Agents(Sets):
         setup: bool = True,
         dry_run: bool = False,
     ) -> Team:
-        """Make the set of worktrees and start one agent in each, in a tmux pane of its own: all or nothing.
+        """Make the set of worktrees and start one agent in each, in its own tmux pane: all or nothing.
 
         The team that comes back is the report, and ``team["developer"]`` a handle of that agent.
 
@@ -75,7 +75,7 @@ class Agents(Sets):
         print_mode: bool = False,
         workflow: str = "",
     ) -> Wish:
-        """Return what is started, and what it is told."""
+        """Return the program to start, and its input."""
         from swarm.agents.launch_request import Wish
         from swarm.programs.registry import COMMAND, read_command
 
@@ -110,7 +110,7 @@ class Agents(Sets):
                 return self._team(create.create(self._world, request, plan and plan.facts))
 
     def team(self, session: str) -> Team:
-        """Return the agents of a session that is there, as ``start`` returned them. Never writes, never waits.
+        """Return the agents of an existing session, as ``start`` returned them. Never writes, never waits.
 
         Raises:
             SessionNotFound
@@ -187,7 +187,7 @@ class Agents(Sets):
             return workflows.find(name, workflows.places(self._root, self._roles.swarm_dir))
 
     def workflows(self) -> tuple[Workflow, ...]:
-        """Return every workflow there is."""
+        """Return all workflows."""
         from swarm.roles import workflows
 
         with files.os_errors("cannot read the workflows"):

@@ -76,7 +76,7 @@ class Approvals(Door):
         return self._answer(question, Verdict.ALLOW, reason, always=always, rule=rule, answers=tuple(answers))
 
     def deny(self, question: str, *, reason: str = "", always: bool = False, rule: str = "") -> Approval:
-        """Refuse what an agent asks; it is told the reason. See ``approve``."""
+        """Deny an agent's request; the agent gets the reason. See ``approve``."""
         from swarm.approvals.values import Verdict
 
         return self._answer(question, Verdict.DENY, reason, always=always, rule=rule)
@@ -140,7 +140,7 @@ class Approvals(Door):
         return Grants(self._world.layout.state)
 
     def ask(self, question: Question, *, run_dir: str = "", cwd: str = "", timeout: float = 86_400) -> Answer | None:
-        """Put a question for an agent's program and wait for the answer; None when there is none.
+        """Make a request for an agent's program and wait for the answer; None without one.
 
         Args:
             question: without a session it is of the only session that has the agent.

@@ -75,7 +75,7 @@ class AsyncSwarm:
     async def events(
         self, kinds: Sequence[str] = (), *, session: str | None = None, agents: Sequence[str] = ()
     ) -> AsyncIterator[AgentEvent]:
-        """Give each event as it comes; never ends by itself."""
+        """Yield each event as it comes, without end."""
         while True:
             event = await self.wait_for_event(None, kinds, session=session, agents=agents)
             if event is not None:

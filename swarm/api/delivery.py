@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Delivery(Sets):
-    """Verbs about what is typed into panes, and what is told of agents."""
+    """Verbs that type into panes and report on agents."""
 
     def type_into(self, agent: str, text: str, session: str | None = None, *, enter: bool = True) -> str:
         """Type a text into an agent's pane, literally and whole, and press Enter; return the pane's id.
@@ -36,7 +36,7 @@ class Delivery(Sets):
             return delivery.type_into(self._world, self._typist(), found, one, text, enter=enter)
 
     def nudge(self, agent: str, session: str) -> str:
-        """Type a line into the pane of an idle agent if messages wait that it was not told of; say what came of it."""
+        """Type a line into the pane of an idle agent if unannounced messages wait; return the outcome."""
         from swarm.delivery import nudge as delivery
 
         found, one = self._find(agent, session)
@@ -61,7 +61,7 @@ class Delivery(Sets):
         """Tell the user's inbox of every agent that has ended, once; return of how many."""
         from swarm.agents import endings
 
-        with files.os_errors("cannot tell of agents that have ended"):
+        with files.os_errors("cannot report ended agents"):
             return endings.tell(self._world)
 
     def _typist(self) -> Typist:

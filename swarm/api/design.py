@@ -42,7 +42,7 @@ class Design(Sets):
         return self._world.layout.root
 
     def has_commits(self) -> bool:
-        """Whether there is a commit to start from."""
+        """Whether the repository has a commit."""
         return self._world.git.resolve_commit("HEAD") is not None
 
     def get_current_branch(self) -> str | None:
@@ -52,7 +52,7 @@ class Design(Sets):
         return self._world.git.head_branch() or "HEAD"
 
     def branch_exists(self, branch: str) -> bool:
-        """Whether there is a branch (not a tag, not a commit) of this name."""
+        """Whether a branch (not a tag, not a commit) of this name exists."""
         ref = f"refs/heads/{branch}"
         return bool(branch) and "\0" not in branch and ref in self._world.git.refs(ref)
 
@@ -134,7 +134,7 @@ class Design(Sets):
     # --- role instructions -------------------------------------------------------------------------
 
     def get_role_config_path(self, role: str) -> Path:
-        """Return the file with a role's instructions; where it would be in the project if there is none."""
+        """Return the file with a role's instructions; without one, its path in the project."""
         try:
             return Path(self._role(role).source)
         except RoleNotFound:
@@ -256,7 +256,7 @@ class Design(Sets):
     def remove_worktree(
         self, role: str, force: bool = False, delete_branch: bool = True, session_id: str | None = None
     ) -> None:
-        """Remove a role's worktree, and its branch; one that is not there is success.
+        """Remove a role's worktree and its branch; a missing worktree counts as success.
 
         A folder at its place that is in no session is removed, too; with *force* what is in it goes into the salvage.
 

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class _Later(Generic[T]):
-    """Something that is done while another waits; what goes wrong is told when the result is asked for."""
+    """Work done during another wait; its error is raised when the result is read."""
 
     def __init__(self, act: Callable[[], T]) -> None:
         self._act = act
@@ -86,7 +86,7 @@ class Opened:
     def __init__(self, world: World, swarm_dir: Path | None) -> None:
         self.world = world
         self.swarm_dir = swarm_dir
-        self.mine = threading.local()  # the world of a thread that changes something: it tells what it does
+        self.mine = threading.local()  # the world of a thread that changes something: it reports its steps
         self.held = 0
         self.post: Post | None = None
 
@@ -264,7 +264,7 @@ class Door:
 
     @contextlib.contextmanager
     def _telling_others(self, fd: int, command: str) -> Iterator[None]:
-        """Write down beside the lock what is being done: whoever waits for it is told."""
+        """Record the current step beside the lock, for processes that wait for the lock."""
         from dataclasses import replace
 
         from swarm.project import lock
@@ -313,7 +313,7 @@ class Door:
         return tuple(found), problems
 
     def _person(self, attempt: str) -> str:
-        """Return who this is, as it is written down, for what only a person does, or a program with a grant.
+        """Return the caller's name for the records; refuse all but a person or a program with a grant.
 
         Raises:
             NotForAgents: it is one, of whatever repository.

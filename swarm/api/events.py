@@ -81,7 +81,7 @@ class Events(Door):
     """Events taken with ``wait_for_event(ack=False)``: settle them, or give them back."""
 
     def done(self, event: AgentEvent | str) -> None:
-        """Say that an event taken with ``ack=False`` was dealt with; it never comes again.
+        """Finish an event taken with ``ack=False``; it is never delivered again.
 
         Args:
             event: it, or its id.
@@ -91,7 +91,7 @@ class Events(Door):
         """
         from swarm.agents import event_queue
 
-        with files.os_errors("cannot settle the event"):
+        with files.os_errors("cannot finish the event"):
             event_queue.done(self._post, event if isinstance(event, str) else event.id)
 
     def back(self, event: AgentEvent | str) -> None:
@@ -105,5 +105,5 @@ class Events(Door):
         """
         from swarm.agents import event_queue
 
-        with files.os_errors("cannot give back the event"):
+        with files.os_errors("cannot return the event"):
             event_queue.back(self._post, event if isinstance(event, str) else event.id)

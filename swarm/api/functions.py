@@ -90,17 +90,17 @@ def get_git_root(*, repo: Repo = None) -> Path | None:
 
 
 def has_commits(*, repo: Repo = None) -> bool:
-    """Whether there is a commit to start from."""
+    """Whether the repository has a commit."""
     return is_git_repository(repo=repo) and _open(repo).has_commits()
 
 
 def get_current_branch(*, repo: Repo = None) -> str | None:
-    """Return the current branch, ``HEAD`` when detached, None when there is none."""
+    """Return the current branch, ``HEAD`` when detached, or None."""
     return _open(repo).get_current_branch() if is_git_repository(repo=repo) else None
 
 
 def branch_exists(branch: str, *, repo: Repo = None) -> bool:
-    """Whether there is a branch of this name."""
+    """Whether a branch of this name exists."""
     return _open(repo).branch_exists(branch)
 
 
@@ -191,7 +191,7 @@ def remove_worktree(
     session_id: str | None = None,
     repo: Repo = None,
 ) -> None:
-    """Remove a role's worktree, and its branch; one that is not there is success."""
+    """Remove a role's worktree and its branch; a missing worktree counts as success."""
     _open(repo).remove_worktree(role, force, delete_branch, session_id)
 
 
@@ -211,7 +211,7 @@ def list_all_worktrees(*, repo: Repo = None) -> tuple[WorktreeEntry, ...]:
 
 
 def list_worktrees(*, strict: bool = False, repo: Repo = None) -> list[WorktreeInfo]:
-    """Return swarm's worktrees; an empty list when git cannot list them, or there is none, unless *strict*."""
+    """Return swarm's worktrees; an empty list without one, or, unless *strict*, when git cannot list them."""
     try:
         opened = _open(repo)
     except (GitBroken, NotARepo):

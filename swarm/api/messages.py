@@ -45,7 +45,7 @@ class Messages:
         return None if found is None else cls(found)
 
     def me(self) -> Sender:
-        """Return who this process is in this repository."""
+        """Return the identity of this process in this repository."""
         return self._post.me()
 
     def address(self, inbox: str | None = None) -> str:
@@ -89,7 +89,7 @@ class Messages:
     def take(
         self, inbox: str | None = None, *, wait: float = 0.0, limit: int = 100, lease: float | None = None
     ) -> Taken | None:
-        """Take the next messages of one's own inbox; they come again unless they are acknowledged.
+        """Take the next messages of the caller's inbox; unacknowledged messages are delivered again.
 
         Args:
             inbox: another one, as only the user may.
@@ -100,8 +100,8 @@ class Messages:
             return self._post.take(inbox, wait=wait, limit=limit, lease=self._lease(lease))
 
     def held_by(self, inbox: str | None = None) -> str:
-        """Return who else has messages of an inbox in hand, so that nobody can take any; empty: nobody."""
-        with files.os_errors("cannot look into the inbox"):
+        """Return the other reader that holds messages of an inbox; empty without one."""
+        with files.os_errors("cannot read the inbox"):
             return self._post.held_by(inbox)
 
     def seen(self, taken: Taken, evidence: str) -> None:
@@ -110,12 +110,12 @@ class Messages:
             self._post.seen(taken, evidence)
 
     def done(self, taken: Taken) -> None:
-        """Acknowledge what was taken; it never comes again."""
+        """Acknowledge all taken messages; they are never delivered again."""
         with files.os_errors("cannot acknowledge"):
             self._post.done(taken)
 
     def ack(self, ids: Sequence[str] = (), inbox: str | None = None) -> tuple[str, ...]:
-        """Acknowledge what is in hand, all or some; it never comes again. Return the ids.
+        """Acknowledge taken messages, all or some; they are never delivered again. Return the ids.
 
         Raises:
             ClaimLost: it is not in hand (any more).
@@ -131,7 +131,7 @@ class Messages:
             return self._post.nack(ids, inbox, delay=delay, reason=reason)
 
     def extend(self, lease: float | None = None, inbox: str | None = None) -> tuple[str, ...]:
-        """Keep what is in hand for so many more seconds from now; return the ids."""
+        """Extend the lease on taken messages by seconds from now; return the ids."""
         with files.os_errors("cannot extend"):
             return self._post.extend(self._lease(lease), inbox)
 
@@ -152,28 +152,28 @@ class Messages:
     # --- look ----------------------------------------------------------------------------------------
 
     def inbox(self, inbox: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
-        """Return what is not settled in an inbox, most urgent first; changes nothing."""
-        with files.os_errors("cannot look into the inbox"):
+        """Return the unfinished messages of an inbox, most urgent first; changes nothing."""
+        with files.os_errors("cannot read the inbox"):
             return self._post.inbox(inbox, limit)
 
     def history(self, inbox: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
         """Return the last messages of an inbox, whatever became of them."""
-        with files.os_errors("cannot look into the inbox"):
+        with files.os_errors("cannot read the inbox"):
             return self._post.history(inbox, limit)
 
     def dead(self, inbox: str | None = None) -> tuple[Stored, ...]:
         """Return the undeliverable messages of an inbox, each with the reason."""
-        with files.os_errors("cannot look into the inbox"):
+        with files.os_errors("cannot read the inbox"):
             return self._post.dead(inbox)
 
     def depth(self, inbox: str | None = None) -> Depth:
         """Count what is in an inbox."""
-        with files.os_errors("cannot look into the inbox"):
+        with files.os_errors("cannot read the inbox"):
             return self._post.depth(inbox)
 
     def removed(self, inbox: str | None = None) -> int:
         """Return how many messages of an inbox are not kept any longer."""
-        with files.os_errors("cannot look into the inbox"):
+        with files.os_errors("cannot read the inbox"):
             return self._post.removed(inbox)
 
     def get(self, message_id: str) -> tuple[Trace, ...]:
@@ -208,13 +208,13 @@ class Messages:
             return self._post.unreadable(message_id)
 
     def save_files(self, message_id: str, folder: str | os.PathLike[str]) -> tuple[Path, ...]:
-        """Copy what is attached to a message into a folder; return the copies. Nothing there is replaced.
+        """Copy a message's attachments into a folder and return the copies; replace no file.
 
         Raises:
             MessageNotFound
             AttachmentProblem: nothing is attached, or it cannot be copied.
         """
-        with files.os_errors("cannot save what is attached"):
+        with files.os_errors("cannot save the attachments"):
             return self._post.save_files(message_id, Path(folder))
 
     # --- remove --------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class Messages:
     def prune(
         self, inbox: str | None = None, *, older_than_ms: int | None = None, dry_run: bool = False
     ) -> tuple[Pruned, ...]:
-        """Remove messages that are settled and old, of one inbox; without a name everybody's.
+        """Prune finished old messages of one inbox; without a name of all.
 
         Args:
             older_than_ms: how old; default: what the settings say.

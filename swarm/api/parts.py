@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """What a ``World`` is made of beside git and swarm's own records."""
+    """The parts of a ``World`` beside git and swarm's own records."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Parts:
 
     @cached_property
     def preparing(self) -> Preparing:
-        """What makes worktrees ready."""
+        """The driver that prepares worktrees."""
         from swarm.worktrees.setup.preparing import Preparing
 
         own = (self._layout.state.name, self._settings.worktrees.base_path)
@@ -66,7 +66,7 @@ class Parts:
 
     @cached_property
     def ignore_text(self) -> bytes:
-        """What is written as ``.gitignore`` into swarm's folders."""
+        """The text of ``.gitignore`` in swarm's folders."""
         from swarm.roles.find import ignore_template
 
         return ignore_template()

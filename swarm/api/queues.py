@@ -24,7 +24,7 @@ class Queues(Door):
             return queues(bus_of(self._world))
 
     def get(self, name: str) -> Queue:
-        """Return a task queue, as seen by whoever runs this process; its first task makes it.
+        """Return a task queue for the caller; its first task creates it.
 
         Example:
             >>> queue = swarm.queues.get("work")                           # doctest: +SKIP

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CheckedRole(NamedTuple):
-    """What was found about one role.
+    """The result of the check of one role.
 
     Attributes:
         source: its file; None when it was not found by its name.
@@ -58,7 +58,7 @@ class Roles:
         return cls(RolePlaces.standard(root, dirs.find_dir(environ=env, cwd=start)), env)
 
     def __call__(self) -> tuple[Role, ...]:
-        """Return every role there is."""
+        """Return all roles."""
         from swarm.roles.find import list_roles
 
         with files.os_errors("cannot read the roles"):
@@ -101,7 +101,7 @@ class Roles:
         return source.is_relative_to(builtin_roles_dir())
 
     def init(self, name: str, *, source: str | None = None, user: bool = False) -> Path:
-        """Write a new role file, with every key explained, and return it; nothing that is there is overwritten.
+        """Write a new role file that explains every key, and return it; never overwrite a file.
 
         Args:
             source: copy this role.
@@ -131,7 +131,7 @@ class Roles:
     def check(
         self, which: Sequence[str] = (), directory: str | os.PathLike[str] | None = None
     ) -> tuple[CheckedRole, ...]:
-        """Check the named roles, files and folders of roles; without any every role there is.
+        """Check the named roles, files and folders of roles; without names all roles.
 
         Args:
             directory: where paths count from; default: the current one.

@@ -98,7 +98,7 @@ class Swarm(Agents, Delivery, Waiting, Merging, Usage, Design):
 
     @property
     def hooks(self) -> Hooks:
-        """What the hooks of agents' programs tell swarm; for swarm's own commands beside the programs."""
+        """Events and requests from the hooks of agents' programs; for swarm's own commands."""
         from swarm.api.hooks import Hooks
 
         return Hooks(self._opened)
@@ -165,7 +165,7 @@ class Swarm(Agents, Delivery, Waiting, Merging, Usage, Design):
 
     @property
     def roles(self) -> Roles:
-        """Everything about roles; ``swarm.roles()`` returns every role there is."""
+        """Everything about roles; ``swarm.roles()`` returns all roles."""
         from swarm.api.roles import Roles
 
         return Roles(self._roles, self._world.environ)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class AgentResult(NamedTuple):
-    """What an agent has come to when its turn, or its program, is over.
+    """The outcome of an agent's turn or program.
 
     Attributes:
         address: the agent, as ``name@session``.
@@ -107,7 +107,7 @@ class AgentHandle:
         Raises:
             WaitOver: it was still at work.
         """
-        with contextlib.suppress(NotReached):  # it has ended: what it came to is told all the same
+        with contextlib.suppress(NotReached):  # it has ended: its outcome is reported all the same
             self._swarm.wait_for([self.address], timeout=timeout)
         found, text = self.status(), ""
         with contextlib.suppress(NoRecord):

@@ -36,7 +36,7 @@ class Usage(Sets):
         """
         from swarm.usage import count
 
-        with files.os_errors("cannot count what was used"):
+        with files.os_errors("cannot count usage"):
             return count.report(self._world, session, everything=everything)
 
     def transcript(self, agent: str, session: str | None = None) -> tuple[TranscriptEntry, ...]:
@@ -49,7 +49,7 @@ class Usage(Sets):
             return tuple(self._transcript(agent, session).more())
 
     def watch_transcript(self, agent: str, session: str | None = None) -> Iterator[tuple[TranscriptEntry, ...]]:
-        """Give an agent's conversation so far, and then what is added, as soon as it is written; never ends by itself.
+        """Yield an agent's conversation so far, then new entries as they are written, without end.
 
         Raises:
             NoRecord: its program writes nothing down that swarm can read.
@@ -67,7 +67,7 @@ class Usage(Sets):
         """Tell the user's inbox how an agent stands with its limits; return of how many. Its supervisor calls this."""
         from swarm.agents import budgets
 
-        with files.os_errors(f"cannot tell of the budget of {agent}"):
+        with files.os_errors(f"cannot report the budget of {agent}"):
             found, one = self._find(agent, session)
             self._refuse_strangers("tell_budget", found, one)
             return budgets.tell(self._world, found, one)

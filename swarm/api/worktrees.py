@@ -149,7 +149,7 @@ class Sets(Door):
         return self._clean(request, dry_run=dry_run)
 
     def prune_sessions(self, *, older_than_ms: int, dry_run: bool = False) -> CleanupReport:
-        """Remove the sessions made longer ago than this that nobody needs: none of their agents runs or has work."""
+        """Remove sessions older than this whose agents neither run nor have uncommitted work."""
         from swarm.callers import rights
         from swarm.sessions.cleanup import cleanup_request
 
@@ -197,7 +197,7 @@ class Sets(Door):
         return self._clean(request, dry_run=dry_run)
 
     def _remove_stray(self, tree: Path, *, force: bool, dry_run: bool = False) -> CleanupReport | None:
-        """Remove a folder that is in no session; None when there is none."""
+        """Remove a folder that belongs to no session; None without such a folder."""
         from swarm.sessions.reports import CleanupReport
         from swarm.worktrees import strays
 
@@ -206,10 +206,10 @@ class Sets(Door):
                 return None
             strays.check(tree, force=force)
             if dry_run:
-                return CleanupReport(warnings=(f"{tree} is in no session and would go",), dry_run=True)
+                return CleanupReport(warnings=(f"{tree} is in no session and would be removed",), dry_run=True)
             with self._changing("worktree remove"):
                 aside = strays.remove(self._world, tree, force=force) if strays.is_stray(self._world, tree) else None
-            what = "it was empty" if aside is None else f"what was in it is in {aside}"
+            what = "it was empty" if aside is None else f"its content is in {aside}"
             return CleanupReport(warnings=(f"{tree} was in no session and is removed: {what}",))
 
     def _clean(self, request: Any, *, dry_run: bool) -> CleanupReport:
@@ -239,7 +239,7 @@ class Sets(Door):
         return self._clean(request, dry_run=dry_run)
 
     def recover(self) -> RecoverReport:
-        """Bring operations that a crash interrupted to an end. Every change does this first by itself."""
+        """Finish or roll back operations that a crash interrupted. Every changing verb does this first."""
         from swarm.worktrees import transaction
         from swarm.worktrees.reports import RecoverReport
 

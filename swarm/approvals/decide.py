@@ -71,13 +71,13 @@ def answer(store: Approvals, question_id: str, given: Answer, place: Callable[[Q
     if before is not None:
         raise AlreadyAnswered(f"cannot answer {question.id}: {_how(before)}")
     if not _waits(question, processes.boot_id()):
-        raise AlreadyAnswered(f"cannot answer {question.id}: {question.agent} does not wait for it any more")
+        raise AlreadyAnswered(f"cannot answer {question.id}: {question.agent} no longer waits for it")
     _check_words(question, given)
     if given.rule and not covers(given.rule, given.verdict, question, place(question)):
         verb = "deny" if given.verdict is Verdict.DENY else "approve"
         raise UsageProblem(
-            f"cannot use the rule {given.rule[:60]!a} for {question.id}: it does not cover {question.summary[:60]!a}",
-            hint=f"what is about the same again: swarm {verb} {question.id} --always",
+            f"cannot use the rule {given.rule[:60]!a} for {question.id}: it does not match {question.summary[:60]!a}",
+            hint=f"to cover identical requests: swarm {verb} {question.id} --always",
         )
     stamped = replace(given, at_ms=_now_ms())
     store.answer(question.id, stamped)
@@ -105,7 +105,7 @@ def _check_words(question: Question, given: Answer) -> None:
     if given.verdict is Verdict.ALLOW and len(given.answers) != len(asked):
         if not asked:
             raise UsageProblem(
-                f"cannot answer {question.id} in words: it asks whether it may use {question.tool[:40]!a}"
+                f"cannot answer {question.id} in words: it asks for permission to use {question.tool[:40]!a}"
             )
         example = " ".join("--answer '…'" for _ in asked)
         wanted = f"{count(len(asked), 'question')}, and {count(len(given.answers), 'answer')} given"
@@ -128,7 +128,7 @@ def decide(
     timeout: float,
     place: Place | None = None,
 ) -> Answer | None:
-    """Put a question and wait for its answer; None when nobody gave one.
+    """Make a request and wait for its answer; None without one.
 
     Args:
         review: the reviewer of the role; None when it has none, or when it leaves it to a person.
@@ -141,7 +141,7 @@ def decide(
     known = standing_answer(standing.records, asked, place) if not person else None
     if known is not None:
         return _settle(store, store.ask(asked), known)
-    put = store.ask(asked)  # before the reviewer: who looks meanwhile sees that it is being decided
+    put = store.ask(asked)  # before the reviewer: readers see meanwhile that a decision is under way
     try:
         given = review(put) if review is not None and not person else None
         if given is not None:
@@ -153,7 +153,7 @@ def decide(
 
 
 def _settle(store: Approvals, put: Question, given: Answer) -> Answer | None:
-    """Write an answer down; a person who was faster is right."""
+    """Record an answer, unless a person answered first."""
     try:
         store.answer(put.id, replace(given, at_ms=_now_ms()))
     except AlreadyAnswered:
@@ -172,7 +172,7 @@ def _wait(store: Approvals, put: Question, goes_on: Callable[[], bool], deadline
 
 
 def _withdraw(store: Approvals, put: Question, reason: str) -> Answer | None:
-    """Close a question; when somebody answered at the last moment, that counts."""
+    """Close a request; an answer that came at the last moment counts."""
     try:
         store.answer(put.id, Answer(Verdict.WITHDRAWN, "program", reason, at_ms=_now_ms()))
     except AlreadyAnswered:
@@ -183,7 +183,7 @@ def _withdraw(store: Approvals, put: Question, reason: str) -> Answer | None:
 
 
 def by_user(name: str) -> str:
-    """Return how a person is written down who answers."""
+    """Return the name of the answering person for the record."""
     return f"{USER}:{name}" if name else USER
 
 

@@ -106,7 +106,7 @@ class Grants:
         return self._folder / (name + _SUFFIX)
 
     def _read(self, name: str) -> dict[str, Any]:
-        """Return a record; empty when there is none, or none that swarm wrote under this name."""
+        """Return a record; empty unless swarm wrote it under this name."""
         try:
             record = json.loads(files.read_small(self._path(name)))
             code = record.pop("mac", None)

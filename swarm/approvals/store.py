@@ -131,23 +131,23 @@ class Approvals:
             found = [wanted]
         elif found and len(wanted) < _SHORTEST:
             raise UsageProblem(
-                f"{question_id!a} is too little of an id: {_SHORTEST} letters at least", hint="swarm approvals"
+                f"{question_id!a} is too short for an id: {_SHORTEST} letters at least", hint="swarm approvals"
             )
         if not found:
-            raise ApprovalNotFound(f"there is no question {question_id[:40]!a}")
+            raise ApprovalNotFound(f"there is no request {question_id[:40]!a}")
         if len(found) > 1:
-            raise Ambiguous(f"{question_id!a} begins several questions: {', '.join(sorted(found)[:5])}")
+            raise Ambiguous(f"{question_id!a} matches several requests: {', '.join(sorted(found)[:5])}")
         question = self._question(found[0])
         if question is None:
-            raise ApprovalNotFound(f"there is no question {question_id[:40]!a}")
+            raise ApprovalNotFound(f"there is no request {question_id[:40]!a}")
         return question, self.answer_of(found[0])
 
     def answer_of(self, question_id: str) -> Answer | None:
-        """Return the answer to a question, if there is one."""
+        """Return the answer to a request, or None."""
         return self._answer_in(question_id, _ANSWER)
 
     def revoked(self, question_id: str) -> Answer | None:
-        """Return who took it back that an answer holds for always, if somebody did."""
+        """Return the person who revoked a standing answer, if any."""
         return self._answer_in(question_id, _REVOKED)
 
     def _answer_in(self, question_id: str, suffix: str) -> Answer | None:
@@ -160,8 +160,8 @@ class Approvals:
         said = self._proved(question_id, values.answer_to_record(answer))
         if not self._proof.holds(kind, said, record.get("mac")):
             raise RecordProblem(
-                f"cannot believe {path}: swarm did not write it as it is, or an earlier swarm did",
-                hint=f"look at it, and remove it: {path.name}",
+                f"cannot believe {path}: its code does not match, or an earlier swarm wrote it",
+                hint=f"read it, then remove it: {path.name}",
             )
         return answer
 
@@ -244,7 +244,7 @@ class Approvals:
     def forget(self, session: str, agent: str) -> None:
         """Keep a line each of what an agent asked that is gone, and none of its files."""
         for name in self.ids():
-            with contextlib.suppress(SwarmError):  # what cannot be read stays, and is told of
+            with contextlib.suppress(SwarmError):  # an unreadable file stays, and is reported
                 one = self._one(name)
                 if one is not None and (one.question.session, one.question.agent) == (session, agent):
                     line = json.dumps(values.past_to_record(one), ensure_ascii=True).encode("ascii")

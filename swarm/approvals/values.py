@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from swarm.permissions.paths import Place
 
 SCHEMA = 1
-#: Who answers is a person, a program by a grant of a person's, a rule that either made, or the reviewer of the role.
+#: The answer comes from a person, a program with a grant, a standing answer of either, or the role's reviewer.
 USER, GRANT, RULE, REVIEWER, PROGRAM = "user", "grant", "rule", "reviewer", "program"
 #: The tool by which a program asks a person something; its answer is words, not yes.
 ASKS = "AskUserQuestion"
@@ -32,7 +32,7 @@ class Verdict(StrEnum):
 
     ALLOW = "allow"
     DENY = "deny"
-    #: It was answered in the pane, or the program does not wait for it any more.
+    #: It was answered in the pane, or the program no longer waits for it.
     WITHDRAWN = "withdrawn"
 
 
@@ -43,13 +43,13 @@ class Standing(StrEnum):
     ALLOWED = "allowed"
     DENIED = "denied"
     WITHDRAWN = "withdrawn"
-    #: Whoever asked is gone without a word.
+    #: The asking process is gone without a trace.
     GONE = "gone"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a question.
+    """The state of a request.
 
     Attributes:
         by: ``user``, ``grant``, ``rule``, ``reviewer`` or ``program``; with a name after a colon where one is known.
@@ -69,7 +69,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a program asks.
+    """A program's request.
 
     Attributes:
         id: short enough to type.
@@ -100,11 +100,11 @@ class Question:
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """What a person is asked in words; empty when it is whether a tool may be used."""
+        """The questions in words; empty for a request to use a tool."""
         return tuple(text for text, _ in _asked(self.tool, self.given))
 
     def with_answers(self, answers: tuple[str, ...]) -> dict[str, Any]:
-        """Return what the tool was given, with a person's answers in it: then it asks nobody."""
+        """Return the tool's input with a person's answers in it, so that the tool asks nobody."""
         return {**self.given, "answers": dict(zip(self.questions, answers, strict=True))}
 
 
@@ -115,7 +115,7 @@ class Approval:
     question: Question
     answer: Answer | None
     waits: bool
-    #: Who took it back that the answer holds for always, and why.
+    #: The person who revoked the standing answer, and the reason.
     revoked: Answer | None = None
 
     @property
@@ -144,7 +144,7 @@ def standing_answer(past: Iterable[Approval], question: Question, place: Place |
 
 
 def asker(question: Question) -> tuple[str, str, str]:
-    """Return who asks: a later agent of the same name is another one."""
+    """Return the asking agent; a later agent of the same name is another one."""
     return question.session, question.agent, question.generation
 
 

@@ -64,7 +64,7 @@ def split(to: str | Iterable[str]) -> tuple[str, ...]:
 def resolve(
     words: Sequence[str], members: Sequence[Member], sender: Member | None, attempt: str = "cannot send"
 ) -> tuple[Member | None, ...]:
-    """Return whom the words mean, each once, in their order; None stands for the user.
+    """Return the recipients that the words name, each once, in their order; None stands for the user.
 
     Args:
         members: every agent there is.
@@ -108,7 +108,7 @@ def _meant(word: str, members: Sequence[Member], sender: Member | None) -> Seque
             raise UsageProblem(f"cannot send to {word[:60]!a}: {why}", hint=f"write {lower}")
         return (_parent(members, sender) if lower == PARENT else None,)
     if at and not session:
-        raise UsageProblem(f"cannot read {word[:60]!a}: there is no session after the @", hint="write AGENT@SESSION")
+        raise UsageProblem(f"cannot read {word[:60]!a}: no session is named after the @", hint="write AGENT@SESSION")
     if is_group(word):
         role = lower.removeprefix(ROLE) if lower.startswith(ROLE) else None
         able = [m for m in members if role is None or m.role.casefold() == role] or members
@@ -121,7 +121,7 @@ def _meant(word: str, members: Sequence[Member], sender: Member | None) -> Seque
 
 
 def _parent(members: Sequence[Member], sender: Member | None) -> Member | None:
-    """Return the agent that started the sender's session, if that very run of it is there; else the user."""
+    """Return the agent that started the sender's session, if that same run still exists; else the user."""
     if sender is None or not sender.parent:
         return None
     wanted = (sender.parent, sender.parent_generation)
@@ -191,11 +191,11 @@ def _only(name: str, members: Sequence[Member]) -> Member:
         raise Ambiguous(f"several agents are called {name[:60]!a}: {which}", hint=f"for example: {found[0].address}")
     if not members:
         raise AgentNotFound(
-            f"there is no agent {name[:60]!a}: no session is there",
+            f"there is no agent {name[:60]!a}: no session exists",
             hint="start one with `swarm start`, or write to user",
         )
     session = next((m.session for m in members if m.session.casefold() == name.casefold()), "")
     if session and not found:
-        hint = f"{session} is a session; everybody in it: all@{session}"
+        hint = f"{session} is a session; for all its agents write all@{session}"
         raise AgentNotFound(f"there is no agent {name[:60]!a}", hint=hint)
     return found[0] if found else _named(name, members, "there is no agent")

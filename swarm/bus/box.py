@@ -40,7 +40,7 @@ _GRANT = 40
 
 
 class Limits(NamedTuple):
-    """How much a box may hold that is not settled."""
+    """Limits on the unfinished messages of a box."""
 
     messages: int = 10_000
     octets: int = 256 << 20
@@ -125,7 +125,7 @@ class Box:
     # --- making ---------------------------------------------------------------------------------
 
     def make(self) -> None:
-        """Make the box, or what is missing of it; it counts once its lock file is there."""
+        """Make the box, or its missing parts; it counts once its lock file exists."""
         made = False
         for folder in (self.folder, *(f"{self.folder}/{name}" for name in (*PRIORITIES, *_OTHERS))):
             made |= _make_folder(folder)
@@ -174,7 +174,10 @@ class Box:
         was allowed to a lane long ago and not used is not known to those who fill another one.
         """
         log = self.lanes[lane]
-        number, end = log.last_number(), log.end()  # before it is counted: what comes meanwhile is of what is allowed
+        number, end = (
+            log.last_number(),
+            log.end(),
+        )  # before the count: messages that come meanwhile are within the limit
         most, most_octets = self._limits
         grant, octet_grant = max(1, most // _GRANT), max(size, most_octets // _GRANT)
         spare, spare_octets = len(self.lanes) * grant, len(self.lanes) * octet_grant
@@ -202,7 +205,7 @@ class Box:
         return room, octets
 
     def ends(self) -> Ends:
-        """Return where the lanes end now: who has looked through all before that need not do so again."""
+        """Return the present ends of the lanes, so that a reader need not read the parts before them again."""
         return Ends(identity_of(f"{self.folder}/reader.lock"), tuple(log.whole_end() for log in self.lanes))
 
     def find(self, message_id: str, behind: Ends | None = None) -> tuple[Place, Line] | None:

@@ -74,7 +74,7 @@ class Boxes:
         return self._root
 
     def declare(self, address: str, *, generation: str = "") -> None:
-        """Make sure that a box is there, for this run of its owner; what is in it stays."""
+        """Make a box for this run of its owner; an existing box keeps its messages."""
         box = self._box(box_of(address))
         with box.mutex, os_errors(f"cannot make {box.address}"):
             box.make()
@@ -108,7 +108,7 @@ class Boxes:
             files.sync_folder(Path(aside).parent)
 
     def addresses(self) -> tuple[str, ...]:
-        """Return every box there is, also those that cannot be read."""
+        """Return the addresses of all boxes, also of unreadable ones."""
         from swarm.bus import view
 
         with os_errors(f"cannot read {self._root}"):

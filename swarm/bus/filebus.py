@@ -33,17 +33,17 @@ if TYPE_CHECKING:
         Receipt,
     )
 
-#: A process looks for what is too old in a box when it has written a snapshot, but at most once in so many seconds.
+#: A process prunes a box after it wrote a snapshot, but at most once in this many seconds.
 _TIDY_EVERY = 60.0
 
 
 class FileBus(Looking):
-    """Send, receive, settle and remove messages; on top of looking into boxes."""
+    """The message bus in files: send, receive, finish and remove messages."""
 
     # --- sending --------------------------------------------------------------------------------
 
     def send(self, message: Message, *, durable: bool = True) -> Receipt:
-        """Put a message into its recipient's box; when this returns it is there, and if *durable* stays there.
+        """Put a message into its recipient's box; with *durable* it is on the disk when this returns.
 
         After an error it may have arrived all the same; sent again with the same id it is one message.
 
@@ -165,7 +165,7 @@ class FileBus(Looking):
             taking.nack(box, self._machine, claim, ids, delay, reason)
 
     def fail(self, claim: Claim, ids: tuple[str, ...] | None = None, *, reason: str) -> None:
-        """Give these, or all, of a claim up: they become dead letters now, and their senders are told.
+        """Give up messages of a claim, all by default: they become dead letters, and their senders get a notice.
 
         Raises:
             ClaimLost: the claim is over.
@@ -194,7 +194,7 @@ class FileBus(Looking):
             taking.extend(box, self._machine, claim, lease, holder)
 
     def take_over(self, claim: Claim) -> None:
-        """Have a claim in hand that depends on nobody's life, in place of the process that took it.
+        """Take over a claim that no process's life holds, from the process that took it.
 
         Raises:
             ClaimLost: it is over, in part settled, or in other hands than when it was looked at.
@@ -205,7 +205,7 @@ class FileBus(Looking):
         with os_errors(f"cannot take over a claim on {box.address}"):
             taking.take_over(box, self._machine, claim)
 
-    # --- removing what is not kept --------------------------------------------------------------
+    # --- pruning ----------------------------------------------------------------------------------
 
     def _tidy(self, box: Box) -> None:
         """Remove what is too old, after so much was written to the readers' book that it was summed up."""
@@ -222,11 +222,11 @@ class FileBus(Looking):
                 sweep = self._sweep(self._saved)
                 if sweep.is_due():
                     sweep.remove(self._keep(), self._machine.now_ms())
-        except (OSError, SwarmError):  # what was asked for is done; this is for whoever comes next
+        except (OSError, SwarmError):  # the request is done; the next process prunes instead
             return
 
     def prune(self, address: str, keep: Keep, *, dry_run: bool = False) -> Pruned:
-        """Remove what is settled and too old; only what fills whole files of the logs can go.
+        """Remove old finished messages, by whole files of the logs.
 
         Raises:
             InboxNotFound: there is no such box.
@@ -234,7 +234,7 @@ class FileBus(Looking):
         from swarm.bus.keeping import retention
 
         box = self._box(box_of(address))
-        with os_errors(f"cannot remove what is too old in {box.address}"):
+        with os_errors(f"cannot prune {box.address}"):
             return retention.prune(box, self._machine, keep, dry_run=dry_run)
 
     def prune_attachments(self, keep: Keep, *, dry_run: bool = False, after: Iterable[str] = ()) -> PrunedAttachments:
@@ -303,7 +303,7 @@ class FileBus(Looking):
             return blobs.keep(Path(self._root) / "blobs", source, name)
 
     def attachments_stay(self) -> AbstractContextManager[None]:
-        """Let nobody remove an attachment during a block; to move a box in."""
+        """Prevent the removal of attachments during a block, so that a box can be moved."""
         from swarm.bus.keeping import blobs
 
         return blobs.staying(self._root + "/blobs", self._patience)

@@ -83,7 +83,7 @@ def _read(path: str, address: str) -> Message | None:
     if data.lstrip()[:1] == b"{":
         message = decode(data)
         claimed = {**message.metadata, "claimed_from": message.sender}
-        # Whoever can write here is not thereby the one whose name stands in the file.
+        # The right to write here does not prove the sender's name in the file.
         return message._replace(to=address, sender=DROP, id=message.id or own_id, metadata=claimed)
     try:
         text = data.decode()
@@ -93,7 +93,7 @@ def _read(path: str, address: str) -> Message | None:
 
 
 def _is_being_written(fd: int) -> bool:
-    """Whether somebody has the file open for writing; where the system cannot tell: no."""
+    """Whether a process has the file open for writing; False where the system cannot tell."""
     if not hasattr(fcntl, "F_SETLEASE"):
         return False
     try:

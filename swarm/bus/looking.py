@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Looking(Boxes):
-    """What is in the boxes, and what became of it."""
+    """Read boxes and the history of their messages."""
 
     def removed(self, address: str = "") -> int:
         """Return how many messages of a box, or of all, are not kept any longer."""
@@ -71,7 +71,7 @@ class Looking(Boxes):
                 pass
         except Interrupted:
             raise
-        except SwarmError as error:  # nobody can say which there are
+        except SwarmError as error:  # the boxes are unknown
             return (error,)
         return tuple(found)
 
@@ -82,7 +82,7 @@ class Looking(Boxes):
         return taking.over(held, self._machine)
 
     def claims(self, address: str) -> tuple[Claim, ...]:
-        """Return the claims in flight; each can be settled by any process that knows it."""
+        """Return the claims in flight; any process that knows a claim can finish it."""
         from swarm.bus import view
 
         box = self._box(box_of(address))
@@ -104,7 +104,7 @@ class Looking(Boxes):
             return Found(max(0, pending - claimed), claimed, len(state.dead), oldest)
 
     def peek(self, address: str, limit: int = 100) -> tuple[Stored, ...]:
-        """Return what is not settled, by lane, oldest first; changes nothing."""
+        """Return the unfinished messages, by lane, oldest first; changes nothing."""
         from swarm.bus import view
 
         box = self._box(box_of(address))
@@ -128,7 +128,7 @@ class Looking(Boxes):
             return tuple(view.dead(box))
 
     def find(self, message_id: str, *, lenient: bool = False) -> tuple[Trace, ...]:
-        """Return what became of a message in each box that it was sent to; empty when nobody knows it.
+        """Return the history of a message in each box that it was sent to; empty for an unknown message.
 
         Args:
             lenient: what is in a box that cannot be read is left out, unless nobody else knows the message.
@@ -154,7 +154,7 @@ class Looking(Boxes):
         return tuple(one for several in found for one in several)
 
     def tasks(self, address: str, limit: int = 1000, *, settled: bool = False) -> tuple[Task, ...]:
-        """Return what is not done, by lane, oldest first, dead letters last; with *settled* the last of all."""
+        """Return the open tasks, by lane, oldest first, dead letters last; *settled* adds finished ones."""
         from swarm.bus.reader import tasks
 
         box = self._box(box_of(address))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-# Counts on while the machine sleeps, and nobody can set it; where there is none, the next best.
+# This clock counts on while the machine sleeps, and nobody can set it; else the next best.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -33,7 +33,7 @@ class ThisMachine:
         return time.time_ns() // 1_000_000
 
     def start_of(self, pid: int) -> int | None:
-        """Return when a living process began; None when there is none."""
+        """Return the start time of a living process, or None."""
         from swarm.machine import processes
 
         if pid != os.getpid():

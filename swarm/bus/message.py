@@ -25,16 +25,16 @@ SCHEMA = 1
 PRIORITIES = ("interrupt", "high", "normal", "low")
 MAX_EXTRA = 64 << 10
 MAX_AFTER = 100
-#: How deep metadata and artifacts may be nested: whoever prints them goes down as far.
+#: Maximum depth of metadata and artifacts: printing them recurses as far.
 MAX_DEPTH = 64
 #: The bus itself, as a sender.
 POSTMASTER = "swarm"
-#: What the ids of its notices begin with, up to the first dot; nobody else may use those.
+#: Prefixes of the ids of swarm's own notices, up to the first dot; reserved.
 OWN_IDS = ("budget", "dead", "delivery", "ended", "event", "heartbeat", "overdue")
-#: Whoever put a file into a drop folder.
+#: The sender of files in a drop folder.
 DROP = "swarm.drop"
 DEAD_LETTER = "dead-letter"
-#: Of boxes: an agent's messages; tasks; what happened to the agents that somebody started.
+#: Kinds of boxes: an agent's messages; tasks; events of agents for their starter.
 KINDS = ("inbox", "queue", "events")
 
 
@@ -154,9 +154,9 @@ def encode(message: Message, message_id: str = "", time_ms: int = 0) -> bytes:
         to, sender, body, subject, kind, priority, own_id, own_time, artifacts, metadata = message[:10]
         head = _heads.get((sender, to, kind, priority)) or _checked_head(message)
         if own_id and not is_word(ID, own_id):
-            raise _problem(f"no message id: {own_id[:60]!a}", hint=_ID_HINT)
+            raise _problem(f"not a message id: {own_id[:60]!a}", hint=_ID_HINT)
         if own_time and not _is_time(own_time):
-            raise _problem("its time is no number of milliseconds since 1970", hint="leave it out: it means now")
+            raise _problem("its time is not a number of milliseconds since 1970", hint="leave it out to mean now")
         if subject:
             _check_text("subject", subject)
         _check_text("body", body)
@@ -165,7 +165,7 @@ def encode(message: Message, message_id: str = "", time_ms: int = 0) -> bytes:
         content = wire.content(_quoted(subject) if subject else '""', _quoted(body), extra)
         return wire.record(own_id or message_id, head, own_time or time_ms, content, rest)
     except UnicodeEncodeError as error:
-        raise _problem("it holds bytes that are no UTF-8", hint="send them along as a file with --attach") from error
+        raise _problem("it holds bytes that are not UTF-8", hint="send them as a file with --attach") from error
     except (TypeError, ValueError, RecursionError, AttributeError) as error:
         raise _problem(f"not a message: {error}") from error
 
@@ -175,7 +175,7 @@ _TEXTS = ("thread_id", "in_reply_to", "generation", "sender_generation")
 _NUMBERS = ("deadline_ms", "ttl_ms")
 
 
-#: What was checked before, and how it is written.
+#: Heads that were checked before, with their encoding.
 _heads: dict[tuple[str, str, str, str], str] = {}
 
 
@@ -186,7 +186,7 @@ def _checked_head(m: Message) -> str:
     if m.priority not in PRIORITIES:
         raise _problem(f"no priority: {m.priority!a}", hint="one of " + ", ".join(PRIORITIES))
     if not is_word(TYPE, m.type):
-        raise _problem(f"no message type: {m.type[:60]!a}", hint="one small word, such as message, task or build.red")
+        raise _problem(f"not a message type: {m.type[:60]!a}", hint="one small word, such as message or build.red")
     head = wire.head(m.sender, m.to, m.type, m.priority)
     if len(_heads) < 256:
         _heads[m.sender, m.to, m.type, m.priority] = head
@@ -266,7 +266,7 @@ def _check_after(m: Message) -> None:
         raise _problem(text, hint="let it wait for a task that waits for them")
     for one in m.after:
         if not is_word(ID, one):
-            raise _problem(f"no message id: {one[:60]!a}", hint=_ID_HINT)
+            raise _problem(f"not a message id: {one[:60]!a}", hint=_ID_HINT)
         if one == m.id:
             raise _problem(f"{one} cannot wait for itself", hint="name other tasks of the queue, or none")
 

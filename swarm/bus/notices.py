@@ -11,7 +11,7 @@ from swarm.bus.message import DEAD_LETTER, POSTMASTER, Message, box_of
 from swarm.bus.wire import ID, is_word
 from swarm.kit.errors import Interrupted, SwarmError
 
-#: The people's own box is always there for them, whether somebody wrote to it before or not.
+#: The user's box always exists for readers, even before its first message.
 _USER = box_of(USER)
 #: How a line begins that a log adds for itself.
 _NO_MESSAGE = b'{"log":'
@@ -69,7 +69,7 @@ def tell_damaged(box: Box, bus: Bus) -> None:
 def _tell_of(box: Box, bus: Bus, lane: int, at: int) -> None:
     path = box.fragment(lane, at)
     data = beginning_of(path)
-    if at and data and not data.startswith(_NO_MESSAGE):  # a lane begins with a line of its own
+    if at and data and not data.startswith(_NO_MESSAGE):  # a lane begins with its own line
         notice = _damage(box, path, data, f"{box.book.identity!r} {lane} {at}")
         if send_notice(bus, notice) is None:
             send_notice(bus, notice._replace(to=USER, generation=""))
@@ -98,7 +98,7 @@ def _damage(box: Box, path: str, data: bytes, once: str) -> Message:
 
 
 def _run_of_sender(box: Box, grave: Grave) -> str:
-    """Return which run of its sender wrote a message, so that no other one is told; empty where nobody can say."""
+    """Return the run of the sender that wrote a message, so that no other run gets the notice; empty if unknown."""
     import json
 
     place = grave.place
@@ -146,5 +146,5 @@ def send_notice(bus: Bus, notice: Message) -> Receipt | None:
     except InboxNotFound:
         if box_of(notice.to) != _USER:
             return None
-        bus.declare(_USER)  # nobody ever wrote to the user
+        bus.declare(_USER)  # the user never got a message
         return bus.send(notice)

@@ -102,7 +102,7 @@ class Keep(NamedTuple):
 
 
 class Pruned(NamedTuple):
-    """What of a box is not kept any longer: how many messages, how many bytes of its logs."""
+    """The pruned part of a box: number of messages, bytes of its logs."""
 
     address: str
     messages: int
@@ -188,14 +188,14 @@ class Machine(Protocol):
         """Return the time of day, for people."""
 
     def start_of(self, pid: int) -> int | None:
-        """Return when a living process began; None when there is none."""
+        """Return the start time of a living process, or None."""
 
 
 class Bus(Protocol):
     """Boxes of messages. An address is what ``message.box_of`` understands."""
 
     def declare(self, address: str, *, generation: str = "") -> None:
-        """Make sure that a box is there, for this run of its owner."""
+        """Make a box for this run of its owner."""
 
     def send(self, message: Message, *, durable: bool = True) -> Receipt:
         """Put a message into its recipient's box."""
@@ -212,7 +212,7 @@ class Bus(Protocol):
         types: tuple[str, ...] = (),
         wanted: Callable[[Message], bool] | None = None,
     ) -> Claim | None:
-        """Take the next messages; wait for one if there is none. *holder* is this process unless named.
+        """Take the next messages, or wait for one. *holder* is this process unless named.
 
         With *types* only messages of these, with *wanted* those of which it says so: not of an inbox, which has an
         order.
@@ -231,7 +231,7 @@ class Bus(Protocol):
         """Keep a claim for so many more seconds from now; with *holder* it depends on that life from then on."""
 
     def take_over(self, claim: Claim) -> None:
-        """Have a claim in hand in place of the process that took it; its time and its holder stay."""
+        """Take over a claim from the process that took it; its lease and its holder stay."""
 
     def claims(self, address: str) -> tuple[Claim, ...]:
         """Return the claims in flight."""
@@ -240,7 +240,7 @@ class Bus(Protocol):
         """Count."""
 
     def peek(self, address: str, limit: int = 100) -> tuple[Stored, ...]:
-        """Return what is not settled, by lane, oldest first; changes nothing."""
+        """Return the unfinished messages, by lane, oldest first; changes nothing."""
 
     def history(self, address: str, limit: int = 100) -> tuple[Stored, ...]:
         """Return the last messages, whatever became of them, oldest first."""
@@ -275,7 +275,7 @@ class Tasks(Bus, Protocol):
     """
 
     def fail(self, claim: Claim, ids: tuple[str, ...] | None = None, *, reason: str) -> None:
-        """Give these, or all, of a claim up: they become dead letters now, and their senders are told."""
+        """Give up messages of a claim, all by default: they become dead letters, and their senders get a notice."""
 
     def tasks(self, address: str, limit: int = 1000, *, settled: bool = False) -> tuple[Task, ...]:
-        """Return what is not done, by lane, oldest first, dead letters last; with *settled* the last of all."""
+        """Return the open tasks, by lane, oldest first, dead letters last; *settled* adds finished ones."""

@@ -36,10 +36,10 @@ def _send(box: Box, machine: Machine, message: Message, *, durable: bool) -> Rec
     try:
         with box.mutex:
             if given:
-                # What is there already is looked through before the lock: others would have to wait for it.
+                # Existing records are read before the lock, so that other writers need not wait.
                 before = box.ends()
                 known = box.find(given)
-                # Below this lock nobody else adds a message of the same id, to whatever lane.
+                # Under this lock no other process adds a message of the same id, to any lane.
                 with files.locked_folder(box.folder, box.patience):
                     known = known or box.find(given, before)
                     if known is not None and not _is_same(message.sender, record, *known):
@@ -64,7 +64,7 @@ def _send(box: Box, machine: Machine, message: Message, *, durable: bool) -> Rec
 
 
 def _is_same(sender: str, record: bytes, place: Place, there: Line) -> bool:
-    """Whether the record of a message says what one of the same id says that is there.
+    """Whether a message equals the stored record of the same id.
 
     Of a notice the id alone says what it is about; its words may differ with who noticed it.
     """
@@ -79,7 +79,7 @@ def _is_same(sender: str, record: bytes, place: Place, there: Line) -> bool:
 
 
 def as_given(message: Message) -> Message:
-    """Return a message without what its sender did not say: where and when it was sent, and who runs there."""
+    """Return only what the sender gave: the message without its time and its runs."""
     return message._replace(to="", id="", time_ms=0, generation="", sender_generation="")
 
 
@@ -100,7 +100,7 @@ def _kept_for_swarm(message_id: str) -> SwarmError:
 
     begin = message_id.partition(".")[0]
     return MessageProblem(
-        f"no message id: {message_id[:60]}: those with {begin}. are swarm's own", hint="choose another id"
+        f"not a message id: {message_id[:60]}: those with {begin}. are reserved for swarm", hint="choose another id"
     )
 
 

@@ -35,7 +35,7 @@ def addresses(root: str) -> Iterator[str]:
 
 
 def _is_box(folder: str) -> bool:
-    """Whether there is a box, be it one that nobody may look into."""
+    """Whether a folder is a box, also an unreadable one."""
     try:
         os.lstat(f"{folder}/reader.lock")
     except (FileNotFoundError, NotADirectoryError):
@@ -70,7 +70,7 @@ def oldest(box: Box, state: State, age: Callable[[dict[str, Any]], int]) -> int:
 
 
 def peek(box: Box, limit: int, over: Callable[[Held], str]) -> Iterator[Stored]:
-    """Give what is not settled."""
+    """Yield the unfinished messages."""
     state = box.book.look()
     taken = _in_hand(state, over)
     left = limit
@@ -169,7 +169,7 @@ def removed(box: Box) -> int:
 
 
 def is_noted(box: Box, message_id: str) -> bool:
-    """Whether the readers' book names a message as one that was settled here."""
+    """Whether the reader log names a message as finished here."""
     return any(entry["op"] in ("ack", "dead") for entry in box.book.about(message_id))
 
 
@@ -194,7 +194,7 @@ _MOVES = ("claimed", "returned", "dead", "requeued")
 
 
 def _in_hand(state: State, over: Callable[[Held], str]) -> dict[tuple[int, int], str]:
-    """Return the places of what is in hand: (lane, at) → claim.
+    """Return the places of taken messages: (lane, at) → claim.
 
     A claim may be over although nobody wrote that down yet: whoever takes next does. What it holds waits.
     """

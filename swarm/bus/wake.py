@@ -54,7 +54,7 @@ class Wake:
             self._drain()
 
     def _drain(self) -> None:
-        """Forget what was told so far, an overflow as well: all of it means only "look"."""
+        """Drop all pending reports, also an overflow: each only means "look"."""
         try:
             while len(os.read(self._fd, 1 << 16)) > 1 << 15:
                 pass
@@ -102,7 +102,7 @@ class Watches:
 
 
 def _inotify(folders: Iterable[str]) -> int:
-    """Return a descriptor that tells of changes in the folders, -1 where there is no such thing."""
+    """Return a descriptor that reports changes in the folders, or -1 without inotify."""
     try:
         import ctypes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _SMALL = "abcdefghijklmnopqrstuvwxyz"
 _PLAIN_CHARS = _SMALL + _SMALL.upper() + "0123456789"
-#: What a word may begin with, what it may hold, and how long it may be.  Not patterns: loading those takes longer
+#: First letters, letters and length of a word.  Not patterns: loading those takes longer
 #: than sending a message.
 ID = (_PLAIN_CHARS, _PLAIN_CHARS + "._:+-", 100)
 TYPE = (_SMALL, _SMALL + "0123456789_.-", 40)

@@ -29,7 +29,7 @@ PERSON, AGENT, PROGRAM, NOBODY = "person", "agent", "program", "nobody"
 
 
 class Caller(NamedTuple):
-    """What a process is.
+    """The identity of a calling process.
 
     Attributes:
         kind: ``person``, ``agent``, ``program`` or ``nobody``.
@@ -67,7 +67,7 @@ def caller_of(state: str, environ: Mapping[str, str]) -> Caller:
         name = Grants(Path(state)).name_of(token)
         if name:
             return Caller(PROGRAM, grant=name)
-        doubt = doubt and f"{doubt}, and {VARIABLE} holds no grant that counts"
+        doubt = doubt and f"{doubt}, and {VARIABLE} holds no valid grant"
     return Caller(NOBODY, doubt=doubt) if doubt else Caller(PERSON)
 
 
@@ -77,7 +77,7 @@ def caller(world: World) -> Caller:
 
 
 def actor(world: World) -> str:
-    """Return who acts, for records that people read."""
+    """Return the caller's name for the records."""
     return caller(world).name
 
 

@@ -59,7 +59,7 @@ def caller(world: World) -> Caller | None:
 
 
 def check(world: World, verb: str, targets: Iterable[tuple[Session, Agent | None]] = (), *, attempt: str = "") -> None:
-    """Refuse where an agent calls that may not do this to its targets, or nobody known where a person is needed.
+    """Refuse an agent without the right to act on these targets, and an unknown caller where a person is needed.
 
     Args:
         verb: as in ``roles.rights.VERBS``.
@@ -140,16 +140,16 @@ def check_person(found: callers.Caller, attempt: str) -> None:
     if found.who is not None:
         raise for_people(attempt, found.who.address)
     if not found.consents:
-        raise NotAPerson(f"{attempt}: that is for people, and nothing shows that this process is one: {found.doubt}")
+        raise NotAPerson(f"{attempt}: this is for people, and nothing shows that a person runs it: {found.doubt}")
 
 
 def for_people(attempt: str, address: str) -> NotForAgents:
     """Return what is to be raised where an agent tries what no right gives."""
-    return NotForAgents(f"{attempt}: that is for people, and you are agent {address}")
+    return NotForAgents(f"{attempt}: this is for people, and you are agent {address}")
 
 
 def _started(world: World, me: Parent, session: Session) -> bool:
-    """Whether an agent started a session, or started whoever did."""
+    """Whether an agent started a session, directly or through another agent."""
     seen = set()
     found: Session | None = session
     while found is not None and found.parent is not None and found.name not in seen:
@@ -173,7 +173,7 @@ def _is_caller(who: Caller, session: Session, agent: Agent | None) -> bool:
 def _refuse(who: Caller, verb: str, attempt: str, strange: Sequence[str], hint: str | None = None) -> NoReturn:
     named = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
     right = VERBS[verb]
-    without = f", and your role does not say `may: [{right}]`" if isinstance(right, Right) else ""
+    without = f", and your role lacks `may: [{right}]`" if isinstance(right, Right) else ""
     raise NotForAgents(f"{attempt}: you are agent {who.address}, and did not start {named}{without}", hint=hint)
 
 
@@ -181,7 +181,7 @@ def _name(session: Session, agent: Agent | None) -> str:
     return session.name if agent is None else f"{agent.name}@{session.name}"
 
 
-# --- what is written down at a start --------------------------------------------------------------
+# --- records of a start ---------------------------------------------------------------------------
 
 
 def given(world: World, role: Role | None) -> tuple[str, ...]:

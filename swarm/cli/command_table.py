@@ -84,10 +84,10 @@ GROUPS = {
 #: For agent programs and for swarm itself; the help does not show them.
 INTERNAL = {
     "hook": Entry("hook", "Take an event from an agent program's hook"),
-    "permission-request": Entry("permission", "Answer an agent program's permission question"),
+    "permission-request": Entry("permission", "Answer an agent program's permission request"),
     "_label": Entry("status", "Paint the states into the pane borders"),
-    "_budget": Entry("usage", "Tell the user how an agent stands with its limits"),
-    "_nudge": Entry("nudge", "Tell an agent about its messages"),
+    "_budget": Entry("usage", "Notify the user about an agent's limits"),
+    "_nudge": Entry("nudge", "Notify an agent of its messages"),
 }
 
 COMMANDS: dict[str, Entry] = {

@@ -63,7 +63,7 @@ def agents(known: ModuleType, root: Path, _incomplete: str) -> Iterator[str]:
 
 @_quiet
 def recipients(known: ModuleType, root: Path, incomplete: str) -> Iterator[str]:
-    """Complete the last name of a list of those who can be written to."""
+    """Complete the last name in a list of recipients."""
     before, comma, _ = incomplete.rpartition(",")
     found = ["user", "parent", "all"]
     for session in known.sessions(root):

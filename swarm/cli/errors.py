@@ -80,7 +80,7 @@ def _parts(error: SwarmError) -> Sequence[SwarmError]:
 
 
 def _sent_data(error: SentInPart) -> dict[str, Any]:
-    """Return who has a message and who does not, for machines."""
+    """Return the recipients with and without a message, for machines."""
     from swarm.cli.views.messages import sent_data
 
     refused = [{"to": one.facts["to"], "code": one.code} for one in _problems(error)]

@@ -15,7 +15,7 @@ def from_stdin(limit: int) -> bytes:
         UsageProblem: it is closed, or cannot be read.
     """
     if sys.stdin is None:
-        raise UsageProblem("there is no text: standard input is closed", hint="write the text behind the command")
+        raise UsageProblem("there is no text: standard input is closed", hint="write the text after the command")
     try:
         return sys.stdin.buffer.read(limit + 1)
     except OSError as error:
@@ -23,7 +23,7 @@ def from_stdin(limit: int) -> bytes:
 
 
 def is_typed() -> bool:
-    """Whether standard input is a terminal, at which somebody would have to know that a text is waited for."""
+    """Whether standard input is a terminal, whose user would not know that a command waits for text."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 

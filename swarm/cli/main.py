@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def end_at_ctrl_c() -> None:
-    """End at Ctrl-C from now on, without a word: there is nothing to take back, and Python would show where it was.
+    """End silently at Ctrl-C from now on: nothing needs undoing, and Python would print a traceback.
 
     Where the user's shell ignores Ctrl-C, or the calling program handles it, that stays so.
     """

@@ -30,7 +30,7 @@ class OutputLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command has to say.
+    """The result of a command, for people and machines.
 
     Attributes:
         data: for machines.
@@ -188,7 +188,7 @@ class Output:
         if self.quiet or self.json:
             return
         lead = "\r\x1b[K" if self._progress_shown else ""
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be nobody to tell
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # nobody may be listening
             os.write(sys.stderr.fileno(), f"{lead}{text}\n".encode())
 
     def clear_screen(self) -> None:
@@ -259,7 +259,7 @@ def write(stream: TextIO | None, text: str) -> None:
     Raises:
         OutputLost: stdout is closed or full. stderr may be: there is nobody to tell.
     """
-    if stream is None:  # closed by whoever started us
+    if stream is None:  # closed by the parent process
         return
     try:
         try:
@@ -305,7 +305,7 @@ def lost_output() -> int:
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
     if isinstance(cause, BrokenPipeError):
-        return 141  # as if ended by SIGPIPE: whoever reads has seen enough
+        return 141  # as if ended by SIGPIPE: the reader has seen enough
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(f"error: cannot write the output: {plain(cause)}\n\ncode: ENVIRONMENT\n")
     return 5

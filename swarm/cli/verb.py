@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from swarm import Swarm
 
 ROOT = "swarm"
-_STOPPING = (
-    "stopping: what was begun is taken back, or finished by the next swarm command (once more Ctrl-C: stop at once)"
-)
+_STOPPING = "stopping: swarm undoes the operation, or the next swarm command finishes it (Ctrl-C again: stop at once)"
 
 #: Of commands that make worktrees, and of those that remove them.
 NoSetup = Annotated[
@@ -73,7 +71,7 @@ class Run:
 
     @property
     def named_directory(self) -> str | None:
-        """The folder after ``-C``; None when there is no ``-C``."""
+        """The folder after ``-C``, or None."""
         return None if self._directory is None else str(self.directory)
 
     def open(self) -> Swarm:
@@ -203,7 +201,7 @@ def split_agent(text: str) -> tuple[str, str | None]:
     if not at and "/" in text:
         session, at, agent = text.partition("/")
     if at and not session:
-        raise UsageProblem(f"cannot read {text!r}: there is no session after the @", hint=f"write {agent}@SESSION")
+        raise UsageProblem(f"cannot read {text!r}: no session is named after the @", hint=f"write {agent}@SESSION")
     return agent, session if at else None
 
 
@@ -230,13 +228,13 @@ def span(option: str, text: str | None) -> int:
     """Read how long something counts, in milliseconds; 0 where nothing is given, and only there."""
     time = milliseconds(option, text)
     if time == 0:
-        raise UsageProblem(f"{option} {text}: that is no time at all", hint="leave it out, or name one, such as 10m")
+        raise UsageProblem(f"{option} {text}: must be longer than 0", hint="leave it out, or name one, such as 10m")
     if time is not None and time >= 1 << 53:
-        raise UsageProblem(f"{option} {text}: that is too long", hint="leave it out: without it there is no end")
+        raise UsageProblem(f"{option} {text}: that is too long", hint="leave it out to wait without end")
     return time or 0
 
 
-#: More seconds than that are a slip of the finger, and so is what is no finite number.
+#: More seconds than this, or no finite number, are a typo.
 _LONGEST_WAIT = 1e10
 
 

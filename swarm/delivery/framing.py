@@ -23,7 +23,7 @@ class Place(StrEnum):
     """Where a message is that was put before a program, as the program's own record tells."""
 
     UNKNOWN = "nowhere"
-    QUEUED = "in the program's queue"  # in its memory alone: who kills it loses what stands there
+    QUEUED = "in the program's queue"  # in its memory alone: a kill loses it
     HEARD = "in its conversation"
 
 
@@ -50,13 +50,13 @@ def _framed(message: Message) -> Iterable[str]:
     for artifact in message.artifacts:
         yield f"  attached: {_clean(str(artifact.get('name') or artifact.get('sha256') or '?'))}"
     if message.artifacts:
-        yield f"  (to read what is attached: swarm message {message.id} --save DIR)"
+        yield f"  (save the attachments: swarm message {message.id} --save DIR)"
     if message.requires_response:
         yield f'  (an answer is expected: swarm reply {message.id} "…")'
 
 
 def _doubt(message: Message) -> str:
-    """Return what a program is told of a message of the user's that no person is shown to have typed."""
+    """Return the remark for a program about a user's message that no person typed as far as swarm can see."""
     if message.sender != "user":
         return ""
     if message.metadata.get("unproven"):
@@ -87,7 +87,7 @@ def place_of(record: bytes, message_id: str) -> Place:
             return Place.HEARD
         if entry.get("type") == _QUEUE:
             enters = entry.get("operation") == "enqueue"
-            if named or not enters:  # what is taken from its front is not named
+            if named or not enters:  # text cut from its front is not mentioned
                 found = Place.QUEUED if enters else Place.UNKNOWN
     return found
 

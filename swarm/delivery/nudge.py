@@ -51,9 +51,9 @@ NOTICE = "delivery"
 _MOST = 200
 #: Messages that a notice names.
 _NAMED = 10
-#: While somebody has messages in hand, and is expected to come for the next ones by himself.
+#: While a reader holds messages, and is expected to take the next ones itself.
 _IN_HAND_MS = 30_000
-_PRINTS = "it is in print mode and is not told of messages"
+_PRINTS = "it is in print mode and gets no notice of messages"
 _SEEN_WITHIN, _LOOK_EVERY = 1.0, 0.03
 #: How often Enter is pressed while the line still stands there, and for how long it may.
 _ENTERS, _TAKEN_WITHIN = 3, 1.0
@@ -106,7 +106,7 @@ class _Nudge:
         except InboxNotFound:
             return {}
         claimed = {one.message.id for one in stored if one.state == "claimed"}
-        if claimed:  # a claim that is over is nobody's; looked at twice, as it may just have been settled
+        if claimed:  # an ended claim has no holder; checked twice, because it may just have been finished
             claimed -= {message.id for claim in self._bus.claims(self._address) for message in claim.messages}
             stored = self._bus.peek(self._address, _MOST)
         found: dict[str, Stored | None] = {
@@ -116,7 +116,7 @@ class _Nudge:
         return found
 
     def _is_in_hand(self, waiting: dict[str, Stored | None]) -> bool:
-        """Whether somebody has messages of it in hand: then what waits has to, and what was given is watched.
+        """Whether a reader holds messages of the agent: then others wait, and delivered ones are watched.
 
         Nobody waits for messages when this is asked, so nobody else sees that the program dropped what it was given.
         """
@@ -139,7 +139,7 @@ class _Nudge:
         return own.since_ms if own is not None and own.state == State.IDLE else 0
 
     def _leave_alone(self, waiting: dict[str, Stored | None], *, deaf: bool) -> str:
-        """Type nothing into a program in print mode; where no hook of its own delivers, the senders hear so now."""
+        """Type nothing into a program in print mode; without a delivering hook, notify the senders now."""
         which = [one for one, note in self._memory.notes.items() if deaf and not note.told]
         self._tell_senders(waiting, dict.fromkeys(which, f"not typed: {_PRINTS}"))
         told = all(self._memory.notes[one].told for one in which)
@@ -162,7 +162,7 @@ class _Nudge:
         line = typed.nudge_line(len(waiting), senders, shell=shell, more=len(waiting) >= _MOST)
         old, self._memory.line = self._memory.line, line
         self._memory.announced(due, up_ms(), self._pause_ms)
-        self._remember(self._memory.next())  # first: whoever is killed now has not typed it twice
+        self._remember(self._memory.next())  # first: after a kill here nothing is typed twice
         try:
             self._type(pane, line, old)
         except SwarmError as problem:
@@ -183,7 +183,7 @@ class _Nudge:
         status = view.status(self._session, self._agent)
         allowed = {State.IDLE} | ({State.UNKNOWN} if self._world.settings.agents.nudge == "unknown" else set())
         if self._world.settings.agents.nudge == "never":
-            raise PaneBusy("nothing is typed into panes here (agents.nudge)")
+            raise PaneBusy("the setting agents.nudge forbids typing into panes")
         if status.state not in allowed:
             raise PaneBusy(f"it is {status.state}, not idle" + (f": {status.detail}" if status.detail else ""))
         pane = view.pane(self._session, self._agent)
@@ -191,7 +191,7 @@ class _Nudge:
             raise PaneBusy("it has no pane")
         screen = _takes_keys(self._typist, pane.id)
         if not self._is_free(screen) and not typed.holds(screen, self._memory.line):
-            raise PaneBusy("something is typed there already, or its prompt is not known")
+            raise PaneBusy("its prompt holds text, or swarm does not recognize the prompt")
         return pane.id
 
     def _prompt(self) -> Prompt | None:
@@ -219,7 +219,7 @@ class _Nudge:
         deadline = time.monotonic() + _SEEN_WITHIN
         while not typed.shows(screen := _takes_keys(self._typist, pane), old):
             if time.monotonic() > deadline:
-                raise PaneBusy("it did not show what was typed")
+                raise PaneBusy("it did not show the typed text")
             time.sleep(_LOOK_EVERY)
         prompt = self._prompt()
         for _ in range(_ENTERS):
@@ -247,7 +247,7 @@ class _Nudge:
     # --- tell and remember ------------------------------------------------------------------------
 
     def _tell_senders(self, waiting: dict[str, Stored | None], reasons: dict[str, str]) -> None:
-        """Tell who sent messages why the agent does not read them: a reason for each message by its id."""
+        """Notify the senders why the agent does not read their messages; *reasons* are by id."""
         several: dict[tuple[str, str, str], list[str]] = {}
         for one, why in reasons.items():
             stored = waiting[one]
@@ -274,7 +274,7 @@ class _Nudge:
 
 
 def tell_sender(bus: FileBus, messages: Sequence[Message], address: str, why: str) -> bool:
-    """Tell who sent some messages that they have not been read; once, whoever does it how often.
+    """Notify the senders of unread messages, once, however many processes do it.
 
     False: try again later.
     """
@@ -309,7 +309,7 @@ def _notice(messages: Sequence[Message], address: str, why: str) -> str:
 
 
 def heartbeat(world: World, session: Session, agent: Agent, period: str) -> bool:
-    """Send an agent the message of its role, once in each time of idleness; False when there is none."""
+    """Send an agent the heartbeat of its role, once in each idle period; False without one."""
     from hashlib import sha256
 
     record = runfiles.read(str(world.layout.run_folder(session.name, agent.name)), runfiles.HEARTBEAT) or {}
@@ -381,7 +381,7 @@ def _takes_keys(typist: Typist, pane: str) -> Screen:
     if screen is None or screen.dead:
         raise PaneBusy("its pane is dead" if screen else "its pane is gone", hint="bring it back with `swarm resume`")
     if screen.in_mode:
-        raise PaneBusy("somebody scrolls in its pane (copy mode)")
+        raise PaneBusy("a user scrolls in its pane (copy mode)")
     if screen.closed:
         raise PaneBusy("its pane takes no keys, or shares them with others (synchronize-panes)")
     return screen

@@ -22,7 +22,7 @@ _FIRST_LOOK_MS, _LAST_LOOK_MS = 1_000, 30_000
 
 @dataclass(slots=True)
 class Note:
-    """What is remembered of one message.
+    """The memory of one message.
 
     Attributes:
         first: when it was first seen waiting.
@@ -45,7 +45,7 @@ class Note:
 
 @dataclass(slots=True)
 class Memory:
-    """What is remembered of one agent's messages.
+    """The memory of one agent's messages.
 
     Attributes:
         line: what was typed last.
@@ -80,11 +80,11 @@ class Memory:
         return int(now + min(_LAST_LOOK_MS, _FIRST_LOOK_MS << min(self.looks - 1, 10)))
 
     def hopeless(self, now: int, pause_ms: int) -> tuple[str, ...]:
-        """Return what has not reached the agent, and whose sender is to be told so."""
+        """Return the messages that did not reach the agent and whose senders need a notice."""
         return tuple(one for one, note in self.notes.items() if not note.told and note.is_hopeless(now, pause_ms))
 
     def next(self) -> int:
-        """Return when there is something to do again; 0 when there is not, unless something new comes."""
+        """Return the time of the next act; 0 if only a new message can cause one."""
         times = [note.due for note in self.notes.values() if note.tries < TRIES or not note.told]
         return max(1, min(times)) if times else 0
 

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from swarm.bus.protocol import Claim
     from swarm.messages.office.post import Post
 
-#: What was put before the program and not yet found again.
+#: Messages delivered to the program and not yet found in its record.
 GIVEN = "given.json"
 _MOST = 20
 _WAIT = 5.0
 _LOOK_EVERY = 0.2
-#: How long it may take until what was given is in the program's record; a turn may have a long tool call first.
+#: Time limit for delivered messages to appear in the program's record; a turn may have a long tool call first.
 _PATIENCE = 900.0
-#: For how long the program must have been idle, with what was given nowhere to be seen, until that counts as lost.
+#: Delivered messages that appear nowhere count as lost after the program was idle for this long.
 _LOST_MS = 30_000
 #: The same for a program that ends unless it is given more.
 _SHORT_PATIENCE = 3.0
@@ -98,7 +98,7 @@ class Turns:
         runfiles.write(self._run_dir, GIVEN, {"ids": ids, "at_ms": _now_ms(), "record": self._record})
         return framing.batch(messages, self._post.me().address)
 
-    # --- what was given before ------------------------------------------------------------------
+    # --- earlier deliveries ---------------------------------------------------------------------
 
     def _settle(self, deadline: float) -> None:
         """Acknowledge what the program was given last, as soon as its record shows it; else give it back."""
@@ -116,7 +116,7 @@ class Turns:
             claim = self._claim()
 
     def _claim(self) -> Claim | None:
-        """Return what is in hand because it was given; what the agent took by itself is its own business."""
+        """Return the claim of delivered messages, not of messages that the agent took itself."""
         return given_in_hand(self._run_dir, self._post.bus.claims(self._post.address()))
 
     def _without_known(self, claim: Claim) -> list[Message]:
@@ -152,7 +152,7 @@ class Turns:
 
 
 def given_in_hand(run_dir: str, claims: Iterable[Claim]) -> Claim | None:
-    """Return the claim with what was last put before the program of a run folder; None when that is settled."""
+    """Return the claim of the messages last delivered to the program of a run folder; None when it is finished."""
     mine = _given(run_dir)
     return next((claim for claim in claims if any(message.id in mine for message in claim.messages)), None)
 

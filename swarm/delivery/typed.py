@@ -17,7 +17,7 @@ _SENDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@:-]{0,80}")
 _MARK = r"$#%>\u276f\u00bb\u203a"
 #: How a prompt ends. After such a mark a blank and a word are not of the prompt, but typed.
 _PROMPT = re.compile(rf"(?:[^{_MARK}]|[{_MARK}](?! \S))*[{_MARK}\u279c\u03bb:~)\]\u2717\u2714] ?")
-#: What a shell shows when it wants the rest of something, a quoted text for one.
+#: A shell's prompt for the rest of an input, such as a quoted text.
 _CONTINUED = re.compile(r"[a-z ]*> ?")
 #: A question that waits for a word looks like a prompt otherwise.
 _QUESTION = re.compile(r"\?\W*$|[\[(]\s*(?:y|n|yes|no)\s*[/|]", re.IGNORECASE)

@@ -37,7 +37,7 @@ class Typist:
         self._tmux = tmux
 
     def look(self, pane: str) -> Screen | None:
-        """Return what a pane shows now, all of the same moment; None when there is no such pane."""
+        """Return a pane's content at one moment; None without such a pane."""
         form = " ".join(f"#{{?{name},#{{{name}}},0}}" for name in _FIELDS)
         show = ("capture-pane", "-p", "-t", pane)
         # The same again with styles, which the plain text must not hold.

@@ -44,7 +44,7 @@ class Base:
         self._jobs = jobs or os.cpu_count() or 1
         self._version: tuple[int, ...] | None = None
         self._source: tuple[_Mark | None, copying.Source | None] = (None, None)
-        self._looks = threading.local()  # whoever makes worktrees in another thread looks by themselves
+        self._looks = threading.local()  # a thread that makes worktrees uses its own probe
 
     def version(self) -> tuple[int, ...]:
         """Return git's version as numbers."""
@@ -127,7 +127,7 @@ class Base:
 
 
 def mark_of(path: Path) -> _Mark | None:
-    """Return what tells this state of a file from any other; None where there is none."""
+    """Return a mark that distinguishes this state of a file from any other; None without a file."""
     try:
         info = os.stat(path)
     except OSError:

@@ -22,7 +22,7 @@ class Configuration(Base):
     """Settings of git: of branches, of the repository, of one worktree."""
 
     def hook(self, name: str) -> str:
-        """Return the program that is the repository's hook of a name, seen from a worktree; empty where there is none.
+        """Return the repository's hook of a name, seen from a worktree; empty without one.
 
         One whose path is not absolute belongs to the files of a worktree, and may not be there.
         """
@@ -46,7 +46,7 @@ class Configuration(Base):
         return tuple((key, value) for key, _, value in pairs)
 
     def drop_branch_config(self, branch: str) -> None:
-        """Remove the ``branch.<name>`` section if there is one."""
+        """Remove the ``branch.<name>`` section, if any."""
         if not self.branch_config(branch):
             return
         self._remove_section(f"branch.{branch}", lambda: bool(self.branch_config(branch)))
@@ -68,7 +68,7 @@ class Configuration(Base):
             self.runner.run("config", "--local", "--add", key, value)
 
     def uses_worktree_config(self) -> bool:
-        """Whether worktrees may have a configuration of their own."""
+        """Whether worktrees may have their own configuration."""
         code, out, _ = self.runner.attempt("config", "--local", "--type=bool", "extensions.worktreeConfig")
         return code == 0 and out.strip() == b"true"
 

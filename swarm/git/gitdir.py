@@ -46,7 +46,7 @@ def _text(path: Path) -> str | None:
 
 
 def read_admin(path: Path) -> AdminDir:
-    """Read a worktree's admin folder as far as it is there."""
+    """Read the existing parts of a worktree's admin folder."""
     return AdminDir(
         name=path.name,
         path=path,
@@ -160,7 +160,7 @@ def refs_around(common: Path, names: Iterable[str], folder: str) -> frozenset[st
 
 
 def replaces_objects(common: Path) -> bool:
-    """Whether somebody told git to read some objects in place of others."""
+    """Whether git is configured to read some objects in place of others."""
     try:
         if os.listdir(common / "refs" / "replace"):
             return True
@@ -177,7 +177,7 @@ def _packed_names(common: Path) -> list[str] | None:
     except (OSError, SwarmError):
         return None
     if not _PACKED.fullmatch(data):
-        return None  # git will say what it does not like
+        return None  # git will report the problem
     lines = (line.partition(b" ") for line in data.split(b"\n") if line[:1] not in (b"#", b"^"))
     return [os.fsdecode(name) for _, _, name in lines if name]
 
@@ -201,7 +201,7 @@ def _collect(place: Path, name: str, found: set[str]) -> bool:
 
 
 def drop_ref(common: Path, ref: str, tip: str) -> bool:
-    """Delete a ref that is only a file of its own, with the locks that git takes for it.
+    """Delete a loose ref, with the locks that git takes for it.
 
     Returns:
         False if it is not so, or somebody is at work on it: ask git.
@@ -256,7 +256,7 @@ def live_git(common: Path, root: Path) -> bool:
 
 
 def collector(common: Path) -> int:
-    """Return the process of a ``git gc`` that is at work; 0 where there is none, or only the note of a dead one."""
+    """Return the process of a running ``git gc``; 0 without one."""
     words = (_text(common / "gc.pid") or "").split()
     if not words or not words[0].isdigit():
         return 0
@@ -310,7 +310,7 @@ def _own_ref_locks(common: Path) -> list[Path]:
 
 
 def _moving(locks: dict[Path, os.stat_result]) -> set[Path]:
-    """Return the locks that somebody works with: they change within a moment. One that goes is nobody's."""
+    """Return the locks in use: they change within a moment. A lock that disappears is unused."""
     found: set[Path] = set()
     deadline = time.monotonic() + 0.3
     while locks and time.monotonic() < deadline:
@@ -326,7 +326,7 @@ def _moving(locks: dict[Path, os.stat_result]) -> set[Path]:
 
 
 def _git_stays(common: Path, root: Path, lock: Path) -> bool:
-    """Wait for a live git to end or let go of the lock; False once the lock is nobody's."""
+    """Wait for a live git to end or release the lock; False once no process owns the lock."""
     deadline = time.monotonic() + 2.0
     while live_git(common, root):
         if time.monotonic() > deadline:

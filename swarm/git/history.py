@@ -33,7 +33,7 @@ _FORMAT = "%H%x00%an%x00%ct%x00%s"
 
 
 class Asks(Protocol):
-    """Whoever runs git to look something up."""
+    """The protocol of an object that runs git for lookups."""
 
     def ask(self, *args: str, stdin: bytes = b"") -> bytes:
         """Return what git prints."""

@@ -19,7 +19,7 @@ _OBJECT_TYPES = frozenset({b"commit", b"tree", b"blob", b"tag"})
 
 
 class Refs(Base):
-    """What names commits: branches, other refs, revisions; and changing refs, all or none."""
+    """Read names of commits (branches, refs, revisions), and change refs, all or none."""
 
     def resolve_commit(self, name: str) -> str | None:
         """Return the commit that *name* means, or None."""
@@ -56,7 +56,7 @@ class Refs(Base):
         """Return which of these refs there are, and all those below *folder*."""
         found = gitdir.refs_around(self.common, names, folder)
         if found is None:
-            # Brackets keep git from listing what is below a name.
+            # Brackets keep git from listing refs below a name.
             exactly = (f"{name[:-1]}[{name[-1]}]" for name in names)
             found = frozenset(self.refs(*exactly, f"{folder}/"))
         return found

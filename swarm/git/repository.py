@@ -38,7 +38,7 @@ class Git(Refs, Configuration):
     """
 
     def collector(self) -> int:
-        """Return the process of a ``git gc`` that is at work in the repository; 0 where there is none."""
+        """Return the process of a running ``git gc`` of the repository; 0 without one."""
         return gitdir.collector(self.common)
 
     # --- worktrees -----------------------------------------------------------------------------

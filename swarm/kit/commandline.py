@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 INCLUDE_FILE = ".worktreeinclude"
 #: In the environment of every command of a setup, and so of all that it starts.
 STAMP = "SWARM_HOOK_ID"
-#: Ports for agents: below those that the system hands out by itself.
+#: Ports for agents: below those that the system assigns.
 _FIRST_PORT, _PORTS = 20_000, 12_000
 #: What would redirect git, tmux or swarm itself.
 _OWN_VARIABLES = re.compile(r"(SWARM_|TMUX).*|GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|NAMESPACE)")
@@ -119,7 +119,7 @@ def argv(words: Sequence[str]) -> str:
 
 
 def _needs_a_shell(line: str) -> str:
-    """Return the first thing in a line that has a meaning to shells alone; empty when there is none."""
+    """Return the first part of a line that only a shell understands; empty without one."""
     bare, expanded = _unquoted(line)
     found = _OPERATOR.search(bare) or _VARIABLE.search(expanded)
     return found[0] if found else ""
@@ -143,7 +143,7 @@ def _unquoted(line: str) -> tuple[str, str]:
 
 
 def ports(seed: str) -> Iterator[int]:
-    """Give every port there is for agents, from a place that *seed* decides: repositories rarely meet."""
+    """Yield every port for agents, starting at a place that *seed* decides, so that repositories rarely meet."""
     from hashlib import sha256
 
     start = int.from_bytes(sha256(seed.encode("utf-8", "surrogateescape")).digest()[:4], "big")

@@ -91,7 +91,7 @@ def _rebuild(cls: type[SwarmError], message: str, hint: str, details: str | None
     return error
 
 
-# --- what was asked for cannot be meant -------------------------------------------------------
+# --- invalid requests -------------------------------------------------------------------------
 
 
 class UsageProblem(SwarmError):
@@ -167,7 +167,7 @@ class Interrupted(SwarmError):
 
 
 def told_of(error: BaseException) -> BaseException:
-    """Return what the user is told of an error: one that is not ours may be a signal underneath.
+    """Return an error's text for the user: a foreign error may hide a signal.
 
     What a signal's handler raises in the middle of Python's own code comes out wrapped: until Python 3.11 a class that
     is just being made turns it into a ``RuntimeError``.

@@ -159,7 +159,7 @@ def read_tail(path: Path, limit: int) -> bytes:
 
 
 def make_private_dir(path: Path) -> None:
-    """Make sure that *path* is a folder of ours that nobody else can write to.
+    """Make sure that *path* is a folder that only this user can write to.
 
     Raises:
         SymlinkInTheWay, StateDirProblem: it is something else.
@@ -180,7 +180,7 @@ def set_mode(path: Path, mode: int) -> None:
 
 
 def make_folders(path: Path, mode: int = 0o777) -> None:
-    """Make sure that a folder is there, and those above it.
+    """Make a folder and its parents, if missing.
 
     Raises:
         OSError: something else is at its place, say a link.
@@ -220,7 +220,7 @@ def check_private_dir(path: Path) -> None:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Refuse to read what is in a state folder that is a link, or somebody else's; one that is not there is neither.
+    """Refuse to read a state folder that is a link or belongs to another user; a missing one is neither.
 
     Raises:
         SymlinkInTheWay, StateDirProblem
@@ -253,7 +253,7 @@ def exists(path: Path) -> bool:
 
 
 def remove_empty(path: Path) -> bool:
-    """Remove a folder if it is there and empty; say whether it is gone."""
+    """Remove an empty folder; return whether it is gone."""
     try:
         own.rmdir(os.fspath(path))
     except FileNotFoundError:
@@ -294,7 +294,7 @@ def sweep_temporaries(folder: Path, name: str) -> None:
 
 
 def rename_if_there(source: Path, target: Path) -> bool:
-    """Move something aside, to another file system by copying it; False when it is not there (any more)."""
+    """Move something aside, to another file system by copying it; False when it is missing."""
     try:
         return rename_within(source, target)
     except OSError as error:
@@ -307,7 +307,7 @@ def rename_if_there(source: Path, target: Path) -> bool:
 
 
 def rename_within(source: Path, target: Path) -> bool:
-    """Move something aside by nothing but its name; False when it is not there (any more).
+    """Move something aside by nothing but its name; False when it is missing.
 
     Raises:
         OSError: also for a place on another file system.

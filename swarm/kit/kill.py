@@ -31,7 +31,7 @@ _MOST_ROUNDS = 5
 
 
 def tree(pid: int) -> list[Process]:
-    """Return a living process and everything alive below it, parents first; empty when there is none.
+    """Return a living process and its living descendants, parents first; empty without one.
 
     Below pid 1 is everybody's: of that there is no tree.
     """
@@ -83,7 +83,7 @@ def end(processes: Iterable[Process], grace: float) -> list[Process]:
 
 
 def end_agent(run_dir: str | Path, stamp: str, grace: float) -> list[Process]:
-    """End an agent's program with all that it started; its supervisor does it if there is one.
+    """End an agent's program and all its processes; its supervisor does it, if any.
 
     The supervisor is asked first, so that it can write down how the program ended; whatever it leaves
     behind, or everything when it is gone itself, is found by tree and stamp.

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-#: What left the group may hold its output open; nobody waits longer for that.
+#: Processes that left the group may hold its output open; swarm waits no longer for them.
 _GRACE = 2.0
 
 
 def run(
     argv: Sequence[str], *, environ: Mapping[str, str], limit: float, given: str = "", cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end, without a shell, in a process group of its own.
+    """Run a program to its end, without a shell, in its own process group.
 
     Args:
         limit: seconds; then the whole group is ended.
@@ -50,7 +50,7 @@ def run(
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End the group of a program that nobody has waited for: its number cannot be another's yet."""
+    """End the group of a program before its wait: its number cannot be reused yet."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired, ValueError, OSError):

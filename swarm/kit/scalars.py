@@ -46,7 +46,7 @@ def fraction_from(text: str) -> float | None:
         ValueError: YAML knows it as a number, and nobody else does.
     """
     if _NO_NUMBERS.fullmatch(text):
-        raise ValueError("must be a number that there is; quote it to make it text")
+        raise ValueError("must be a finite number; quote it to make it text")
     found = float(text) if _FRACTION.fullmatch(text) else None
     if found is not None and math.isinf(found):
         raise ValueError("is too large a number; quote it to make it text")

@@ -15,7 +15,7 @@ LIMIT = 1 << 20
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """Return the content of a regular file of at most 1 MiB, or None if nothing is there.
+    """Return the content of a regular file of at most 1 MiB, or None without a file.
 
     Raises:
         ConfigProblem: it is a folder, pipe, device or socket, a dangling link, or too large.

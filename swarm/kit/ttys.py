@@ -11,7 +11,7 @@ EDITORS = frozenset({"bash", "zsh", "fish", "mksh", "ksh", "ksh93"})
 
 
 def takes_lines(tty: str) -> bool | None:
-    """Whether a terminal edits its input itself and hands it on line by line; None when it cannot be told."""
+    """Whether a terminal edits its input itself and passes it on line by line; None if unknown."""
     try:
         fd = os.open(tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -25,7 +25,7 @@ def takes_lines(tty: str) -> bool | None:
 
 
 def at_prompt(pid: int) -> bool | None:
-    """Whether a shell itself reads from its terminal, and a command; None when it cannot be told.
+    """Whether a shell itself reads a command from its terminal; None if unknown.
 
     One that is in the foreground and does not edit its line runs something of its own, such as a ``read`` that asks.
     """

@@ -47,7 +47,7 @@ class Node:
         """Return the error that says *what* is wrong here."""
         return ConfigProblem(f"{self.where}: {what}", hint=hint)
 
-    def plain(self) -> Any:  # the reader checks what it gets
+    def plain(self) -> Any:  # the reader checks its input
         """Return it as plain Python values."""
         raise NotImplementedError
 
@@ -258,7 +258,7 @@ class _Builder:
         target = self.anchors.get(event.anchor or "")
         if target is None:
             if any(one.anchor == event.anchor for one in self.stack):
-                raise place.problem(f"*{event.anchor} stands inside of what it repeats")
+                raise place.problem(f"*{event.anchor} is inside the value that it repeats")
             raise place.problem(f"nothing is named &{event.anchor} before this")
         self.repeated += target.weight
         if self.repeated > MAX_REPEATED:

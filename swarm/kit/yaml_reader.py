@@ -34,7 +34,7 @@ class Key(NamedTuple):
     aliases: tuple[str, ...] = ()
 
 
-class Several(Exception):  # no error of its own: whoever reads a whole file raises its problems
+class Several(Exception):  # no error here: the reader of the whole file raises its problems
     """Problems found together."""
 
     def __init__(self, problems: Iterable[ConfigProblem]) -> None:
@@ -166,7 +166,7 @@ def gather(tasks: Iterable[tuple[Node, Callable[[], Any]]]) -> list[Any]:
 
 
 def table(keys: Mapping[str, Key]) -> Reader:
-    """A mapping with these keys and no others; returns field → value of those that are there and not empty."""
+    """A mapping with only these keys; returns field → value of keys that are set and not empty."""
 
     def read(node: Node, key: str) -> dict[str, Any]:
         if not isinstance(node, Table):

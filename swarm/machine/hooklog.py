@@ -18,7 +18,7 @@ _LONGEST = 500
 
 
 def note(run_dir: str, hook: str, trouble: str) -> None:
-    """Write one line; outside of a pane there is no place for it, and on a full disk no room."""
+    """Write one line; do nothing outside of a pane or on a full disk."""
     if not run_dir:
         return
     path = os.path.join(run_dir, FILE)

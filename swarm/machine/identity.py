@@ -186,7 +186,7 @@ def absence(run_dir: str) -> str:
         return "it was never started"
     pid, start = process.get("pid"), process.get("pid_start")
     if isinstance(pid, int) and processes.start_of(pid) == start and process.get("boot_id") == processes.boot_id():
-        return "it is in print mode and is not told of messages" if process.get("deaf") is True else ""
+        return "it is in print mode and gets no notice of messages" if process.get("deaf") is True else ""
     return "it does not run"
 
 

@@ -66,7 +66,7 @@ class Inbox:
         return (self._fd,) if self._fd >= 0 else ()
 
     def drain(self) -> None:
-        """Forget what was told so far, an overflow as well: all of it means only "look"."""
+        """Drop all pending reports, also an overflow: each only means "look"."""
         with contextlib.suppress(BlockingIOError):
             while self._fd >= 0 and len(os.read(self._fd, 1 << 16)) > 1 << 15:
                 pass
@@ -117,7 +117,7 @@ def _is_bare(lane: str) -> bool:
             )
     except FileNotFoundError:
         return True
-    except OSError:  # the engine says what is wrong
+    except OSError:  # the engine reports the problem
         return False
 
 

@@ -127,7 +127,7 @@ def mkdir(path: str, mode: int = 0o777) -> None:
 
 
 def make_folders(path: str, mode: int = 0o777) -> None:
-    """Make sure that a folder is there, and those above it.
+    """Make a folder and its parents, if missing.
 
     Raises:
         OSError: something else is at its place, say a link.
@@ -163,7 +163,7 @@ def lstat(path: str) -> stat_result:
 
 
 def utime(path: str, times: tuple[int, int] | None = None) -> None:
-    """Set the times of what is there, in nanoseconds; of a link its own."""
+    """Set the times of an entry, in nanoseconds; of a link its own."""
     with at(path) as (fd, name):
         if times is None:
             os.utime(name, dir_fd=fd, follow_symlinks=False)

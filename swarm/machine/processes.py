@@ -57,7 +57,7 @@ def read(path: str) -> bytes:
 
 
 def look(pid: int) -> Seen | None:
-    """Return one process, None when there is none of this pid."""
+    """Return the process with this pid, or None."""
     if not HAS_PROC:
         return _ps("-p", str(pid)).get(pid)
     data = read(f"/proc/{pid}/stat")
@@ -104,7 +104,7 @@ def below(pid: int) -> list[Seen]:
 
 
 def send(pid: int, start: int, signum: int) -> bool:
-    """Signal exactly this process; False when it has ended, whoever has its pid now.
+    """Signal exactly this process; False when it has ended, even if its pid was reused.
 
     Raises:
         PermissionError: it is another user's.

@@ -86,7 +86,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a program says of itself.
+    """A program's own report of its state.
 
     Attributes:
         state: ``waiting`` is for a human.

@@ -77,7 +77,7 @@ def is_marked(folder: str) -> bool:
 
 
 class _Ways:
-    """What the scanner asks of the one that uses it."""
+    """The callbacks of the scanner."""
 
     strict = True
     object_hook = object_pairs_hook = None

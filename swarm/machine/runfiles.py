@@ -16,7 +16,7 @@ EXIT = "exit.json"
 STATE = "state.json"
 #: What came of telling the agent of its messages.
 NUDGE = "nudge.json"
-#: What it is told when it has been idle for long.
+#: The message for an agent that has been idle for long.
 HEARTBEAT = "heartbeat.json"
 #: How near it is to the limits of its budget.
 BUDGET = "budget.json"
@@ -24,7 +24,7 @@ BUDGET = "budget.json"
 RECORD = "record.json"
 #: Where services of programs, which serve more than one agent, name their processes.
 SERVES = "serves.json"
-#: That its end was told.
+#: The mark that its end was reported.
 TOLD = "told.json"
 CALLED = "called.json"
 REVIEWING = "reviewing.json"

@@ -16,12 +16,12 @@ _LIMIT = 16 << 20
 
 
 def read(folder: str) -> dict[str, object]:
-    """Return the record in a session's folder; empty when there is none that can be read."""
+    """Return the record in a session's folder; empty without a readable one."""
     return read_file(f"{folder}/{FILE}")
 
 
 def read_file(path: str) -> dict[str, object]:
-    """Return the record in a file; empty when there is none that can be read."""
+    """Return the record in a file; empty without a readable one."""
     return records.read(path, _LIMIT) or {}
 
 

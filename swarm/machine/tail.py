@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-#: How much of a record is looked at for what was said last.
+#: Size of a record's end that is searched for the last text.
 END = 1 << 20
 
 
@@ -25,7 +25,7 @@ class Tail:
         self._seen: tuple[int, int] = (0, 0)
 
     def grown(self) -> bool:
-        """Whether there is something to read; costs one ``stat``."""
+        """Whether the file has grown; costs one ``stat``."""
         try:
             info = os.stat(self.path)
         except OSError:

@@ -56,7 +56,7 @@ class Merging:
 
     @contextlib.contextmanager
     def quarantine(self) -> Iterator[Quarantine]:
-        """Give a place to merge in; nothing that is made there gets into the repository by itself."""
+        """Yield a quarantine for merges; its objects stay out of the repository."""
         with tempfile.TemporaryDirectory(prefix="swarm-") as folder:
             box = Quarantine(self._git, self._common, Path(folder), self._user, self._jobs)
             try:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def checkout_of(world: World, agent: Agent) -> Checkout | None:
-    """Return an agent's worktree if it is there and git knows it as such."""
+    """Return an agent's worktree if it exists and git knows it."""
     tree = world.layout.root / agent.worktree
     admin = world.git.admin_of(tree)
     if tree.is_symlink() or not tree.is_dir() or admin is None or (agent.admin and admin.name != agent.admin):
@@ -46,7 +46,7 @@ def checkout_of(world: World, agent: Agent) -> Checkout | None:
 
 
 def branch_tip(world: World, branch: str) -> str:
-    """Return the tip of a branch; empty if there is none of this very name."""
+    """Return the tip of the branch of exactly this name; empty without one."""
     ref = places.HEADS + branch
     return world.git.tips(ref).get(ref, "") if branch else ""
 
@@ -79,7 +79,7 @@ class _Seen:
 
 
 def forecast(world: World, session: str | None) -> ConflictReport:
-    """Try every merge there is to try.
+    """Try all merges.
 
     Raises:
         SessionNotFound, GitTooOld
@@ -164,7 +164,7 @@ def _snapshots(
 
 
 def _branch_only(world: World, agent: Agent) -> Snapshot | SwarmError:
-    """Return what there is of an agent without a worktree."""
+    """Return the branch of an agent without a worktree."""
     tip = branch_tip(world, agent.branch)
     return Snapshot(tip, tip) if tip else SwarmError("its worktree and its branch are gone")
 

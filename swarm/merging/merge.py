@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from swarm.project.world import World
     from swarm.worktrees.examine import Target
 
-#: What a merge would leave out. Ignored files are not meant to be merged, and living processes do not matter.
+#: Risks that a merge would leave out. Ignored files are not for merging, and live processes do not matter.
 _WORK = frozenset(
     {
         *(RiskKind.MODIFIED, RiskKind.STAGED, RiskKind.UNTRACKED, RiskKind.HIDDEN, RiskKind.OPERATION),
@@ -147,7 +147,7 @@ def _branches(world: World, session: Session, agents: Sequence[Agent], into: str
     for agent in agents:
         tip = branch_tip(world, agent.branch)
         if agent.branch == into:
-            warnings.append(f"{agent.name}@{session.name} is the one merged into")
+            warnings.append(f"{agent.name}@{session.name} is the target of the merge")
         elif not tip:
             raise WorktreeNotFound(f"the branch {agent.branch} of {agent.name}@{session.name} is gone")
         else:
@@ -165,7 +165,7 @@ def _check_committed(world: World, request: Request, work: Sequence[Work]) -> tu
             found.append(AgentRisks(one.session.name, one.agent.name, target.tree, risks))
     if found and not request.committed_only:
         listed = ", ".join(f"{item.agent}@{item.session}" for item in found)
-        raise NotCommitted(f"nothing was merged: there is work that is not committed in {listed}", agents=tuple(found))
+        raise NotCommitted(f"nothing was merged: uncommitted work in {listed}", agents=tuple(found))
     return tuple(
         f"{item.agent}@{item.session} is merged without: {'; '.join(risk.text for risk in item.risks)}"
         for item in found
@@ -254,7 +254,7 @@ def _settle(world: World, record: dict[str, Any], error: BaseException) -> None:
     try:
         outcome = _continue(world, record)
     except Exception as second:  # noqa: BLE001  # the first error is what the user must see; this is added to it
-        error.add_note(f"taking it back could not finish ({second}); the next swarm command does it")
+        error.add_note(f"the rollback could not finish ({second}); the next swarm command does it")
         if isinstance(error, SwarmError):
             error.facts["rollback"] = f"unfinished: {second}"
         return
@@ -300,8 +300,8 @@ def _continue(world: World, record: dict[str, Any]) -> str:
         checkout = Checkout(Path(record["tree"]), Path(record["gitdir"]))
         if _still_follows(world, checkout, branch):
             kept = world.merging.take_back(checkout, old, new, record["before"], tip)
-            if kept:  # for whoever tells what was done
-                record["notes"] = [f"{checkout.tree}: left as it is, for it was edited meanwhile: {p}" for p in kept]
+            if kept:  # for the report
+                record["notes"] = [f"{checkout.tree}: not restored, because it was edited meanwhile: {p}" for p in kept]
     transaction.close(world, record, "rolled back")
     return "rolled back"
 
@@ -313,7 +313,7 @@ def _has(world: World, tip: str, new: str) -> bool:
 
 
 def _still_follows(world: World, checkout: Checkout, branch: str) -> bool:
-    """Whether the checkout is still on the branch; if it is not, somebody has gone on with it."""
+    """Whether the checkout is still on the branch; if not, the user has moved on."""
     if checkout.gitdir == world.git.common:
         return world.git.head_branch() == branch
     return any(entry.path == checkout.tree and entry.branch == branch for entry in world.git.worktrees())

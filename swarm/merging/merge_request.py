@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to merge.
+    """The request of a merge.
 
     Attributes:
         agent: one agent of the session; None for all.

@@ -55,7 +55,7 @@ class Quarantine:
         self._env = {
             "GIT_OBJECT_DIRECTORY": str(objects),
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": _alternate(common / "objects"),
-            "GIT_QUARANTINE_PATH": str(objects),  # git itself forbids refs to what is in here
+            "GIT_QUARANTINE_PATH": str(objects),  # git itself forbids refs to objects in here
             "GIT_OPTIONAL_LOCKS": "0",
         }
         # Nothing here outlives the folder, so nothing needs to be small, safe, or in the repository's LFS store.
@@ -106,7 +106,7 @@ class Quarantine:
             flags = ("--name-only", "-z", "--no-renames", "--ignore-submodules=dirty")
             changed = self._ask(env, checkout, "diff-files", *flags)
             others = [
-                path  # one that ends in a slash is a repository of its own
+                path  # a path that ends in a slash is a separate repository
                 for path in self._ask(env, checkout, "ls-files", "-o", "--exclude-standard", "-z")
                 if not path.endswith("/")
             ]

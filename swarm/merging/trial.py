@@ -67,7 +67,7 @@ class Landing:
         return MergedAgent(one.session.name, one.agent.name, one.agent.branch, one.tip, commits, result, landed)
 
     def _in_order(self, work: Sequence[Work]) -> list[Work]:
-        """Sort so that what goes together goes in first; remember who conflicts with whom."""
+        """Order the agents so that compatible ones merge first; record the conflicts."""
         couples = list(combinations(work, 2))
         tried = self._box.merges(
             [*((one.tip, other.tip) for one, other in couples), *((self._old, one.tip) for one in work)]
@@ -126,7 +126,7 @@ class Landing:
             if picked.tree != self._box.tree_of(tip) or empty:
                 tip = self._box.commit_like(commit, picked.tree, tip, sign=self._sign)
         if self._box.has_merges(one.tip, at):
-            # A rebase leaves merge commits out, and with them what was changed in resolving one.
+            # A rebase leaves merge commits out, and with them the changes of their resolutions.
             whole = self._box.merge(at, one.tip)
             if whole.conflicts or whole.tree != self._box.tree_of(tip):
                 return (FileConflict("", ("its merge commits hold changes that a rebase would lose",)),)

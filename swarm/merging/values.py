@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Forecast(StrEnum):
-    """What would come of merging two things."""
+    """The forecast of one merge."""
 
     CLEAN = "clean"  # they touch no file in common
     OVERLAP = "overlap"  # they touch the same files, and git can merge them
@@ -47,7 +47,7 @@ class FileConflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What came of a merge: a tree, which holds conflict markers if there are conflicts."""
+    """The result of a merge: a tree, with conflict markers where it conflicts."""
 
     tree: str
     conflicts: tuple[FileConflict, ...] = ()
@@ -109,7 +109,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class DiffReport:
-    """What an agent has done.
+    """An agent's changes.
 
     Attributes:
         base: the commit that *files* and *patch* count from.
@@ -218,7 +218,7 @@ class ConflictReport:
 
     @property
     def unknown(self) -> tuple[AgentForecast | PairForecast, ...]:
-        """What could not be found out."""
+        """The reason why a forecast is unknown."""
         found: list[AgentForecast | PairForecast] = [*self.agents, *self.pairs]
         return tuple(item for item in found if item.status is Forecast.UNKNOWN)
 
@@ -257,7 +257,7 @@ class MergedAgent:
 
 @dataclass(frozen=True, slots=True)
 class MergeReport:
-    """What a merge did, or with ``dry_run`` would do.
+    """The changes of a merge, or with ``dry_run`` the planned ones.
 
     Attributes:
         into: the target branch.

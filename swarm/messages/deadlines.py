@@ -34,7 +34,7 @@ _SUBJECT = 200
 
 
 class Reply(NamedTuple):
-    """What became of the answer that a message asks for.
+    """The state of an expected answer.
 
     Attributes:
         due_ms: when it is expected, by the time of day; 0: any time.
@@ -100,7 +100,7 @@ def tell_all(world: World) -> int:
 
 
 def tell(bus: FileBus, messages: str) -> int:
-    """Tell every sender whose answer is overdue. Never fails: what cannot be told now is told another time."""
+    """Notify every sender whose answer is overdue. Never fails: a failed notice is sent later."""
     count = 0
     for one in awaited.read_all(folder_of(messages)):
         if one.left_ms > 0:
@@ -126,7 +126,7 @@ def forget(messages: str, message_id: str) -> None:
 
 
 def _expire(bus: FileBus, one: awaited.Awaited) -> int:
-    """Have a message given up that nobody took in its time; the bus tells its sender."""
+    """Give up an expired message; the bus notifies its sender."""
     for address in one.people[1:]:
         with suppress(InboxNotFound):  # it was cleaned up
             bus.expire(address)
@@ -143,7 +143,7 @@ def _tell_of(bus: FileBus, one: awaited.Awaited) -> bool:
 
 
 def _silent(bus: FileBus, one: awaited.Awaited) -> list[str]:
-    """Return who got the message and did not answer; those as well that were cleaned up since, inbox and all."""
+    """Return the recipients without an answer, also those cleaned up since."""
     sender, *to = one.people
     got = {trace.stored.message.to: trace.stored.message for trace in bus.find(one.id)}
     boxes = set(bus.addresses())

@@ -33,7 +33,7 @@ def events_folder(world: World, session: str, agent: str) -> Path:
 
 
 def post_own(bus: FileBus, *messages: Message) -> None:
-    """Send messages of swarm's own; a box that is not there is made. Each has an id, so that sent twice it is one."""
+    """Send swarm's own messages and make missing boxes. Each has a fixed id, so sending twice makes one message."""
     for message in messages:
         try:
             bus.send(message)

@@ -29,7 +29,7 @@ _PREFIX = "queue."
 
 
 class Worker(NamedTuple):
-    """Who works: an address, and the process on whose life its tasks depend."""
+    """A worker: an address, and the process whose end returns its tasks."""
 
     address: str
     holder: Holder
@@ -42,7 +42,7 @@ class Worker(NamedTuple):
 
 
 def worker(environ: Mapping[str, str]) -> Worker:
-    """Return who this process works for."""
+    """Return the worker for which this process acts."""
     from swarm.machine.identity import whoami
     from swarm.machine.processes import boot_id
 
@@ -53,7 +53,7 @@ def worker(environ: Mapping[str, str]) -> Worker:
 
 
 class Settled(NamedTuple):
-    """What settling tasks came to.
+    """The outcome of finished tasks.
 
     Attributes:
         already: those that were done before.
@@ -124,7 +124,7 @@ class Queue:
         return self._bus.send(message)
 
     def _note_life(self, message: Message) -> None:
-        """Have somebody look when the task's time is over: maybe nobody takes any more."""
+        """Schedule a check for the task's expiry, in case nobody takes tasks any more."""
         from swarm.messages import deadlines
 
         encode(message)  # is it a message?
@@ -157,7 +157,7 @@ class Queue:
         return self._settle(ids, lambda claim, own: self._bus.ack(claim, own, note=result))
 
     def back(self, ids: Sequence[str], *, delay: float = 0.0, reason: str = "") -> Settled:
-        """Give tasks back, to be taken again; also those that were given up.
+        """Return tasks to the queue, also tasks that were given up.
 
         Raises:
             ClaimLost, NotForAgents, MessageNotFound: nothing was given back.
@@ -175,7 +175,7 @@ class Queue:
         return Settled(tuple(one for one in _once(ids) if one not in already), already)
 
     def fail(self, ids: Sequence[str], reason: str) -> Settled:
-        """Give tasks up: nobody gets them again, who added them is told, and what waits for them is blocked.
+        """Give tasks up: swarm notifies their senders and blocks the tasks that depend on them.
 
         Raises:
             ClaimLost, NotForAgents, MessageNotFound: nothing was given up.
@@ -194,7 +194,7 @@ class Queue:
         return self._settle(ids, lambda claim, _: self._bus.extend(claim, lease))
 
     def tasks(self, limit: int = 1000, *, settled: bool = False) -> tuple[Task, ...]:
-        """Return what is not done, those given up last; with *settled* all that is remembered."""
+        """Return the open tasks, given up ones last; with *settled* also finished ones."""
         with _Named(self.name):
             return self._bus.tasks(self._address, limit, settled=settled)
 
@@ -205,7 +205,7 @@ class Queue:
     # --- settling -------------------------------------------------------------------------------
 
     def _settle(self, ids: Sequence[str], act: Callable[[Claim, tuple[str, ...]], None]) -> Settled:
-        """Do something with tasks that are taken, after making sure that all of them may be settled."""
+        """Act on taken tasks, after a check that the caller may finish all of them."""
         with _Named(self.name):
             claims = self._bus.claims(self._address)
         found: dict[str, tuple[Claim, list[str]]] = {}
@@ -227,7 +227,7 @@ class Queue:
         return Settled(settled, tuple(already))
 
     def _done_before(self, task_id: str) -> str:
-        """Return the id of a task that nobody holds if it is done.
+        """Return the id of a task without a holder if it is done.
 
         Raises:
             MessageNotFound: there is none.

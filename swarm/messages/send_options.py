@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class SendOptions(TypedDict, total=False):
-    """What a message says beside its text; each may be left out. See ``Post.send``.
+    """Optional fields of a message beside its text. See ``Post.send``.
 
     Attributes:
         subject: one line.

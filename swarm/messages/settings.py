@@ -51,7 +51,7 @@ def _folders_in(folder: str) -> list[str]:
 
 
 def keep_of(settings: Settings) -> Keep:
-    """Return how long what is settled is kept."""
+    """Return how long finished messages are kept."""
     from swarm.bus.protocol import Keep
 
     return Keep(settings.messages.keep, settings.messages.keep_bytes)

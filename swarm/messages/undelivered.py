@@ -26,7 +26,7 @@ _UNREAD = ("queued", "nudged")
 
 
 def tell(world: World, session: Session, agent: Agent, *, discard: bool) -> None:
-    """Tell each sender of messages that wait unread in an inbox that goes; once, whoever does it how often.
+    """Notify each sender of unread messages in an inbox under removal, once, however often it is called.
 
     No reason to keep an agent: what cannot be told now is in the salvage all the same.
     """

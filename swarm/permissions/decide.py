@@ -68,7 +68,7 @@ def _allowed(rules: Rules, tool: str, given: object, place: Place) -> Decision:
     ours = [rule for rule in rules.allow if is_for(rule, tool) or (rule.tool == "Edit" and tool in EDITORS)]
     script = script_of(tool, given) if tool in COMMANDS else None
     if tool == "Bash" or script is not None:
-        if tool == "PowerShell":  # its commands are not what a shell takes them for
+        if tool == "PowerShell":  # its commands are not shell commands
             ours = [rule for rule in ours if rule.pattern is None]
         return _allowed_script(rules, ours, script, place)
     for rule in ours:

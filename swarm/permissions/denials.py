@@ -64,7 +64,7 @@ def _is_about(rule: Rule, tool: str, *, runs: bool) -> bool:
     tools = tools_of(rule)
     if tool in tools or (tool.startswith("mcp__") and is_for(rule, tool)):
         return True
-    # all of Bash are not all tools of a server that are told something called a command
+    # plain Bash does not mean all tools of a server with an argument called command
     return runs and "Bash" in tools and not (rule.pattern is None and tool.startswith("mcp__"))
 
 

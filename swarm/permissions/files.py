@@ -45,7 +45,7 @@ class _Bases:
         self.lost = lost
 
     def go(self, target: str | None) -> None:
-        """Take it that each folder is left for another one; None is one that nobody knows."""
+        """Replace each folder by the next one; None is an unknown folder."""
         if target is None or (target.startswith("~") and target != "~" and not target.startswith("~/")):
             self.lost = True
             return
@@ -60,7 +60,7 @@ class _Bases:
 
 
 def judge(rules: Sequence[Rule], script: Script, place: Place) -> tuple[Rule | None, Decision | None]:
-    """Return the rule that forbids a script, and else what cannot be told about its files."""
+    """Return the rule that forbids a script, or else the unknown part about its files."""
     parts = (*script.parts, *script.hidden)
     bases = _Bases([place])
     for part in parts:
@@ -87,7 +87,7 @@ def judge(rules: Sequence[Rule], script: Script, place: Place) -> tuple[Rule | N
 
 
 def _targets(part: Part, place: Place) -> Iterator[str | None]:
-    """Give the folders that a command goes to; None for one that nobody knows."""
+    """Yield the folders to which a command changes; None for an unknown one."""
     at = next((n for n, word in enumerate(part.words) if word in _MOVERS), None) if part.wraps else 0
     if at is None or not part.words or part.words[at] not in _MOVERS:
         return
@@ -115,7 +115,7 @@ def _places(word: str, known: str | None, place: Place) -> Iterator[str | None]:
 
 
 def _bases_of(part: Part, bases: _Bases, place: Place) -> _Bases:
-    """Return the folders in which one command is at work: it may be told another one."""
+    """Return the working folders of one command: an option may name another one."""
     for number, word in enumerate(part.words[:MOST_WORDS]):
         options = _ELSEWHERE.get(word.rpartition("/")[2], ()) if number == 0 or part.wraps else ()
         for option in options:
@@ -170,7 +170,7 @@ def _could_meet(rule: Rule, one: Named, bases: _Bases) -> bool:
     for folder in (here.root or here.cwd, here.home):
         if folder and _meets(rule, one._replace(path=path), here._replace(root=here.root or here.cwd, cwd=folder)):
             return True
-    if not one.sure or (away and user[1].isalpha()):  # somebody's home
+    if not one.sure or (away and user[1].isalpha()):  # another user's home
         return False
     return paths.could_end(pattern, path) or (one.whole and path in ("", "."))
 

@@ -54,7 +54,7 @@ def main(seconds: float = _SECONDS) -> int:
             return _by_status(sys.argv[1], event, sys.argv[2])
         answer = _judge(sys.argv[1], event)
     except BaseException as error:  # noqa: BLE001  # a rule that cannot be held is no reason to go on
-        os.write(2, f"swarm cannot hold the rules of this agent: {type(error).__name__}: {error}\n".encode())
+        os.write(2, f"swarm cannot enforce the rules of this agent: {type(error).__name__}: {error}\n".encode())
         return _REFUSED
     if answer:
         os.write(1, answer)
@@ -70,7 +70,7 @@ def _end_after(seconds: float) -> None:
 
     def late(*_: object) -> None:
         try:
-            os.write(2, f"swarm cannot hold the rules of this agent: judging took more than {seconds:g} s\n".encode())
+            os.write(2, f"swarm cannot enforce the rules of this agent: the check took over {seconds:g} s\n".encode())
         finally:
             os._exit(_REFUSED)
 
@@ -116,7 +116,7 @@ def _by_status(run_dir: str, event: dict[str, Any], program: str) -> int:
     if not found:
         return 0
     decision = next((one for one in found if one.behavior == "deny"), found[0])
-    more = "" if decision.behavior == "deny" else ", and nobody is asked about it here: say plainly what is to be run"
+    more = "" if decision.behavior == "deny" else ", and no person can be asked here: write the command plainly"
     os.write(2, f"swarm: {decision.reason}{more}\n".encode())
     return _REFUSED
 
@@ -130,7 +130,7 @@ def _is_allowed(rules: dict[str, Any], tool: str, given: object, event: dict[str
 
 
 def _decide(rules: dict[str, Any], tool: str, given: object, event: dict[str, Any]) -> Decision | None:
-    """Return what the rules say; a tool that is told a command counts as one that runs it, whatever it is called."""
+    """Return the rules' decision; a tool that takes a command counts as one that runs it, under any name."""
     known = rules["tools"]
     is_known = tool in known or (tool.startswith("mcp__") and "mcp__" in known)
     runs = (

@@ -28,7 +28,7 @@ def host_of(given: object) -> str | None:
     try:
         host = urlsplit(url).hostname or ""
         return host if host.startswith("[") or ":" in host else _plain(unquote(host, errors="strict"))
-    except ValueError:  # and what is no text in it
+    except ValueError:  # and non-texts in it
         return None
 
 

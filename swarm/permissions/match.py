@@ -46,7 +46,7 @@ def command_matches(pattern: str, text: str) -> bool:
 
 
 def text_of(given: object, *keys: str) -> str | None:
-    """Return the first of these fields; None when there is none that is text."""
+    """Return the first of these fields that is text, or None."""
     if not isinstance(given, dict):
         return None
     found = (given.get(key) for key in keys)
@@ -65,7 +65,7 @@ def is_named(rule: Rule, given: object) -> bool:
 
 
 def command_of(tool: str, given: object) -> str | None:
-    """Return the command of a tool that runs one, also of a tool that nobody here has heard of; None for others."""
+    """Return the command of a tool that runs one, also of an unknown tool; None for others."""
     if tool in COMMANDS:
         return text_of(given, "command")
     if tool in KNOWN or not isinstance(given, dict):

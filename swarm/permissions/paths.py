@@ -92,7 +92,7 @@ def fixed_part(pattern: str, place: Place) -> str:
 
 
 def could_end(pattern: str, path: str) -> bool:
-    """Whether a path in a folder that nobody knows can be what a rule is about, which says where that lies."""
+    """Whether a path in an unknown folder can match a rule about a known place."""
     while path == ".." or path.startswith("../"):
         path = path[3:]
     path = normpath(path) if path else "."

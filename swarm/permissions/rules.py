@@ -54,7 +54,7 @@ _HOST = r"(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*"
 
 
 class Behavior:
-    """What is to be done with a tool call: one of these words. No enum, since a hook would wait for it."""
+    """The answer to a tool call: one of these words. No enum, because its import would slow every hook."""
 
     ALLOW: Final = "allow"
     DENY: Final = "deny"
@@ -89,7 +89,7 @@ class Rules(namedtuple("Rules", ("allow", "deny"), defaults=((), ()))):
 
 
 class Decision(namedtuple("Decision", ("behavior", "reason", "rule"), defaults=("",))):
-    """What the rules say of one tool call.
+    """The rules' decision about one tool call.
 
     Attributes:
         rule: the rule that settled it, as written; empty when none did.
@@ -134,7 +134,7 @@ def _like(text: str) -> str:
 
 
 def _check_tool(tool: str) -> None:
-    """Refuse a slip of the finger; a name that is only much like another may be a tool nobody here has heard of."""
+    """Refuse a likely typo; a merely similar name may be an unknown tool."""
     if tool in KNOWN:
         return
     same = [one for one in sorted(KNOWN) if _is_slip(tool, one)]

@@ -21,7 +21,7 @@ MORE_THAN_SAID = "it would be allowed more than the rule says, so it is asked ab
 
 
 class Gap(NamedTuple):
-    """What is not held as a rule says.
+    """A rule that a program enforces only in part.
 
     Attributes:
         rule: as written.
@@ -35,7 +35,7 @@ class Gap(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """What of a role's rules is not held, or only in part."""
+    """The rules of a role that a program does not enforce, or only in part."""
 
     allow: tuple[Gap, ...] = ()
     deny: tuple[Gap, ...] = ()

@@ -181,7 +181,7 @@ def _put_in(word: str, name: str, value: str) -> str:
 def _arguments(part: Part, place: Place) -> Iterator[Argument]:
     for word, known in zip(part.words[1:], part.knowns[1:], strict=True):
         if part.fed and "{}" in word:
-            continue  # stands for what is only known then
+            continue  # its value is known only at run time
         text = plain(word, place)
         if known is None:
             yield Argument(plain(word, place) if word.startswith("~") else word)
@@ -192,7 +192,7 @@ def _arguments(part: Part, place: Place) -> Iterator[Argument]:
 
 
 def _expanded(text: str, known: str, place: Place) -> Iterator[Argument]:
-    """Give what a pattern of a shell stands for, and itself, which it is where there is no such file."""
+    """Yield the matches of a shell pattern, and the pattern itself, which stays if no file matches."""
     looked_up = None
     if place.names is not None and not set("$`{") & set(text):  # braces make several words of one
         at_home = place.home and (text == "~" or text.startswith("~/"))
@@ -242,7 +242,7 @@ def _programs(part: Part) -> set[str]:
     return first | {word.rpartition("/")[2] for word in part.words[1:]} if several else first
 
 
-# --- what is written ------------------------------------------------------------------------------
+# --- written files --------------------------------------------------------------------------------
 
 
 def _written(part: Part, names: set[str], arguments: Sequence[Argument]) -> Iterator[Argument]:
@@ -288,7 +288,7 @@ def _in_place(name: str, arguments: Sequence[Argument]) -> bool:
 
 
 def _has(arguments: Sequence[Argument], letters: str, longs: Sequence[str], stop: str = "") -> bool:
-    """Whether one of some options is there, alone or among other letters."""
+    """Whether a command has one of some options, alone or among other letters."""
     for one in arguments:
         option = one.text.partition("=")[0]
         if option in longs or (len(option) > _SHORTEST_LONG and any(long.startswith(option) for long in longs)):

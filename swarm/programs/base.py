@@ -64,7 +64,7 @@ class Program:
     def check_project(
         self, options: RoleOptions, environ: Mapping[str, str], main: Path, read: Callable[[str], bytes | None]
     ) -> Iterator[SwarmError]:
-        """Say what of a project the program would ask about at each start, whatever it was told: nothing.
+        """Yield the questions about a project that the program would ask at each start: none.
 
         Args:
             main: the main checkout.
@@ -119,12 +119,12 @@ class Program:
         return None
 
     def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
-        """Return what it must be told beside OpenTelemetry's own variables to send measurements: nothing."""
+        """Return the variables it needs beside OpenTelemetry's own to send measurements: none."""
         return {}
 
 
 def seen_login(environ: Mapping[str, str], variables: Iterable[str], files: Iterable[Path]) -> str:
-    """Return the first of these that is there: a variable that is set, or a file; empty when none is."""
+    """Return the first set variable or existing file; empty without one."""
     found = [name for name in variables if environ.get(name)]
     return (found or [str(path) for path in files if path.is_file()] or [""])[0]
 

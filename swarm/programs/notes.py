@@ -19,6 +19,6 @@ def note(program: str, **facts: str) -> dict[str, str]:
 
 
 def read(run_dir: Path) -> dict[str, str]:
-    """Return the note of a run folder; empty when there is none."""
+    """Return the note of a run folder; empty without one."""
     found = runfiles.read(str(run_dir), FILE) or {}
     return {key: value for key, value in found.items() if isinstance(value, str)}

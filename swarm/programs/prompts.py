@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from swarm.programs.values import Launch
 
 _LONGEST = 100_000
-#: What one in print mode is told whose conversation is taken up again: without a prompt it would do nothing.
+#: The prompt after a resume in print mode: without a prompt the program would do nothing.
 _GO_ON = "You were stopped before your task was done. Go on with it where you were."
 
 

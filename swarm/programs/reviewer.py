@@ -74,7 +74,7 @@ def spec_of(run_dir: Path) -> Spec | None:
 
 
 def decides(run_dir: Path) -> bool:
-    """Whether the reviewer of an agent is at work: nobody has to be called yet."""
+    """Whether the reviewer of an agent is at work, so that the user need not be notified yet."""
     found = runfiles.read(str(run_dir), runfiles.REVIEWING) or {}
     pid, start = found.get("pid"), found.get("pid_start")
     here = found.get("boot_id") == processes.boot_id()
@@ -95,7 +95,7 @@ def noted(run_dir: Path) -> Iterator[None]:
 
 
 def review(question: Question, spec: Spec, environ: Mapping[str, str], run_dir: Path) -> Answer | None:
-    """Ask the reviewer; None leaves it to a person: it said so, or nothing clear, or nothing in time.
+    """Ask the reviewer; None leaves the answer to a person: on its word, or without a clear answer in time.
 
     Args:
         run_dir: where it is written down when the reviewer cannot be asked.

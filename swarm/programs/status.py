@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class State(StrEnum):
-    """What an agent can be."""
+    """The states of an agent."""
 
     STARTING = "starting"
     WORKING = "working"
@@ -51,7 +51,7 @@ OVER_BUDGET = "over its budget"
 
 @dataclass(frozen=True, slots=True)
 class OwnWords:
-    """What a program says of itself in a way of its own.
+    """A program's report in its own format.
 
     Attributes:
         source: where it says so, for people.
@@ -67,7 +67,7 @@ class OwnWords:
 
 @dataclass(frozen=True, slots=True)
 class ProgramFacts:
-    """What is known of an agent's program from the files of its run folder and the process table.
+    """Facts about an agent's program from its run folder and the process table.
 
     Attributes:
         launched: it was ever told to start.
@@ -81,7 +81,7 @@ class ProgramFacts:
         said_state, said_detail, said_ms: what the program last said of itself.
         said_prompt: what stands before its cursor while nothing is typed; empty when it does not tell.
         foreground: for a shell: whether it is at its prompt; None when it cannot be told.
-        stopped_ms: when swarm was told to stop it; 0 when not.
+        stopped_ms: when swarm stopped it on request; 0 when not.
         asked: it was started a moment ago with a first prompt.
         own: what the living program says in its own way; it wins over what hooks of it wrote down.
         budget: how near it is to its limits, or which one it reached; empty when there is nothing to say.
@@ -119,7 +119,7 @@ class ProgramFacts:
 
 @dataclass(frozen=True, slots=True)
 class PaneFacts:
-    """What tmux shows of an agent's pane.
+    """Facts about an agent's pane from tmux.
 
     Attributes:
         id: empty when it has none.
@@ -179,7 +179,7 @@ def _conclude(program: str, facts: ProgramFacts, pane: PaneFacts) -> Status:
 
 
 def _in_print_mode(facts: ProgramFacts, seen: tuple[Evidence, ...]) -> Status:
-    """Whatever it says of itself: it waits for nobody, and when it is idle it ends."""
+    """The state in print mode: such a program waits for nobody, and ends when idle."""
     detail = facts.said_detail if facts.said_state == State.WORKING and facts.said_ms >= facts.started_ms else ""
     return Status(State.WORKING, detail or "at its task, then it ends", facts.started_ms, _decided(seen, "process"))
 
@@ -200,7 +200,7 @@ def _while_alive(program: str, facts: ProgramFacts, pane: PaneFacts, seen: tuple
         state = State.IDLE if facts.foreground else State.WORKING
         detail = "at its prompt" if facts.foreground else "running a command"
         return Status(state, detail, 0, _decided(seen, "terminal"))
-    return Status(State.UNKNOWN, "it runs; this program does not tell what it is doing", facts.started_ms, seen)
+    return Status(State.UNKNOWN, "it runs; its program does not report its state", facts.started_ms, seen)
 
 
 def _after_end(facts: ProgramFacts, seen: tuple[Evidence, ...]) -> Status:
@@ -219,14 +219,14 @@ def _after_end(facts: ProgramFacts, seen: tuple[Evidence, ...]) -> Status:
 
 
 def _without_word(facts: ProgramFacts, seen: tuple[Evidence, ...]) -> Status:
-    """The process is gone, and how it ended is not written down: not yet, or nobody was left to do it."""
+    """The state of a vanished process without a record of its end: not written yet, or never."""
     if facts.supervised:
-        return Status(State.UNKNOWN, "it has ended, and what it started is being ended", 0, _decided(seen, "process"))
+        return Status(State.UNKNOWN, "it has ended; its processes are being ended", 0, _decided(seen, "process"))
     if not facts.same_boot:
         return Status(State.STOPPED, "the machine was restarted", 0, _decided(seen, "process"))
     if facts.stopped_ms:
         return Status(State.STOPPED, "stopped by swarm", facts.stopped_ms, _decided(seen, "swarm"))
-    return Status(State.FAILED, "its process is gone and left no word", 0, _decided(seen, "process"))
+    return Status(State.FAILED, "its process ended without a record", 0, _decided(seen, "process"))
 
 
 def _before_start(facts: ProgramFacts, pane: PaneFacts, seen: tuple[Evidence, ...]) -> Status:
@@ -260,7 +260,7 @@ def _evidence(facts: ProgramFacts, pane: PaneFacts) -> tuple[Evidence, ...]:
         who = "the program itself" if facts.foreground else "something it runs"
         found.append(Evidence("terminal", f"{who} holds the terminal"))
     if facts.stopped_ms:
-        found.append(Evidence("swarm", "swarm was told to stop it", facts.stopped_ms))
+        found.append(Evidence("swarm", "swarm stopped it on request", facts.stopped_ms))
     if facts.budget:
         found.append(Evidence("budget", facts.budget))
     if pane.screen is not None and facts.alive:

@@ -44,7 +44,7 @@ class LaunchSpec:
 
     @property
     def deaf(self) -> bool:
-        """Whether messages cannot reach it while it runs, unless it looks for them of its own accord."""
+        """Whether messages cannot reach it while it runs, unless it reads its inbox itself."""
         return self.prints and not (self.pulls or self.awaits)
 
 
@@ -63,7 +63,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What a program module is told about the agent it shall start.
+    """A program's input for the start of one agent.
 
     Attributes:
         agent, role, session: names.
@@ -138,7 +138,7 @@ class Pane:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What a pane shows at this moment, and whether it takes keys.
+    """The content of a pane at one moment, and whether it takes keys.
 
     Attributes:
         pid: the pane's own process.

@@ -106,7 +106,7 @@ def _inside(value: Any) -> str:
 
 
 def parent_to_dict(parent: Parent) -> dict[str, str]:
-    """Return the JSON shape of whoever started a session."""
+    """Return the JSON shape of a session's parent."""
     return {"agent": parent.agent, "session": parent.session, "generation": parent.generation}
 
 

@@ -11,7 +11,7 @@ _LIMIT = 1 << 16
 
 
 def main_checkout(start: str | Path) -> Path | None:
-    """Return the main checkout around a folder, also from within a linked worktree; None if there is none.
+    """Return the main checkout around a folder, also from within a linked worktree; None outside of a repository.
 
     It looks only where a repository usually keeps itself: of a git folder elsewhere only git knows the checkout.
     """

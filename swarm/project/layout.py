@@ -98,12 +98,12 @@ class Layout:
         return self.sessions / session / session_record.FILE
 
     def run_folder(self, session: str, agent: str) -> Path:
-        """Private notes about an agent's program: what it was told, its process, how it ended."""
+        """Private notes about an agent's program: its input, its process, its end."""
         return self.sessions / session / "run" / agent
 
     @cached_property
     def salvage(self) -> Path:
-        """What was saved outside git's objects."""
+        """The saved work outside git's objects."""
         return self.state / "salvage"
 
     def salvage_folder(self, session: str, agent: str, salvage_id: str) -> Path:
@@ -112,12 +112,12 @@ class Layout:
 
     @property
     def approvals(self) -> Path:
-        """What agents asked to be allowed, and the answers."""
+        """The agents' requests and their answers."""
         return self.state / "approvals"
 
     @property
     def usage(self) -> Path:
-        """What removed agents had used up, a line each."""
+        """The usage of removed agents, a line each."""
         return self.state / "usage.jsonl"
 
     @cached_property

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _HINT = "wait for it to end, then try again; or wait for it up to 10 minutes: export SWARM_LOCK_TIMEOUT=600"
-#: Who waits longer than this is told for whom, and again and again: what the other one does changes.
+#: A process that waits longer than this shows the holder and its step, repeatedly, because the step changes.
 _SILENT, _TELL_EVERY = 1.0, 0.5
 #: A note takes this much of the file, whatever it says; of its words so much is kept.
 _ROOM, _LONGEST = 4096, 200
@@ -73,14 +73,14 @@ def clock() -> str:
 
 
 def sign(fd: int, command: str, since: str, doing: str = "") -> None:
-    """Write down who holds the lock, and what it is at; a disk without room for that is no reason to stop."""
+    """Record the holder of the lock and its current step; a full disk is no reason to stop."""
     note = {"pid": os.getpid(), "command": command[:_LONGEST], "since": since, "doing": doing[:_LONGEST]}
     with contextlib.suppress(OSError):
-        os.pwrite(fd, json.dumps(note).encode().ljust(_ROOM), 0)  # in one, so that nobody reads half of two
+        os.pwrite(fd, json.dumps(note).encode().ljust(_ROOM), 0)  # in one write, so that no reader sees a mix of two
 
 
 class Doing:
-    """What the holder of a lock is at, for whoever waits for it; silent once the lock is given back."""
+    """The current step of a lock's holder, for waiting processes; silent after the release."""
 
     def __init__(self, fd: int, command: str) -> None:
         self._fd = fd

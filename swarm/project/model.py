@@ -14,7 +14,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A file that swarm put into a worktree; as long as it is unchanged it is nobody's work.
+    """A file that swarm put into a worktree; while unchanged it does not count as work.
 
     Attributes:
         path: relative to the worktree.

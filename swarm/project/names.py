@@ -77,7 +77,7 @@ def check_session(session: object) -> str:
     """Return a valid session name; a missing one says so in the words of the user's design."""
     if session is None or session == "":
         raise InvalidName("session_id is required")
-    if isinstance(session, str) and "@" in session:  # an agent's address; its parts are checked by whoever takes one
+    if isinstance(session, str) and "@" in session:  # an agent's address; its reader checks the parts
         rest = session.rpartition("@")[2]
         hint = f"name the session alone: {rest}" if _NAME.fullmatch(rest) else None
         raise InvalidName(f"invalid session name {_shown(session)}: it contains '@'", hint=hint)

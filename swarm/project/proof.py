@@ -59,7 +59,7 @@ class Proof:
         temporary = self._path.with_name(f".{_KEY}.{os.urandom(4).hex()}.tmp")
         files.write_atomic(temporary, os.urandom(_LENGTH))
         try:
-            own.link(os.fspath(temporary), os.fspath(self._path))  # whoever is first
+            own.link(os.fspath(temporary), os.fspath(self._path))  # the first process wins
         except FileExistsError:
             return
         finally:
@@ -71,8 +71,8 @@ def _unusable(path: Path) -> Exception:
     from swarm.project.errors import RecordProblem
 
     return RecordProblem(
-        f"cannot use {path}: it is no key of swarm's",
-        hint="remove it: what was answered for always is asked again, and grants are to be made anew",
+        f"cannot use {path}: it is not a key of swarm",
+        hint="remove it; swarm then asks again instead of using standing answers, and grants must be made again",
     )
 
 

@@ -40,7 +40,7 @@ class Sessions:
         return tuple(session for name in self.names() if (session := self.get(name)) is not None)
 
     def scan(self) -> tuple[tuple[Session, ...], tuple[SwarmError, ...]]:
-        """Return the sessions whose records can be read, and what is wrong with the others: for those who only look."""
+        """Return the sessions with readable records, and the problems of the others, for read-only verbs."""
         sessions: list[Session] = []
         problems: list[SwarmError] = []
         for name in self.names():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def prepare(world: World) -> None:
-    """Make sure that ``.swarm/`` is there, private and hidden from git. May be repeated at any point.
+    """Make ``.swarm/``, private and hidden from git. May be repeated at any point.
 
     Raises:
         StateDirProblem, SymlinkInTheWay: something else is there.

@@ -66,12 +66,12 @@ class World:
 
     @property
     def preparing(self) -> Preparing:
-        """What makes worktrees ready."""
+        """The driver that prepares worktrees."""
         return self.parts.preparing
 
     @property
     def ignore_text(self) -> bytes:
-        """What is written as ``.gitignore`` into swarm's folders."""
+        """The text of ``.gitignore`` in swarm's folders."""
         return self.parts.ignore_text
 
 
@@ -91,7 +91,7 @@ def new_operation_id() -> str:
 
 
 def no_session(world: World, name: str) -> SessionNotFound:
-    """Return what is to be raised; whoever has named an agent is told in which session it is."""
+    """Return the error for an unknown session; for an agent's name it names the agent's session."""
     meant = [f"{agent.name}@{one.name}" for one in world.sessions.all() if (agent := one.agent(name)) is not None]
     hint = f"{name} is no session but an agent: {', '.join(meant[:5])}" if meant else None
     return SessionNotFound(f"there is no session {name}", hint=hint)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from swarm.project.world import World
     from swarm.roles.options import Env
 
-#: What a pane must not inherit: it would redirect git (``git rev-parse --local-env-vars``), tmux or swarm.
+#: Variables that a pane must not inherit: they redirect git (``git rev-parse --local-env-vars``), tmux or swarm.
 _NOT_INHERITED = frozenset(
     {
         *("GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"),

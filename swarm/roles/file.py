@@ -330,7 +330,7 @@ KEYS = {
         choice(
             PermissionMode,
             PermissionMode,
-            {"delegate": "programs know it no longer; use acceptEdits, or let `permissions.agent` decide"},
+            {"delegate": "programs no longer know it; use acceptEdits, or let `permissions.agent` decide"},
         ),
         aliases=("claude_permission_mode",),
     ),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 INSTRUCTIONS = "CLAUDE.md"
 EXTRAS = "role.yaml"
 SUFFIX = ".yaml"
-#: What a role's file may end in; swarm itself writes the first.
+#: Suffixes of a role's file; swarm itself writes the first.
 SUFFIXES = (SUFFIX, ".yml")
 
 
@@ -378,7 +378,7 @@ def _read_bytes(found: _Found, path: Path) -> bytes:
 
 def _refuse_escape(place: _Place, path: Path) -> None:
     """Refuse a file that by some link lies outside of its folder of roles."""
-    # realpath, because Path.resolve gives up at a link to itself with an error of its own kind.
+    # realpath, because Path.resolve raises another kind of error at a link to itself.
     folder, target, fence = (Path(os.path.realpath(one)) for one in (place.folder, path, place.fence))
     for inner, outer, link in ((folder, fence, place.folder), (target, folder, path)):
         if not inner.is_relative_to(outer):

@@ -49,7 +49,7 @@ def write_role(name: str, places: RolePlaces, *, source: Role | None = None, pri
                 path.parent.mkdir(parents=True, exist_ok=True)
                 fsio.write_new(path, data, 0o644)
                 written.append(path)
-            check_file(written[0])  # what is written here can be used
+            check_file(written[0])  # the new file is usable
         except FileExistsError as error:
             _take_back(written)
             raise RoleExists(f"cannot write the role {name}: {error.filename} is there already") from None
@@ -69,7 +69,7 @@ def _folder(places: RolePlaces, *, private: bool) -> Path:
     if folder.is_symlink() and places.root is not None and not private:
         raise SymlinkInTheWay(f"cannot write into {folder}: it is a symbolic link")
     if fsio.exists(folder) and not folder.is_dir():
-        raise StateDirProblem(f"cannot write into {folder}: it is no folder", hint="move it away")
+        raise StateDirProblem(f"cannot write into {folder}: it is not a folder", hint="move it away")
     return folder
 
 

@@ -27,7 +27,7 @@ EVENTS = (
 
 
 class PermissionMode(StrEnum):
-    """What an agent program does with a tool call that no rule settles."""
+    """The answer of an agent program to a tool call that no rule covers."""
 
     DEFAULT = "default"
     ACCEPT_EDITS = "acceptEdits"
@@ -38,14 +38,14 @@ class PermissionMode(StrEnum):
 
 
 class Policy(StrEnum):
-    """What a failed command means: the start is taken back, or a warning is shown."""
+    """The effect of a failed command: swarm undoes the start, or warns."""
 
     ABORT = "abort"
     WARN = "warn"
 
 
 class Unclear(StrEnum):
-    """What is done with a tool call of which nobody can tell whether a deny rule is about it."""
+    """The answer to a tool call if the guard cannot tell whether a deny rule matches."""
 
     ASK = "ask"
     DENY = "deny"
@@ -53,7 +53,7 @@ class Unclear(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """A model that answers the permission questions no rule settles.
+    """A model that answers permission requests that no rule covers.
 
     Attributes:
         enabled: it is asked.
@@ -97,7 +97,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """How the environment of the program differs from the one of whoever starts it.
+    """Changes to the environment of the program against that of its starter.
 
     Attributes:
         narrow: only what *keep* names goes along, beside what swarm and a terminal need.
@@ -112,11 +112,11 @@ class Env:
     set: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def passes(self, name: str) -> bool:
-        """Whether a variable that nobody needs goes along."""
+        """Whether to pass a variable that swarm does not need."""
         return not self.drops(name) and (not self.narrow or _matches(name, self.keep))
 
     def drops(self, name: str) -> bool:
-        """Whether a variable is to be left out whoever needs it."""
+        """Whether to drop a variable even if a terminal needs it."""
         return _matches(name, self.drop)
 
 
@@ -126,7 +126,7 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """What an agent is told that has been idle for long.
+    """The message for an agent that has been idle for long.
 
     Attributes:
         idle_timeout: seconds.
@@ -141,7 +141,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What is done in a fresh worktree before the first turn.
+    """The preparation of a fresh worktree before the first turn.
 
     Attributes:
         copy, link: untracked files of the main checkout, as patterns.
@@ -186,7 +186,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class WorktreeWish:
-    """What the role wants of its worktree; None and empty leave it to the session.
+    """The role's options for its worktree; None and empty leave them to the session.
 
     Attributes:
         enabled: work in a worktree of its own.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Right(StrEnum):
-    """What a role may let its agent do to what others started (``may`` in its file)."""
+    """Rights of a role's agent over sessions that others started (``may`` in its file)."""
 
     CLEANUP = "cleanup"
     MERGE = "merge"
@@ -25,12 +25,12 @@ class Right(StrEnum):
 
 
 class Need(StrEnum):
-    """What a verb asks for that no right of a role is about."""
+    """Requirements of a verb that no right of a role can meet."""
 
     NOTHING = "nothing"  # it only looks, makes something new, or is about the caller's own messages and tasks
-    OWN = "own"  # an agent calls it for itself and for what it started
+    OWN = "own"  # an agent may call it for itself and for agents that it started
     NO_AGENT = "no agent"  # an agent has no part in it; what goes is saved
-    PERSON = "person"  # somebody shown to be one, or a program with a grant: what goes is gone
+    PERSON = "person"  # a proven person, or a program with a grant: the loss is final
 
 
 _LOOKING = (
@@ -79,13 +79,13 @@ _POST = (
     *("queues", "queues.get", "queue.add", "queue.back", "queue.done", "queue.extend", "queue.fail"),
     *("queue.take", "queue.tasks"),
 )
-#: New things, the end of what a crash interrupted, and what is shown in terminals.
+#: New sessions, recovery, and output in terminals.
 _HARMLESS = (
     *("call_user", "create_worktree", "create_worktrees", "label_panes", "recover", "show_pane", "start"),
     *("start_workflow", "tell_endings"),
 )
 
-#: Verb -> what it asks of an agent. Every public name of the library's objects is here; see tests/roles/test_rights.py.
+#: Verb -> its requirements on an agent. Every public name of the library's objects is here; see tests/roles/test_rights.py.
 VERBS: Mapping[str, Right | Need] = {
     **dict.fromkeys((*_LOOKING, *_NAMESPACES, *_ROLES, *_POST, *_HARMLESS), Need.NOTHING),
     **dict.fromkeys(
@@ -97,7 +97,7 @@ VERBS: Mapping[str, Right | Need] = {
     "restore": Right.RESTORE,
     "resume": Right.RESUME,
     **dict.fromkeys(("restart", "stop"), Right.STOP),
-    # `create` is here for what it adds to the session of somebody else.
+    # `create` is here because it can add agents to another caller's session.
     **dict.fromkeys(
         ("copy_role_config", "create", "lock", "lock_worktree", "unlock", "unlock_worktree"), Right.WORKTREE
     ),

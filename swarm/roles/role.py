@@ -23,7 +23,7 @@ class RoleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What an agent is told to be.
+    """An agent's instructions and options.
 
     Attributes:
         name: spelled as its folder or file is, whatever was asked for.
@@ -44,7 +44,7 @@ class Role:
 
     @property
     def system_prompt(self) -> str:
-        """What replaces the agent program's own prompt; mostly empty."""
+        """The text that replaces the agent program's own prompt; mostly empty."""
         return self.options.system_prompt
 
 

@@ -130,7 +130,7 @@ def _logins(world: World) -> Iterator[Check]:
 def _state_folder(world: World) -> Iterator[Check]:
     state = world.layout.state
     if not files.exists(state):
-        yield Check("state", "ok", "no .swarm folder yet; the first command that needs it makes it", "")
+        yield Check("state", "ok", "no .swarm folder yet; the first command that needs it creates it", "")
         return
     files.check_private_dir(state)
     opened = [
@@ -140,7 +140,7 @@ def _state_folder(world: World) -> Iterator[Check]:
         if name.endswith(".json") and os.lstat(os.path.join(where, name)).st_mode & 0o077
     ]
     if not os.access(state, os.W_OK):
-        text = f"{state} cannot be written to: one can look, and nothing else"
+        text = f"{state} is not writable: only read-only commands work"
         yield Check("state", "bad", text, f"ls -ld {shlex.quote(str(state))}; findmnt -T {shlex.quote(str(state))}")
     elif opened:
         yield Check("state", "warn", f"others can read {opened[0]}", "chmod -R go= .swarm")
@@ -193,7 +193,7 @@ def _agents(world: World) -> Iterator[Check]:
 
 
 def _lost_panes(world: World) -> Iterator[Check]:
-    """Find agents that run where nobody can look: their tmux server lost its socket."""
+    """Find agents in a tmux server that lost its socket."""
     for found in status.status(world, world.sessions.scan()[0], look=False):
         for one in found.agents:
             if not one.status.runs or one.pane:

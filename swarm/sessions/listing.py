@@ -62,7 +62,7 @@ def recorded(
     """
     there = _listed(world) if listed is None else listed
     pairs = [(one, agent) for one in sessions for agent in one.agents]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:  # each look waits for a git of its own
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # each look waits for its own git process
         return list(pool.map(lambda pair: _recorded(world, pair[0], pair[1], there, look=look), pairs))
 
 
@@ -133,7 +133,7 @@ def _strays(
 
 
 def unrecorded(world: World, role: str, session: str | None, known_roles: tuple[str, ...]) -> WorktreeInfo | None:
-    """Return the worktree of a role that is there without a record: made by hand, or by another tool.
+    """Return a role's worktree without a record: made by hand, or by another tool.
 
     Raises:
         Ambiguous: there are several, and no session was named.
@@ -190,7 +190,7 @@ def agent_at(world: World, tree: Path) -> tuple[Session, Agent] | None:
 
 
 def _no_agent(name: str, sessions: Sequence[Session]) -> AgentNotFound:
-    """Return what is to be raised; whoever has named a session is told who is in it."""
+    """Return the error for an unknown agent; for a session's name it lists the session's agents."""
     for one in sessions:
         if one.name.casefold() == name.casefold():
             agents = ", ".join(f"{agent.name}@{one.name}" for agent in one.agents[:_MOST_NAMED])
@@ -199,7 +199,7 @@ def _no_agent(name: str, sessions: Sequence[Session]) -> AgentNotFound:
 
 
 def _who(agents: Sequence[Agent]) -> str | None:
-    """Say which agents there are; None when there is none."""
+    """Return a hint that lists the agents, or None."""
     known = list(dict.fromkeys(agent.name for agent in agents))
     more = f" and {len(known) - _MOST_NAMED} more; `swarm list` shows them" if len(known) > _MOST_NAMED else ""
     return f"there are: {', '.join(known[:_MOST_NAMED])}{more}" if known else None
@@ -210,7 +210,7 @@ def _changes(world: World, agent: Agent, info: WorktreeInfo) -> tuple[str, ...]:
     admin = owner.own_admin(world, agent)
     if info.missing or admin is None:
         return ()
-    with suppress(GitFailed, GitBroken):  # the risks say what is wrong
+    with suppress(GitFailed, GitBroken):  # the risks name the problem
         return world.trees.status_lines(info.path, admin.path)
     return ()
 

@@ -105,7 +105,7 @@ def update_role(world: World, session: Session, agent: Agent, role: Role, *, for
 
 
 def _keep_edited(world: World, agent: Agent, path: Path, name: str) -> Path | None:
-    """Keep what somebody wrote into the file; it is hidden from git, so it would exist nowhere else."""
+    """Keep edits of the file; git does not see it, so they would exist nowhere else."""
     if _digest(path) in ("", *(placed.sha256 for placed in agent.placed)):
         return None
     kept = world.layout.salvage / "instructions" / name

@@ -51,7 +51,7 @@ class CreatedAgent:
 
 @dataclass(frozen=True, slots=True)
 class CreateReport:
-    """What a create did, or with ``dry_run`` would do."""
+    """The report of a create, or with ``dry_run`` of its plan."""
 
     session: str
     base_ref: str
@@ -68,7 +68,7 @@ class CreateReport:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What happened to one agent in a cleanup.
+    """The outcome of a cleanup for one agent.
 
     Attributes:
         salvage: what restore takes; empty when nothing was saved.
@@ -104,7 +104,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class CleanupReport:
-    """What a cleanup did."""
+    """The report of a cleanup."""
 
     removed: tuple[Removed, ...] = ()
     skipped: tuple[Skipped, ...] = ()
@@ -126,7 +126,7 @@ class CleanupReport:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """What came back.
+    """The report of a restore.
 
     Attributes:
         branches: that came back without a worktree; they had none.
@@ -141,7 +141,7 @@ class RestoreReport:
 
 @dataclass(frozen=True, slots=True)
 class StopReport:
-    """What a stop did: (session, agent) each, and what could not be ended."""
+    """The report of a stop: (session, agent) each, and processes that survived."""
 
     stopped: tuple[tuple[str, str], ...]
     survivors: tuple[str, ...] = ()

@@ -64,7 +64,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would be done."""
+    """The plan of a restore."""
 
     operation: transaction.Operation
     report: RestoreReport
@@ -97,7 +97,7 @@ def make_plan(world: World, target: str) -> Plan:
 
 
 def _without_what_is_there(world: World, wanted: list[Wanted]) -> tuple[list[Wanted], tuple[str, ...]]:
-    """Leave out agents of a session that are there already, or whose worktree was moved away and never removed."""
+    """Leave out agents that already exist, or whose worktree was moved and never removed."""
     left: dict[str, str] = {}
     for one in wanted:
         entry, session = one.entry, world.sessions.get(one.entry.session)
@@ -136,7 +136,7 @@ def _hollow(world: World, entry: SalvageEntry) -> str:
 
 
 def _missing(world: World, entry: SalvageEntry) -> str:
-    """Name files that git could not hold and that somebody has deleted since."""
+    """Name files that git could not hold and that were deleted since."""
     kept = world.layout.salvage_folder(entry.session, entry.agent, entry.id)
     if (kept / "late").is_dir():
         return ""  # kept whole
@@ -171,7 +171,7 @@ def _unborn(world: World, entry: SalvageEntry) -> str:
 
 
 def _is_checked_out(world: World, branch: str) -> bool:
-    """Whether somebody works on a branch; not in a worktree that is gone, unless its lock says that it comes back."""
+    """Whether a worktree has the branch checked out; a missing worktree counts only if its lock reserves it."""
     listed = [entry for entry in world.git.worktrees() if entry.branch == branch]
     return any(entry.locked or files.exists(entry.path) for entry in listed)
 
@@ -248,7 +248,7 @@ def _tree_steps(world: World, operation: str, wanted: list[Wanted]) -> Iterator[
         yield from hiding.steps_before(world, operation, file)
     yield from setup.steps_before(world, operation, ((one.entry, one.tree) for one in wanted))
     taken = tuple(admin.name for admin in world.git.admin_dirs())
-    used = {entry.branch for entry in world.git.worktrees()}  # if by somebody who is there, it was refused
+    used = {entry.branch for entry in world.git.worktrees()}  # if an existing agent has it, the restore was refused
     for one in wanted:
         place = (str(one.tree), one.head_branch, one.commit, taken)
         yield tree_steps.AddWorktree(operation, *place, salvaged=True, anyway=one.head_branch in used - {""})

@@ -32,7 +32,7 @@ _AFTER_GRACE, _LOOK_EVERY = 1.0, 0.05
 
 
 def finished(world: World, session: Session, agents: Sequence[Agent], role: Callable[[str], Role]) -> tuple[Agent, ...]:
-    """Return those that did their task in print mode and ended well: there is nothing to take up."""
+    """Return agents that finished their task in print mode and need no resume."""
     view = View(world)
     done = [a for a in agents if view.status(session, a).state is State.DONE and view.facts(session, a).prints]
     return tuple(a for a in done if launch_request.options_for(a, role(a.role)).print)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MESSAGE = "message"
 _ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED})
-#: What is waited for → the states in which it is reached, and those in which it never will be.
+#: The awaited state → states that reach it, and states that never will.
 _WANTED = {
     "idle": (frozenset({State.IDLE}), _ENDED),
     "done": (frozenset({State.DONE}), frozenset({State.FAILED, State.STOPPED})),
@@ -56,7 +56,7 @@ def targets(post: Post, names: Sequence[str], until: str) -> tuple[str, ...]:
 def wait(
     world: World, post: Post, addresses: Sequence[str], until: str, *, timeout: float | None, any_of: bool
 ) -> tuple[Reached, ...]:
-    """Wait; return who is where it was waited for, all of them unless *any_of*.
+    """Wait; return the agents that reached the state: all, or with *any_of* one.
 
     Raises:
         WaitOver, NotReached
@@ -106,7 +106,7 @@ def _look(world: World, addresses: Sequence[str]) -> dict[str, Status | None]:
         pair = known.get(address)
         found[address] = None if pair is None else view.status(*pair)
         if pair is not None and not pair[1].program:
-            raise AgentNotFound(f"{address} has no program that could be waited for")
+            raise AgentNotFound(f"{address} has no program to wait for")
     return found
 
 

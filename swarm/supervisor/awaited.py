@@ -49,7 +49,7 @@ def record(sender: str, to: list[str], within_ms: int, about: Mapping[str, objec
         "people": [sender, *to],
         "about": about,
         "boot": processes.boot_id(),
-        "due_up_ms": up_ms() + within_ms,  # in this boot no clock decides that somebody could set
+        "due_up_ms": up_ms() + within_ms,  # within one boot no settable clock decides
         "due_ms": _now_ms() + within_ms,
     }
 
@@ -84,7 +84,7 @@ def _now_ms() -> int:
 
 
 class Reminder:
-    """Has somebody look when an answer to, or from, one agent is overdue."""
+    """Start a check when an answer to, or from, one agent is overdue."""
 
     def __init__(self, launch: gate.Launch, chores: Chores) -> None:
         inbox = launch.mail.inbox
@@ -97,7 +97,7 @@ class Reminder:
         self._again_ms = 0
 
     def look(self) -> float:
-        """Start a look if it is time; return after how many seconds to come again."""
+        """Start a check if it is due; return the seconds until the next one."""
         changed = self._changed()
         if changed == 0:
             return SCAN_EVERY

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from swarm.supervisor.chores import Chore, Chores
     from swarm.supervisor.gate import Launch
 
-#: From which part of a limit on people are told.
+#: The share of a limit at which swarm warns.
 WARN_AT = 0.8
 #: The supervisor looks more often when there is more to do.
 COUNT_EVERY = 1.5
 _TELL_AGAIN = 30.0
 #: So many times in a row the program's record could not be read: it is not just being written.
 _FAILED_FOR_GOOD = 10
-#: What a record can hold that is none of ours.
+#: Errors that a foreign record can cause.
 _ODD = (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError)
 
 
@@ -98,7 +98,7 @@ class Budget:
         used, unknown = self._meter.cost(self._prices) if self._meter and limit else (0.0, [])
         note = _note("cost", used, limit, f"${limit:,.2f}", f"${used:,.2f}")
         if unknown and not note:
-            words = f"its budget of ${limit:,.2f} cannot be held: no price is known for {', '.join(unknown)}"
+            words = f"its budget of ${limit:,.2f} cannot be enforced: no price is known for {', '.join(unknown)}"
             return {"kind": "cost", "level": "unpriced", "limit": limit, "words": words}
         return note
 
@@ -107,7 +107,7 @@ class Budget:
         if self._failed < _FAILED_FOR_GOOD:
             return {}
         kind = "tokens" if self._limits["tokens"] else "cost"
-        words = f"its budget cannot be held: what its program writes down cannot be read ({self._trouble})"
+        words = f"its budget cannot be enforced: its program's record is unreadable ({self._trouble})"
         return {"kind": kind, "level": "unread", "limit": self._limits[kind], "words": words}
 
     def _minutes(self) -> dict[str, object]:
@@ -117,7 +117,7 @@ class Budget:
     # --- telling --------------------------------------------------------------------------------
 
     def _tell(self) -> None:
-        """Have people told of what they were not told yet; told twice it is one notice."""
+        """Report unreported limits; a repeated report makes one notice."""
         if self._chore is not None:
             if self._chore.status is None:
                 return
@@ -140,7 +140,7 @@ class Budget:
 
 
 def _note(kind: str, used: float, limit: float, words: str, shown: str) -> dict[str, object]:
-    """Return what is to be said of a limit; empty: nothing."""
+    """Return the notice about a limit, or an empty text."""
     if not limit or used < WARN_AT * limit:
         return {}
     if used >= limit:

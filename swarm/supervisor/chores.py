@@ -29,7 +29,7 @@ class Chore:
         self._process = process
 
     def end(self, wait_status: int) -> None:
-        """Note how it ended, as its parent was told."""
+        """Record how the process ended."""
         self.status = os.WEXITSTATUS(wait_status) if os.WIFEXITED(wait_status) else -1
         self._process.returncode = self.status  # it is not to wait for it again
 
@@ -48,7 +48,7 @@ class Chores:
     def start(
         self, argv: list[bytes], env: Mapping[bytes, bytes], cwd: bytes = b"/", seconds: float = _LONGEST
     ) -> Chore | None:
-        """Run a command in a process group and session of its own; None when it could not be run.
+        """Run a command in its own process group and session; None if it could not start.
 
         Args:
             cwd: not the worktree unless need be: it would look like somebody at work.

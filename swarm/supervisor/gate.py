@@ -81,7 +81,7 @@ class Launch:
 
 
 class Mail:
-    """Where messages for the agent come in, and how it is told.
+    """The agent's inbox, and the command that announces its messages.
 
     Attributes:
         inbox: the folder; empty: it has none.
@@ -106,7 +106,7 @@ class Mail:
 
 
 class Heartbeat:
-    """What an agent is told that has been idle for long.
+    """The message for an agent that has been idle for long.
 
     Attributes:
         idle_timeout: seconds; 0 is never.
@@ -158,7 +158,7 @@ def wait(launch: Launch, signals: sig.Signals) -> None:
 
 
 def claim(path: str) -> None:
-    """Remove the launch file; whoever removed it may start the program, nobody else.
+    """Remove the launch file; only the process that removed it may start the program.
 
     Raises:
         Closed: somebody was faster, or it cannot be removed.

@@ -32,7 +32,7 @@ _SETTLED_NS = 3 * 10**9
 
 
 class Label:
-    """What the panes say about one program.
+    """The label of one program's pane.
 
     Args:
         run_dir: where it says its state; the lock is in the folder above.
@@ -64,7 +64,7 @@ class Label:
         return SCAN_EVERY if self._is_shown() else _PAUSE
 
     def last_look(self) -> None:
-        """Have the end shown, and told; somebody who is at it since before the end does not know of it.
+        """Show and report the end; a refresh that began before the end does not know of it.
 
         Where one has to wait for one's turn a process of its own does that: the pane shall be free at once.
         """
@@ -101,7 +101,7 @@ class Label:
         import subprocess  # the launcher's start must not wait for it
 
         if _time_of(self._lock) > changed:
-            return True  # somebody looks at all of us who began after that
+            return True  # a refresh that began after that covers all of us
         fd = own.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             try:
@@ -118,7 +118,7 @@ class Label:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
-                cwd="/",  # in the worktree it would look like somebody at work
+                cwd="/",  # in the worktree it would look like a process at work
                 pass_fds=(fd,),  # it keeps the lock until it is done
             )
         finally:

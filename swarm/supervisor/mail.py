@@ -27,7 +27,7 @@ _PENDING = 0.5
 _CONDITION_SECONDS = 60.0
 #: Seconds between looks at the screen of a program that must not be idle for too long.
 _OFTEN, _SELDOM = 2.0, 30.0
-#: For so long nobody may wait for messages between two events of a program's hooks.
+#: How long a program may lack a waiting hook between two of its events.
 _UNAWAITED = 6.0
 
 
@@ -46,7 +46,7 @@ class Quiet:
         self._says = says
 
     def _said(self) -> dict[str, object] | None:
-        """Return what the program last said: its state, and since when."""
+        """Return the program's last report: its state, and since when."""
         if not self._says:
             return runfiles.read(self._run_dir, runfiles.STATE)
         own = runfiles.read_any(self._says)
@@ -92,7 +92,7 @@ class Mail:
             self._recall()
 
     def look(self) -> float:
-        """Have the agent told if there is something to tell; return after how many seconds to look again."""
+        """Announce waiting messages, if any; return the seconds until the next check."""
         if not self._argv:
             return SCAN_EVERY
         if self._chore is not None and not self._take_answer(self._chore):
@@ -107,7 +107,7 @@ class Mail:
             self._busy_until = self._busy_until or up_ms() + self._patience_ms
             if up_ms() < self._busy_until:
                 return _PENDING
-        self._busy_until = 0  # if it is not idle for so long, whoever writes to it may have to be told
+        self._busy_until = 0  # if it is not idle for this long, senders may need a notice
         self._chore = self._chores.start(self._argv, self._env)
         self._asked = mark
         if self._chore is None:
@@ -124,7 +124,7 @@ class Mail:
         return True
 
     def _is_awaited(self) -> bool:
-        """Whether the program's own hooks see to it: somebody waits, or did a moment ago."""
+        """Whether the program's own hooks deliver: one waits, or did a moment ago."""
         from swarm.machine import hook_events  # few programs have hooks
 
         if hook_events.is_awaited(self._run_dir):
@@ -171,7 +171,7 @@ class Looks:
         self._period = ""
 
     def since(self) -> str:
-        """Return a name of the time of idleness that lasts, as far as the last look tells; empty when there is none."""
+        """Return an id of the current idle period; empty without one."""
         if self._chore is not None:
             if self._chore.status is None:
                 return self._period

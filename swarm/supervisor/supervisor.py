@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _CANNOT_START = 126
 _NOT_FOUND = 127
-_LAST_WAIT = 5.0  # for the kernel to let go of what was killed
+_LAST_WAIT = 5.0  # for the kernel to release killed processes
 _LOOK_AGAIN = 0.05
 _HANG_UP_AFTER = 0.5  # an interactive shell ignores SIGTERM, and ends when its terminal goes
 _KEPT_OPEN = 3
@@ -93,7 +93,7 @@ class Supervisor:
         if trouble:
             _tell(trouble)
         with contextlib.suppress(OSError):
-            os.chdir("/")  # whoever reads that it has ended may remove the folder at once
+            os.chdir("/")  # a process that reads the end may remove the folder at once
         self._write_exit(cause)
         self._label.last_look()
         _tell(f"{self._launch.agent} {self._words(cause)}", after_program=True)
@@ -234,7 +234,7 @@ class Supervisor:
         if self._status is None and self._over:
             return "budget"
         if signal.SIGHUP in stops:
-            return "hangup"  # we are told first; the program then ended because there was no terminal any more
+            return "hangup"  # we get the signal first; the program then ended because its terminal was gone
         return "signal" if self._status is not None and os.WIFSIGNALED(self._status) else "exited"
 
     def _end_all(self) -> None:
@@ -244,7 +244,7 @@ class Supervisor:
         its parent is asked as well. It is over when there is no child left: orphans become ours, so
         whatever lives below us has a child of ours above it. What serves more than this agent lives on.
         """
-        from swarm.machine import serving  # at the start nobody needs it
+        from swarm.machine import serving  # not needed at the start
 
         heard = len(self._signals.stops)
         deadline = time.monotonic() + self._launch.grace
@@ -309,7 +309,7 @@ class Supervisor:
 
 
 class Terminal:
-    """The pane's terminal; where there is none, nothing happens."""
+    """The pane's terminal; without one its methods do nothing."""
 
     def __init__(self, fd: int = 0) -> None:
         self._fd = fd
@@ -323,7 +323,7 @@ class Terminal:
             os.tcsetpgrp(self._fd, group)
 
     def group(self) -> int:
-        """Return the process group that the keyboard speaks to; 0 when there is none."""
+        """Return the terminal's foreground process group, or 0."""
         try:
             return os.tcgetpgrp(self._fd)
         except OSError:
@@ -355,7 +355,7 @@ def _adopt_orphans() -> None:
 
 
 def _send(seen: processes.Seen, signum: int) -> None:
-    with contextlib.suppress(PermissionError):  # it runs as somebody else
+    with contextlib.suppress(PermissionError):  # it runs as another user
         processes.send(seen.pid, seen.start, signum)
 
 

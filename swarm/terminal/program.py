@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from libtmux import Server
 
-#: Else tmux prints ``_`` for tabs and for what is not ASCII wherever the caller's locale is not UTF-8.
+#: Else tmux prints ``_`` for tabs and non-ASCII letters where the caller's locale is not UTF-8.
 UTF8 = "-u"
 
 

@@ -57,13 +57,13 @@ _PASSING = (
     *("Connection refused", "Connection reset", "No such file or directory"),
 )
 _HINT_ON_END = (
-    "tmux itself ends here; look for the cause in your tmux.conf: `window-size manual` makes tmux 3.3 crash, use latest"
+    "tmux itself crashes; look for the cause in your tmux.conf: `window-size manual` makes tmux 3.3 crash, use latest"
 )
 #: How long a call for the user stays in the status line.
 _SHOWN_MS = 5000
 #: tmux takes this much in one message.
 _LONGEST = 12_000
-#: What a server that swarm has to start may know of the caller's environment: no secrets.
+#: Variables of the caller's environment for a server that swarm starts: no secrets.
 _SERVER_ENV = re.compile(
     r"HOME|PATH|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|COLORTERM|TMPDIR|TZ|EDITOR|VISUAL|DISPLAY|WAYLAND_DISPLAY"
     r"|XDG_\w+|SSH_AUTH_SOCK|TMUX_TMPDIR"
@@ -102,7 +102,7 @@ class Tmux(Program):
         if self._owner() == "foreign":
             raise TmuxSessionTaken(f"a tmux session called {self._session} is there already and is not swarm's")
 
-    # --- what is there -------------------------------------------------------------------------------
+    # --- existing parts ------------------------------------------------------------------------------
 
     def panes(self) -> tuple[Pane, ...]:
         """Return every pane that carries swarm's marks, of all repositories, by one query.
@@ -117,7 +117,7 @@ class Tmux(Program):
         return read_panes(lines) if code == 0 else ()
 
     def running(self) -> bool:
-        """Whether the server is up; without tmux there is none."""
+        """Whether the server is up; False without tmux."""
         try:
             self.program()
         except TmuxMissing:
@@ -136,7 +136,7 @@ class Tmux(Program):
         return (0, False) if holder == seen.ppid else (seen.ppid, holder != 0)
 
     def _owner(self) -> str:
-        """Say whose the session of our name is: ``nobody``, ``swarm`` or ``foreign``."""
+        """Return the owner of the session with our name: ``nobody``, ``swarm`` or ``foreign``."""
         if not os.path.exists(self.socket_path()):  # no server
             return "nobody"
         form = f"#{{session_name}}{SEPARATOR}#{{@swarm}}"
@@ -148,12 +148,12 @@ class Tmux(Program):
         return "swarm" if found[self._session] else "foreign"
 
     def _check_stays(self, lines: Sequence[str]) -> None:
-        """Refuse a server that ends as soon as nobody looks; *lines* hold what ``_STAYS`` printed."""
+        """Refuse a server that ends when no terminal is attached; *lines* hold the output of ``_STAYS``."""
         if "on" in lines:
             now = self.say("set-option", "-s", "exit-unattached", "off")
             raise TerminalProblem(
-                "cannot open panes: tmux's option exit-unattached is on, which ends all panes when nobody is attached",
-                hint=f"take exit-unattached out of your tmux.conf; where tmux runs already: {now}",
+                "cannot open panes: tmux's option exit-unattached is on, which ends all panes without a terminal",
+                hint=f"remove exit-unattached from your tmux.conf; where tmux runs already: {now}",
             )
 
     def capture(self, pane: str, lines: int) -> list[str]:
@@ -283,7 +283,7 @@ class Tmux(Program):
     def _send_opening(
         self, session: str, groups: Sequence[Sequence[PanePlan]], mark: str, operation: str, *, fresh: bool
     ) -> tuple[int, list[str], str]:
-        """Have one tmux open everything and list what is there then.
+        """Let one tmux process open everything and list the result.
 
         Until the end the first window has a name that nobody else's has: while tmux reads a file of
         commands, another program may open windows of its own.
@@ -388,11 +388,11 @@ class Tmux(Program):
                 self._run(*words)
 
     def ring(self, text: str) -> None:
-        """Show a line for a moment to everybody who looks at swarm's session, and ring their terminal's bell."""
+        """Show a line for a moment in every terminal attached to swarm's session, and ring its bell."""
         code, lines, _ = self._run("list-clients", "-t", f"={self._session}", "-F", "#{client_tty}")
         clients = [line for line in lines if line.startswith("/dev/")] if code == 0 else []
         for tty in clients:
-            # `-l` is too new, and what is no format is still a time to be formatted
+            # `-l` is too new, and even a text without formats is expanded as a time
             shown = literal(text).replace("%", "%%")
             self._run("display-message", "-c", tty, "-d", str(_SHOWN_MS), shown)
             with contextlib.suppress(OSError):

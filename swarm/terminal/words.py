@@ -30,7 +30,7 @@ def literal(text: str) -> str:
 
 
 def read_panes(lines: Iterable[str]) -> tuple[Pane, ...]:
-    """Read what ``LIST`` printed; panes without our mark are somebody else's."""
+    """Parse the output of ``LIST``; panes without our mark are foreign."""
     return tuple(_pane(row) for row in read_rows(lines) if row[2].count(" ") == 2)
 
 
@@ -66,7 +66,7 @@ def strip(lines: list[str]) -> None:
 
 
 def window_options(target: str) -> list[list[str]]:
-    """Return what makes a window keep dead panes, its name, and show who is in which pane."""
+    """Return the options with which a window keeps dead panes and its name, and labels its panes."""
     return [
         ["set-option", "-q", "-w", "-t", target, name, value]
         for name, value in (

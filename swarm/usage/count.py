@@ -112,7 +112,7 @@ def _minutes(run: Path) -> float:
     return runtime.ran_before(str(run)) / _MINUTE_MS
 
 
-# --- what is kept of removed agents ---------------------------------------------------------------
+# --- removed agents -------------------------------------------------------------------------------
 
 
 def keep(world: World, session: Session, agent: Agent) -> None:
@@ -131,7 +131,7 @@ def keep(world: World, session: Session, agent: Agent) -> None:
 
 
 def _counted_again(kept: Kept, table: Prices) -> AgentUsage:
-    """Return a removed agent by its program's own records if they are there: it may have written after the count."""
+    """Count a removed agent again from its program's records, if they exist: it may have written after the count."""
     found = counted(kept.source, table)
     return replace(kept.usage, models=found) if found else kept.usage
 

@@ -31,7 +31,7 @@ class Kept:
 
     @property
     def whose(self) -> tuple[str, str, int]:
-        """What tells agents of one name apart."""
+        """The part that distinguishes agents of one name."""
         return self.usage.session.casefold(), self.usage.agent.casefold(), self.usage.created_ms
 
 

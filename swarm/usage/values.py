@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """What one model read and wrote.
+    """The usage of one model.
 
     Attributes:
         model: as the agent's program calls it.
@@ -50,7 +50,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True)
 class AgentUsage:
-    """What one agent used up.
+    """The usage of one agent.
 
     Attributes:
         program: what plays it.
@@ -79,7 +79,7 @@ class AgentUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """What several agents used up.
+    """The usage of several agents.
 
     Attributes:
         prices_as_of: the day of swarm's table of prices.

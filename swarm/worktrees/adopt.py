@@ -32,7 +32,7 @@ def leave_copies(world: World, session: Session) -> None:
 
 
 def adopt(world: World) -> tuple[str, ...]:
-    """Write records that are gone anew, with the agents whose worktrees are there; return their sessions' names."""
+    """Rebuild missing records from the existing worktrees; return the names of their sessions."""
     known = {agent.admin for session in world.sessions.all() for agent in session.agents}
     lost: dict[str, list[tuple[AdminDir, Session]]] = {}
     for admin in world.git.admin_dirs():

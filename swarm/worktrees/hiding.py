@@ -53,7 +53,7 @@ class HideInWorktrees(Step):
             _exclude(world, Path(tree), (self.file,))
 
     def undo(self, world: World) -> None:
-        """Turn the setting off again if nobody needs it."""
+        """Turn the setting off again if no worktree needs it."""
         turn_off(world)
 
     def say(self) -> str:
@@ -89,7 +89,7 @@ def steps_before(world: World, operation: str, file: str) -> Iterator[Step]:
 
 
 def steps_within(world: World, operation: str, file: str, trees: tuple[str, ...]) -> Iterator[Step]:
-    """Give what hides any other name; it comes once the worktrees are there."""
+    """Yield the steps that hide any other name, to run after the worktrees exist."""
     if not is_private(file):
         yield HideInWorktrees(operation, file, trees, world.git.uses_worktree_config())
 

@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def landing_place(world: World, session: Session) -> str:
-    """Return the commit in which the session's work would have landed; empty when there is none."""
+    """Return the commit in which the session's work would have landed; empty without one."""
     branch = world.git.resolve_commit(places.HEADS + session.base_ref)
     return branch or world.git.resolve_commit("HEAD") or ""

@@ -83,7 +83,7 @@ class SalvageEntry:
 
 @dataclass(frozen=True, slots=True)
 class RecoverReport:
-    """What a recovery found and did."""
+    """The report of a recovery."""
 
     rolled_back: tuple[str, ...] = ()
     finished: tuple[str, ...] = ()

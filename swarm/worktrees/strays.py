@@ -35,15 +35,15 @@ def check(tree: Path, *, force: bool) -> None:
         WorkAtRisk
     """
     if os.listdir(tree) and not force:
-        hint = f"--force moves it into the salvage; or do it by hand: mv {shlex.quote(str(tree))} PATH"
-        raise WorkAtRisk(f"nothing was removed: {tree} is in no session, and something is in it", hint=hint, agents=())
+        hint = f"--force moves it into the salvage; or move it yourself: mv {shlex.quote(str(tree))} PATH"
+        raise WorkAtRisk(f"nothing was removed: {tree} is in no session, and it has content", hint=hint, agents=())
 
 
 def remove(world: World, tree: Path, *, force: bool) -> Path | None:
     """Remove one; what is in it is moved aside, and where to is returned. The caller holds the lock.
 
     Raises:
-        WorkAtRisk: something is in it, and *force* was not given.
+        WorkAtRisk: it has content, and *force* was not given.
     """
     check(tree, force=force)
     operation = new_operation_id()
@@ -53,5 +53,5 @@ def remove(world: World, tree: Path, *, force: bool) -> Path | None:
         files.make_folders(aside.parent, 0o700)
         files.rename_if_there(tree, aside)
     outcome = "removed" if aside is None else f"moved to {aside}"
-    transaction.note(world, operation, "worktree remove", "", f"{tree.name} of no session: {outcome}")
+    transaction.note(world, operation, "worktree remove", "", f"{tree.name} without a session: {outcome}")
     return aside

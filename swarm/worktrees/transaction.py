@@ -78,7 +78,7 @@ def run(world: World, operation: Operation) -> None:
         if not _committed(world, operation.id, operation.session):
             _roll_back_now(world, record, error)
             raise
-        # The record is there, and only its last sync failed: say so, whoever reads "failed" starts again.
+        # The record exists, and only its last sync failed: say so, or a reader of "failed" starts again.
         if isinstance(error, OSError):
             error = files.translate(error, f"cannot finish {operation.verb} of {operation.session}")
         if isinstance(error, SwarmError):
@@ -100,7 +100,7 @@ def _roll_back_now(world: World, record: dict[str, Any], error: BaseException) -
             error.facts["rollback"] = f"unfinished: {second}"
     else:
         if isinstance(error, Interrupted):
-            error.message += "; everything it had begun was taken back"
+            error.message += "; swarm undid everything it had begun"
 
 
 def _tidy(world: World, record: dict[str, Any]) -> None:
@@ -178,7 +178,7 @@ def _note(world: World, record: dict[str, Any], outcome: str) -> None:
 
 
 def note(world: World, operation: str, verb: str, session: str, outcome: str) -> None:
-    """Add a line to the history: what was done, by whom, and how it ended. A full disk is no reason to fail."""
+    """Add a line to the history: operation, caller and outcome. A full disk is no reason to fail."""
     with contextlib.suppress(OSError):
         world.journal.log(
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -232,7 +232,7 @@ def recover(world: World) -> RecoverReport:
     trash.sweep(world)
     notes = [note for record in records for note in record.get("notes", ())]
     notes += [
-        f"session {name} is known again: its record was gone, its worktrees were not" for name in adopt.adopt(world)
+        f"session {name} is known again: swarm rebuilt its record from its worktrees" for name in adopt.adopt(world)
     ]
     return RecoverReport(rolled_back=tuple(back), finished=tuple(forward), notes=tuple(notes))
 

@@ -65,7 +65,7 @@ def sweep(world: World) -> None:
 
 
 def left(world: World) -> tuple[str, ...]:
-    """Return of which operations there is something in the trash."""
+    """Return the operations with files in the trash."""
     # Behind a link is nothing of ours; what needs the folder says that one is in the way.
     there = filter(files.is_folder, _folders(world))
     return tuple(dict.fromkeys(name for folder in there for name in os.listdir(folder)))

@@ -60,7 +60,7 @@ class TreeState:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What to save of a worktree.
+    """The parts of a worktree to save.
 
     Attributes:
         state: as it was looked at.

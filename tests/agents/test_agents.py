@@ -169,7 +169,7 @@ def test_both_are_killed(panes: PaneLab) -> None:
         os.kill(pid, signal.SIGKILL)
 
     found = panes.until("developer", "failed").status
-    assert found.detail == "its process is gone and left no word"
+    assert found.detail == "its process ended without a record"
     panes.swarm.stop(["fx"])
     assert panes.state("developer") == "failed", "a later stop is no excuse"
 

@@ -99,7 +99,7 @@ def test_some_kinds_can_be_waited_for_and_the_others_stay(lab: Lab) -> None:
         put(lab.swarm, name, kind=kind)
     assert names(lab.swarm, 99, BUDGET_NEAR, WORKER_COMPLETE) == ["b", "c", "d"]
     assert names(lab.swarm) == ["a"]
-    with pytest.raises(UsageProblem, match="no kind of event 'Nothing'"):
+    with pytest.raises(UsageProblem, match="no event kind 'Nothing'"):
         lab.swarm.wait_for_event(kinds=["Nothing"])
 
 

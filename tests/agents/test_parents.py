@@ -194,7 +194,7 @@ def test_whoever_waits_hears_of_an_end_that_no_supervisor_saw(lead: PaneLab) -> 
 
     code, said = run(lead, "lead", "fx", f"{SWARM} wait-event --kind WorkerComplete --timeout 80")
 
-    assert (code, said) == (0, "WorkerComplete developer@sub: failure (its process is gone and left no word)\n")
+    assert (code, said) == (0, "WorkerComplete developer@sub: failure (its process ended without a record)\n")
     assert [m.subject for m in mail(lead, LEAD)] == [m.subject for m in mail(lead, "user")] != []
 
 

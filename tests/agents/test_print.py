@@ -107,8 +107,11 @@ def test_every_kind_of_work_can_be_done_so(panes: PaneLab) -> None:
     ("how", "words"),
     [
         ({"program": "demo", "task": " \n"}, "cannot start developer in print mode without a task"),
-        ({"program": "shell", "task": "x"}, "cannot start shell in print mode: it has none"),
-        ({"command": ["cat", "-"], "task": "x"}, "cannot start the command cat in print mode: it has none"),
+        ({"program": "shell", "task": "x"}, "cannot start shell in print mode: the program has no print mode"),
+        (
+            {"command": ["cat", "-"], "task": "x"},
+            "cannot start the command cat in print mode: the program has no print mode",
+        ),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_made(panes: PaneLab, how: dict[str, object], words: str) -> None:
@@ -131,7 +134,7 @@ def test_a_role_that_became_so_is_not_resumed_without_a_task(panes: PaneLab) -> 
     with pytest.raises((UsageProblem, Refused), match="without a task") as caught:
         panes.swarm.resume(["fx"])
 
-    assert "take `print` out of the role" in caught.value.hint
+    assert "remove `print` from the role" in caught.value.hint
 
 
 def test_of_a_role_it_has_no_effect_with_a_shell_and_that_is_said(panes: PaneLab) -> None:
@@ -161,7 +164,7 @@ def test_one_that_is_done_is_not_resumed_and_a_restart_does_it_anew(panes: PaneL
     assert panes.note("developer", "process.json") == first
     told = panes.cli("resume", "developer@fx")
     assert told.returncode == 0
-    assert "developer@fx did its task in print mode; once more: swarm restart developer@fx" in told.stderr
+    assert "developer@fx finished its task in print mode; repeat it: swarm restart developer@fx" in told.stderr
 
     assert panes.swarm.restart("developer", "fx").started == (("fx", "developer"),)
 
@@ -212,7 +215,7 @@ def test_nothing_is_typed_and_whoever_writes_to_it_is_told_the_truth(panes: Pane
 
     sent = panes.cli("send", "developer@fx", "paint it blue")
 
-    assert "it is in print mode and is not told of messages: it waits in the inbox" in sent.stdout
+    assert "it is in print mode and gets no notice of messages: it waits in the inbox" in sent.stdout
     wait_for(lambda: len(mail(panes, "delivery")) == 1, "the notice")
     assert "was not typed: it is in print mode" in mail(panes, "delivery")[0].body
     with pytest.raises(PaneBusy, match="it is in print mode"):

@@ -150,7 +150,7 @@ def test_a_role_for_this_repository_is_started_and_one_for_another_is_not(panes:
 def test_a_root_dir_that_is_no_repository_is_refused(panes: PaneLab, text: str) -> None:
     role(panes, f"agent_type: shell\nroot_dir: {text}\n")
 
-    with pytest.raises(ConfigProblem, match="is no folder of a git repository") as caught:
+    with pytest.raises(ConfigProblem, match="is not a folder in a git repository") as caught:
         panes.swarm.start("fx", "qa")
 
     assert "subdir" in caught.value.hint

@@ -136,10 +136,10 @@ def test_the_callers_attributes_stay_and_an_outer_agents_go(tmp_path: Path) -> N
     ("text", "reason"),
     [
         (None, "No such file"),
-        ("no header s3cret\n", "line 1 is no header"),
-        ("a: b\nauthorization:\n", "line 2 is no header"),
-        ("a: s3cret\x07\n", "line 1 is no header"),
-        ("x" * 70_000, "no small text file"),
+        ("no header s3cret\n", "line 1 is not a header"),
+        ("a: b\nauthorization:\n", "line 2 is not a header"),
+        ("a: s3cret\x07\n", "line 1 is not a header"),
+        ("x" * 70_000, "not a small text file"),
     ],
 )
 def test_a_headers_file_that_cannot_be_used_is_refused_without_a_word_of_it(

@@ -357,7 +357,7 @@ def test_a_program_with_a_grant_answers_by_its_name_until_that_is_revoked(asker:
     assert lab.swarm.approvals.grants() == ()
     asker.ask()
     (again,) = asker.asked()
-    with pytest.raises(NotAPerson, match="SWARM_GRANT holds no grant that counts"):
+    with pytest.raises(NotAPerson, match="SWARM_GRANT holds no valid grant"):
         without_terminal(lambda: lab.swarm.approvals.approve(again.question.id))
 
 
@@ -391,7 +391,7 @@ def test_a_rule_that_is_not_about_the_question_is_refused(asker: Asker, rule: st
     asker.ask()
     (one,) = asker.asked()
 
-    with pytest.raises(UsageProblem, match="does not cover") as caught:
+    with pytest.raises(UsageProblem, match="does not match") as caught:
         getattr(asker.lab.person.approvals, verb)(one.question.id, rule=rule)
 
     assert f"swarm {verb} {one.question.id} --always" in caught.value.hint

@@ -56,7 +56,7 @@ def test_an_address_means_these(to: str, sender: Member | None, expected: list[M
         ("developer", None, Ambiguous, "developer@fx, developer@bugs"),
         ("nobody@fx", None, AgentNotFound, "session fx has no agent 'nobody'"),
         ("developer@none", None, SessionNotFound, "no session 'none'"),
-        ("developer@", DEV, UsageProblem, "no session after the @"),
+        ("developer@", DEV, UsageProblem, "no session is named after the @"),
         ("all", None, Ambiguous, "fx, bugs"),
         ("role:tester", DEV, AgentNotFound, "means nobody"),
         ("role:developer", DEV, AgentNotFound, "means nobody but the sender"),
@@ -97,7 +97,7 @@ def test_a_box_is_not_named_by_a_word_for_several(word: str) -> None:
 
 
 def test_without_any_session_a_person_is_told_so() -> None:
-    with pytest.raises(AgentNotFound, match="no session is there"):
+    with pytest.raises(AgentNotFound, match="no session exists"):
         resolve(("developer",), (), None)
 
 

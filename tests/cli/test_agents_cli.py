@@ -54,7 +54,7 @@ def test_start_with_attach_refuses_before_anything_is_made_where_there_is_no_ter
 
     done = panes.cli("start", "fx", "--roles", "developer", "--agent", "demo", "--attach")
 
-    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: cannot attach: this is no terminal")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: cannot attach: this is not a terminal")
     assert (panes.fingerprint(), panes.swarm.sessions(), panes.panes()) == (before, (), [])
     assert not (panes.root / ".worktrees").exists()
 

@@ -56,7 +56,7 @@ def test_a_session_where_an_agent_is_wanted(team: Cli, args: tuple[str, ...]) ->
 
 
 def test_a_session_is_written_to_as_all_of_it(team: Cli) -> None:
-    assert "feature-x is a session; everybody in it: all@feature-x" in team("send", "feature-x", "hi").err
+    assert "feature-x is a session; for all its agents write all@feature-x" in team("send", "feature-x", "hi").err
     team.ok("send", "all@feature-x", "hi")
 
 

@@ -147,8 +147,8 @@ def test_text_comes_from_arguments_files_and_pipes(at: Shell) -> None:
         (("send", "researcher", "-"), b"a\0b", 2, "NUL"),
         (("send", "researcher", "-"), b"x" * ((1 << 20) + 1), 2, "1 MiB"),
         (("send", "researcher", "x", "--deadline", "10"), b"", 2, "unit is missing"),
-        (("send", "researcher", "x", "--deadline", "0s"), b"", 2, "no time at all"),
-        (("send", "researcher", "x", "--ttl", "0s"), b"", 2, "no time at all"),
+        (("send", "researcher", "x", "--deadline", "0s"), b"", 2, "must be longer than 0"),
+        (("send", "researcher", "x", "--ttl", "0s"), b"", 2, "must be longer than 0"),
         (("send", "researcher", "x", "--ttl", "999999999d"), b"", 2, "too long"),
         (("send", "researcher", "x", "--id", "overdue.1"), b"", 2, "swarm's own"),
         (("send", "researcher", "x", "--attach", os.fsdecode(b"r\xe9d.log")), b"", 1, "rename it"),
@@ -269,7 +269,7 @@ def test_what_is_attached_can_be_had_as_files(at: Shell, tmp_path: Path) -> None
     sent = at.json("send", "user", "see the logs", *both)["data"]["id"]
     taken = at.cli("inbox", "take")
     assert b"attached: ci.log (400,000 bytes)" in taken.stdout
-    assert f"what is attached: swarm message {sent} --save DIR" in taken.stderr.decode()
+    assert f"save the attachments: swarm message {sent} --save DIR" in taken.stderr.decode()
 
     saved = at.json("message", sent, "--save", "had/of-it")["data"]["saved"]
 

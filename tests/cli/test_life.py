@@ -124,7 +124,7 @@ def test_a_signal_in_the_middle_of_a_create_leaves_nothing(slow: Slow, number: s
     assert process.returncode == 128 + number
     assert out == ""
     first = err.splitlines()[0]
-    assert first.startswith("stopping: what was begun is taken back")
+    assert first.startswith("stopping: swarm undoes the operation")
     assert f"error: cannot create session feature-x: interrupted by {number.name}" in err
     assert "Traceback" not in err
     assert _users(lab) == before

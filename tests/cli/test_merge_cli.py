@@ -245,7 +245,7 @@ def test_uncommitted_work_is_listed(team: Cli) -> None:
     assert "notes.txt" in said.err
     assert "--committed-only" in said.err
 
-    assert "is merged without: 1 file not known to git" in team.ok("merge", "feature-x", "--committed-only").err
+    assert "is merged without: 1 untracked file" in team.ok("merge", "feature-x", "--committed-only").err
 
 
 def test_wrong_use(team: Cli) -> None:

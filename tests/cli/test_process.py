@@ -306,7 +306,7 @@ def test_what_is_taken_back_then_is_told_too(cli: Cli, monkeypatch: pytest.Monke
     said = cli("worktree", "create", "fx", "--roles", "developer")
 
     assert said.code == 143
-    assert "interrupted by SIGTERM; everything it had begun was taken back" in said.err
+    assert "interrupted by SIGTERM; swarm undid everything it had begun" in said.err
 
 
 class Stuck:

@@ -27,7 +27,7 @@ def test_a_task_goes_from_hand_to_hand(cli: Cli) -> None:
     assert [line.split()[:2] for line in shown.splitlines()[1:]] == [["port", "taken"], ["test", "waiting"]]
     assert "after port" in shown
     assert "port: done" in cli.ok("queue", "done", "work", "port", "--result", "commit abc").out
-    assert "port: was done before" in cli.ok("queue", "done", "work", "port").out
+    assert "port: was already done" in cli.ok("queue", "done", "work", "port").out
     assert "commit abc" in cli.ok("queue", "list", "work", "--all").out
     assert "work" in cli.ok("queue", "names").out
 
@@ -73,7 +73,7 @@ def test_given_up_and_back_again(cli: Cli) -> None:
     assert "a from user" in cli.ok("queue", "take", "work", "--lease", "1h").out
     assert "a: yours for 30m" in cli.ok("queue", "extend", "work", "a", "--lease", "30m").out
     cli.ok("queue", "done", "work", "a")
-    assert cli.ok("queue", "back", "work", "a").out == "a: was done before\n"
+    assert cli.ok("queue", "back", "work", "a").out == "a: was already done\n"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_what_cannot_be_done_is_said_in_one_way(cli: Cli, args: tuple[str, ...],
     ("args", "hint"),
     [
         (("--id", "x", "--after", "x"), "name other tasks of the queue"),
-        (("--ttl", "999999999d"), "without it there is no end"),
+        (("--ttl", "999999999d"), "leave it out to wait without end"),
         (("--ttl", "0s"), "leave it out"),
         (("--id", "a"), "swarm queue list full --all"),
     ],

@@ -407,7 +407,7 @@ def test_a_lost_record_is_told_of_and_made_anew(team: Cli) -> None:
 
     said = team.ok("recover").out
 
-    assert said == "session feature-x is known again: its record was gone, its worktrees were not\n"
+    assert said == "session feature-x is known again: swarm rebuilt its record from its worktrees\n"
     assert "researcher" in team.ok("worktree", "show", "researcher").out
     assert team.ok("recover").out == "nothing to recover\n"
 
@@ -523,7 +523,7 @@ def test_log_shows_what_was_done(team: Cli) -> None:
 
 
 def test_log_of_nothing(cli: Cli) -> None:
-    assert "nothing was done here yet" in cli.ok("log").err
+    assert "no operations yet" in cli.ok("log").err
     assert cli.ok("log", "--json").data() == {"operations": []}
 
 

@@ -345,7 +345,7 @@ def test_a_shell_that_wants_the_rest_of_a_text_is_left_alone(post: Post) -> None
 
     post.send()
 
-    assert post.lab.swarm.nudge(AGENT, "fx") == "something is typed there already, or its prompt is not known"
+    assert post.lab.swarm.nudge(AGENT, "fx") == "its prompt holds text, or swarm does not recognize the prompt"
     assert post.lines() == []
 
 

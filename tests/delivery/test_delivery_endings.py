@@ -122,7 +122,7 @@ def test_an_end_with_its_supervisor_is_told_by_the_next_change(panes: PaneLab) -
 
     panes.swarm.resume(["fx"])
     panes.all_until("idle")
-    assert subjects(panes) == ["developer@fx is failed: its process is gone and left no word"]
+    assert subjects(panes) == ["developer@fx is failed: its process ended without a record"]
 
 
 def test_each_run_has_an_end_of_its_own(panes: PaneLab) -> None:

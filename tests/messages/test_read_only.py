@@ -55,7 +55,7 @@ def test_what_would_write_says_that_it_cannot_and_goes_on_when_it_can_again(lab:
         with pytest.raises(NoPermission):
             post.take("user")
         (state,) = (check for check in lab.swarm.doctor() if check.name == "state")
-        assert (state.state, "cannot be written to" in state.text) == ("bad", True)
+        assert (state.state, "is not writable" in state.text) == ("bad", True)
     post.send("researcher", "three")
 
     assert [one.message.body for one in post.inbox("researcher")] == ["one", "three"]

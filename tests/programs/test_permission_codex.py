@@ -168,10 +168,10 @@ def test_what_goes_wrong_is_a_refusal_that_says_so(tmp_path: Path, monkeypatch: 
     started(tmp_path, options(deny=("Bash(rm *)",)))
     (tmp_path / "run" / swarm.permissions.guard.RULES).write_text("{")
     status, _, err = ask(tmp_path, "PreToolUse", "Bash", {"command": "ls"})
-    assert (status, "cannot hold the rules" in err) == (2, True)
+    assert (status, "cannot enforce the rules" in err) == (2, True)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
     status, _, err = ask(tmp_path, "PreToolUse", "Bash", {"command": "ls"})
-    assert (status, "cannot hold the rules" in err) == (2, True)
+    assert (status, "cannot enforce the rules" in err) == (2, True)
 
 
 def test_what_it_is_started_with(tmp_path: Path) -> None:

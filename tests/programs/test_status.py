@@ -89,8 +89,8 @@ ROWS = [
     ("ended, then told to stop", "demo", ended("exited", 0, stopped_ms=3100), DEAD, State.DONE, "", "exit", 3000),
     ("terminal closed", "demo", ended("hangup", None, 1), NONE, State.STOPPED, "terminal was closed", "exit", 3000),
     ("server killed", "demo", ended("hangup", 0), NO_SERVER, State.STOPPED, "terminal was closed", "exit", 3000),
-    ("no word", "demo", GONE, DEAD, State.FAILED, "left no word", "process", 0),
-    ("no word, no pane", "demo", GONE, NONE, State.FAILED, "left no word", "process", 0),
+    ("no word", "demo", GONE, DEAD, State.FAILED, "without a record", "process", 0),
+    ("no word, no pane", "demo", GONE, NONE, State.FAILED, "without a record", "process", 0),
     ("no word, but we did it", "demo", replace(GONE, stopped_ms=9), DEAD, State.STOPPED, "by swarm", "swarm", 9),
     (
         "its launcher is still at it",

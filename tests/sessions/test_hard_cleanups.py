@@ -77,7 +77,7 @@ def test_discarded_commits_are_named(lab: Lab, swarm: Swarm) -> None:
 
     assert {one.agent: one.notes for one in removed} == {
         "developer": (
-            f"its commits are on no branch any more; until git forgets them: git branch swarm/developer-fx {tip}",
+            f"no branch holds its commits any more; before git deletes them: git branch swarm/developer-fx {tip}",
         ),
         "reviewer": (),
     }

@@ -127,7 +127,7 @@ def test_the_cost_is_held_and_an_unknown_price_is_told(scene: Scene) -> None:
     budget = scene.budget(cost=0.01)
     scene.use(500, "odd")
     budget.look()
-    assert scene.notes() == ["its budget of $0.01 cannot be held: no price is known for odd"]
+    assert scene.notes() == ["its budget of $0.01 cannot be enforced: no price is known for odd"]
     scene.use(900)
     budget.look()
     assert scene.notes() == ["90 % of its budget of $0.01 used"]
@@ -148,9 +148,7 @@ def test_a_limit_that_cannot_be_counted_any_more_is_told(scene: Scene, monkeypat
             budget.look()
         assert scene.chores.started == [], "it may just be being written"
         budget.look()
-    assert scene.notes() == [
-        "its budget cannot be held: what its program writes down cannot be read (KeyError: 'usage')"
-    ]
+    assert scene.notes() == ["its budget cannot be enforced: its program's record is unreadable (KeyError: 'usage')"]
     assert len(scene.chores.started) == 1
     scene.use(10)
     budget.look()

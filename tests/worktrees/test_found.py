@@ -189,7 +189,7 @@ def test_a_signal_that_comes_too_late_is_told_with_what_is_done(
     with pytest.raises(Interrupted) as caught:
         lab.swarm.create(SESSION, ROLES[:1])
 
-    said = "(create of fx is done, and stays)" if late else "everything it had begun was taken back"
+    said = "(create of fx is done, and stays)" if late else "swarm undid everything it had begun"
     assert said in caught.value.message
     assert len(lab.swarm.sessions()) == late
 

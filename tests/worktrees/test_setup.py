@@ -391,7 +391,7 @@ def test_a_teardown_may_keep_the_worktree(lab: Lab) -> None:
     assert lab.fingerprint() == before
     assert len(lab.swarm.cleanup(["fx"], teardown=False).removed) == 2
     (lab.root / "roles/qa.yaml").unlink()
-    assert "what its role says was left out" in lab.swarm.cleanup(["fy"]).warnings[0]
+    assert "its role's commands were skipped" in lab.swarm.cleanup(["fy"]).warnings[0]
 
 
 def test_what_a_teardown_leaves_open_is_a_reason_to_refuse(lab: Lab) -> None:

@@ -57,7 +57,7 @@ def _keep(folder: Path, file: BinaryIO | Any, name: str, most: int) -> dict[str,
     fd = own.open(os.fspath(temporary), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         try:
-            flock(fd, LOCK_EX)  # until it has its name: then nobody takes it for one that was left behind
+            flock(fd, LOCK_EX)  # until it has its name: so that no process takes it for a leftover
             while chunk := file.read(_CHUNK):
                 size += len(chunk)
                 if size > most:
@@ -78,7 +78,7 @@ def _keep(folder: Path, file: BinaryIO | Any, name: str, most: int) -> dict[str,
 
 @contextlib.contextmanager
 def staying(folder: str, patience: Patience = None) -> Iterator[None]:
-    """Let nobody remove an attachment during a block."""
+    """Prevent the removal of attachments during a block."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(FileNotFoundError):  # there are none
             stack.enter_context(locked_folder(folder, patience, shared=True))
@@ -87,10 +87,10 @@ def staying(folder: str, patience: Patience = None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def in_use(folder: str, artifacts: Iterable[dict[str, Any]], patience: Patience = None) -> Iterator[None]:
-    """Make sure that the attachments of a message are there, and stay until it is in its box.
+    """Make sure that the attachments of a message exist and stay until the message is in its box.
 
     Raises:
-        AttachmentProblem: one is not there (any more).
+        AttachmentProblem: one is missing.
     """
     with staying(folder, patience):
         for one in artifacts:
@@ -116,13 +116,13 @@ def get(folder: Path, artifact: dict[str, Any]) -> Path:
 
     wanted = str(artifact.get("sha256", ""))
     if _SUM.fullmatch(wanted) is None:
-        raise AttachmentProblem(f"no attachment of the bus: {str(artifact)[:80]!a}")
+        raise AttachmentProblem(f"not an attachment: {str(artifact)[:80]!a}")
     path = folder / wanted
     try:
         with open(path, "rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
-        raise AttachmentProblem(f"the attachment {wanted} is not there (any more)") from None
+        raise AttachmentProblem(f"the attachment {wanted} is missing") from None
     if found != wanted:
         raise AttachmentProblem(f"the attachment {wanted} is damaged")
     return path

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from swarm.bus.protocol import Keep, Machine
     from swarm.bus.reader.state import Lane, State
 
-#: Nobody who takes or acknowledges a message waits for more than so many to be removed.
+#: Maximum number of parts to remove while a reader waits.
 _AT_ONCE = 8
 _READER = len(PRIORITIES)
 _FOLDERS = (*PRIORITIES, "reader")
@@ -90,7 +90,7 @@ class _Look:
             if chosen:
                 self._note(state, chosen)
             leftover = [old for old in found if old.lane != _READER and _is_gone(state.lanes[old.lane], old.part)]
-            # Also what a killed one noted.
+            # Also the notes of a killed process.
             handle = self._box.book.handle() if chosen or leftover else None
         if handle is not None:
             handle.sync()
@@ -105,7 +105,7 @@ class _Look:
         if len(lanes) < len(chosen):
             self._box.book.add({"op": "sum", "state": dump(state), "t": self._now})
 
-    # --- what is there ----------------------------------------------------------------------------
+    # --- existing parts ---------------------------------------------------------------------------
 
     def _old(self) -> list[Old]:
         """Return the parts that nothing is added to any more."""
@@ -137,7 +137,7 @@ class _Look:
         return old.part.time_ms <= self._now - self._keep.ms
 
     def _is_over(self, state: State, number: int, part: Part) -> bool:
-        """Whether nobody will ever ask for any message of a part."""
+        """Whether no reader will ever need a message of a part."""
         lane = state.lanes[number]
         if any(part.base <= at < part.end for at in lane.revived) or not _is_settled(lane, part):
             return False

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     #: Folder of a box → the parts of its lanes to be passed over: (lane, from, to).
     Without = Mapping[str, Sequence[tuple[int, int, int]]]
 
-#: How a message names an attachment; what a foreign program wrote may have spaces there.
+#: A message's name of an attachment; foreign programs may write spaces there.
 _NAMED = re.compile(rb'"sha256"\s*:\s*"([0-9a-f]{64})"')
 _COPY = re.compile(r"[0-9a-f]{64}")
 _HALF = re.compile(r"\.[0-9a-f]{16}\.tmp")
-#: When somebody looked who was not asked to; so often is enough.
+#: The time of the last unrequested sweep; this interval is enough.
 _LOOKED = ".looked"
 _EVERY = 86_400
 
@@ -55,7 +55,7 @@ class Sweep:
         self._boxes = _Boxes(root, saved)
 
     def is_due(self) -> bool:
-        """Whether it is time to look although nobody asked for it; who asks next is told that it is not."""
+        """Whether a periodic sweep is due; the next caller gets False."""
         path = f"{self._folder}/{_LOOKED}"
         try:
             if abs(time.time() - os.stat(path).st_mtime) < _EVERY:
@@ -87,11 +87,11 @@ class Sweep:
 
         from swarm.kit import files
 
-        # What was seen to be gone stays gone, or messages could be back after a power cut, without their attachments.
+        # Sync the removals of messages first, or a power cut could bring them back without their attachments.
         files.sync_filesystem(Path(self._folder))
         with locked_folder(self._folder, self._patience):
             self._boxes.read()
-            # Asked again: somebody may have attached the same since.
+            # Check again: a process may have attached the same file since.
             unused = {name: size for name, size in self._old(before).items() if name not in self._boxes.named}
             for name in unused:
                 own.unlink(f"{self._folder}/{name}")
@@ -116,7 +116,7 @@ class Sweep:
                     yield entry, info.st_size
 
     def _remove_halves(self, before_ms: int) -> None:
-        """Remove copies that were never finished; whoever still writes one holds its lock."""
+        """Remove unfinished copies; a process that still writes one holds its lock."""
         for entry, _ in self._files(_HALF, before_ms):
             try:
                 fd = own.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -132,7 +132,7 @@ class Sweep:
 
 
 class _Boxes:
-    """What the messages in all boxes name; read again, it goes on where it ended."""
+    """The attachments that messages in all boxes name; a second read continues after the first."""
 
     def __init__(self, root: str, saved: Saved) -> None:
         self._root = root
@@ -141,7 +141,7 @@ class _Boxes:
         self.named: set[str] = set()
 
     def read(self, without: Without | None = None) -> None:
-        """Read what is there now.
+        """Read all boxes as they are now.
 
         Raises:
             OSError: something cannot be read, so nothing is known.
@@ -176,7 +176,7 @@ class _Boxes:
                     with open(path, "rb", opener=_opener) as file:
                         self._note(file.read())
                 except FileNotFoundError:
-                    continue  # taken in, by somebody who then sends it, or has sent it
+                    continue  # taken in by a process that then sends it, or has sent it
 
     def _read_lane(self, folder: str, box: bytes, without: Iterable[tuple[int, int]]) -> None:
         if not os.path.isdir(folder):

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     Patience = Callable[[], float] | None
 
-#: How long somebody waits for a lock whom nobody told otherwise.
+#: Default time to wait for a lock.
 PATIENCE = 60.0
-#: Only then whoever may know otherwise is asked: it means reading settings.
+#: The settings are read only after this time.
 _ASKED_AFTER = 0.5
 _PAUSE = 0.0003
 #: Id, sender and which run of it that was stand within so many bytes of most records.
@@ -90,7 +90,7 @@ def _holder(fd: int) -> str:
 
 
 class locked_folder:  # noqa: N801  # reads as a statement, and contextlib costs more than this
-    """Hold the lock of a folder for a block; *shared* with others who do so."""
+    """Hold the lock of a folder for a block; a *shared* lock admits other shared ones."""
 
     __slots__ = ("_fd", "_kind", "_path", "_patience")
 
@@ -125,7 +125,7 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def beginning_of(path: str) -> bytes:
-    """Return how a file begins; nothing of one that is no plain file, or is not there (any more)."""
+    """Return how a file begins; nothing of one that is no plain file, or is missing."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

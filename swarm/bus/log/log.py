@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from swarm.bus.log.files import Patience
 
 ROLL_AT = 8 << 20
-#: Whoever holds the lock is done within so many tries, if it is let run; sleeping takes ten times as long as a write.
+#: The holder of a lock finishes within this many tries if it gets the CPU; a sleep takes ten times as long as a write.
 _TRIES = 200
 #: Who adds one record after the other without a sync between them asks a few times, and then sleeps so often for so
 #: long: those who keep asking only hold up the one who writes, and while they sleep it writes many.
@@ -35,7 +35,7 @@ _give_way = getattr(os, "sched_yield", int)
 
 
 def _lock_soon(fd: int, *, often: bool = False) -> bool:
-    """Lock an open file, unless somebody holds it for longer than a write takes; *often*: one wants it all the time."""
+    """Lock an open file, unless another process holds it for longer than a write; *often*: for a frequent caller."""
     if often and (_lock_within(fd, _FEW, _count) or _lock_within(fd, _NAPS, lambda: sleep(_NAP))):
         return True
     return _lock_within(fd, _TRIES, _give_way)
@@ -77,7 +77,7 @@ class Log(Parts):
         super().__init__(folder, patience)
         self._roll_at = roll_at
         self._opening = Opening(0, 0)
-        self._unsynced = 0  # records in a row that nobody wanted to be synced
+        self._unsynced = 0  # consecutive records without a sync
 
     def append(self, record: bytes, most_number: int = 1 << 62, most_end: int = 1 << 62) -> Written:
         """Add one JSON object; whole, or not at all. A sync of ``handle`` makes it durable.
@@ -91,7 +91,7 @@ class Log(Parts):
             fd = self._fd
             try:
                 if size != self._size and not self._learn(size):
-                    self._roll()  # whoever closed it was killed before that, or has done it
+                    self._roll()  # the closing process was killed before that, or has done it
                     continue
                 size = self._size
                 number = self._number + 1
@@ -117,7 +117,7 @@ class Log(Parts):
         return Written(self._base + size, self._base + after, number)
 
     def roll(self) -> None:
-        """Let the next record begin another part, unless there is none in this one."""
+        """Let the next record begin another part, unless this one is empty."""
         size = self._lock_active()
         try:
             if size != self._size and not self._learn(size):
@@ -129,7 +129,7 @@ class Log(Parts):
             flock(self._fd, LOCK_UN)
 
     def close_for_ever(self) -> None:
-        """Let nobody add anything any more, also those who have the file open."""
+        """Close the log for every writer, also for those that have the file open."""
         size = self._lock_active()
         try:
             if size == self._size or self._learn(size):
@@ -162,7 +162,7 @@ class Log(Parts):
         """Write over itself what this process added since it opened the file: of what failed nothing is known."""
         old = self._opening
         fd = self._open_active(os.O_RDWR)
-        if fd >= 0:  # else it was rolled just now, and who asks is told again that it failed
+        if fd >= 0:  # else it was rolled just now, and the caller gets the failure again
             try:
                 end = self.whole_end() - self._base
                 os.pwrite(fd, os.pread(fd, end - old.at, old.at), old.at)
@@ -251,7 +251,7 @@ class Log(Parts):
         return self.end() <= self._head and not self._base
 
     def last_number(self) -> int:
-        """Return the number of the last whole record, 0 when there is none."""
+        """Return the number of the last whole record, or 0."""
         size = self.whole_end() - self._base
         if size == self._size:
             return self._number

@@ -67,9 +67,9 @@ class OldParts(Parts):
         return [part for base in self._list_parts() if (part := self._rolled_at(base)) is not None]
 
     def active(self) -> Part | None:
-        """Return the part that is added to as if it were an old one; None when there is nothing in it."""
+        """Return the active part as an old one; None if it is empty."""
         self.end()
-        part = _described(self._fd, self._base)  # closed, if somebody was killed before it got its final name
+        part = _described(self._fd, self._base)  # closed, if a kill came before it got its final name
         return part if part is not None and part.records else None
 
     def total(self) -> int:

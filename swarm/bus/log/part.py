@@ -10,7 +10,7 @@ from swarm.bus.log import lines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Whoever takes the next message reads little; whoever reads on reads more at a time.
+#: The first read is small; further reads are larger.
 _FIRST, _CHUNK = 1 << 12, 1 << 16
 _BLOCK = 1 << 20
 _BEGINS = (b'{"schema":1,"id":', b'{"op":"')
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 
 def parted(line: Line | None) -> Iterator[Line]:
-    """Give a line that does not verify, and the whole record in it if there is one at its end.
+    """Yield a damaged line, and the whole record at its end if it has one.
 
     A page of the file that never reached the disk can have taken the newline before that record.
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _BOTH = _READ | os.O_RDWR | os.O_APPEND
-#: Whoever must not write may look all the same.
+#: A process without the right to write may still read.
 _MAY_LOOK = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 HEAD = lines.HEAD
@@ -78,7 +78,7 @@ class Parts:
             tail = os.pread(self._fd, lines.END_IN, max(0, size - lines.END_IN))
             if not lines.is_closed(tail):
                 self._seen = size if tail[-1:] == b"\n" else -1  # only what ends so is never cut off again
-            elif not self._is_active():  # else whoever closed it is about to roll it: look again next time
+            elif not self._is_active():  # else the closing process is about to roll it: check again next time
                 self.close()
                 return self.end()
         return self._base + size
@@ -138,7 +138,7 @@ class Parts:
         self._rolled = []
 
     def create(self) -> None:
-        """Make the active part if there is none.
+        """Make the active part if it is missing.
 
         Raises:
             FileNotFoundError: there is no folder for it.
@@ -148,7 +148,7 @@ class Parts:
                 return
             base, number = self._begin()
             for name in os.listdir(self.folder):
-                if name.endswith(".tmp"):  # of a creator that was killed: nobody else is here
+                if name.endswith(".tmp"):  # of a killed creator: no other process is here
                     own.unlink(f"{self.folder}/{name}")
             temporary = f"{self.folder}/active.{os.getpid()}.tmp"
             fd = own.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -169,7 +169,7 @@ class Parts:
         try:
             size = os.fstat(fd).st_size
             number = lines.last_number(os.pread, fd, size)
-            if number < 0:  # damaged: count what is there
+            if number < 0:  # damaged: count the records
                 number = 0
                 for line in whole_lines(fd, 0, 0):
                     number = line.number if line.number >= 0 else number + 1
@@ -201,7 +201,7 @@ class Parts:
         return self._part_at(position, mode)
 
     def _open_active(self, mode: int) -> int:
-        """Open the active part once more; -1 when it is another one by now, or there is none for a moment."""
+        """Open the active part again; -1 when it was replaced, or is missing for a moment."""
         try:
             fd = own.open(self.path, mode | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:

@@ -13,7 +13,7 @@ from swarm.bus.log.files import sync_data
 
 
 class Opening:
-    """What this process knows of a file since it opened it.
+    """This process's knowledge of a file since it opened it.
 
     Args:
         number: which opening of its log that is.

@@ -53,7 +53,7 @@ class Book:
         self.log.close()
 
     def __enter__(self) -> State:
-        """Hold the readers' lock; nobody else changes the state meanwhile."""
+        """Hold the readers' lock; no other process changes the state meanwhile."""
         fd = self._open_lock()
         turn = -1
         try:

@@ -68,7 +68,7 @@ def ids_in(data: bytes) -> list[bytes]:
 
 
 def unsettled(log: Log, lane: Lane, stop: int = 1 << 62) -> Iterator[Line]:
-    """Give the records of a lane that are not settled, in order; fresh ones only before *stop*."""
+    """Yield the unfinished records of a lane, in order; fresh ones only before *stop*."""
     revived = sorted(lane.revived.items(), reverse=True)
     for line in _fresh(log, lane, stop):
         while revived and revived[-1][0] < line.at:
@@ -79,7 +79,7 @@ def unsettled(log: Log, lane: Lane, stop: int = 1 << 62) -> Iterator[Line]:
 
 
 def _fresh(log: Log, lane: Lane, stop: int) -> Iterator[Line]:
-    """Give what was never settled; moves the low-water mark of the lane on."""
+    """Yield records that were never finished; advances the low-water mark of the lane."""
     position = lane.spans.skip(lane.low)
     leading = True  # nothing unsettled seen yet
     jumped = True
@@ -103,7 +103,7 @@ def _fresh(log: Log, lane: Lane, stop: int) -> Iterator[Line]:
 
 
 def age_ms(record: dict[str, Any], machine: Machine) -> int:
-    """Return how old a message is: by the clock that nobody sets, if it was sent in this boot."""
+    """Return the age of a message: by the monotonic clock, if it was sent in this boot."""
     sent = record.get("bus", {})
     up = machine.up_ms()
     if sent.get("boot") == machine.boot_id():
@@ -138,7 +138,7 @@ def needs_of(line: Line) -> tuple[tuple[int, int, str], ...]:
 
 
 def is_done(state: State, lane: int, at: int, name: str) -> bool:
-    """Whether a message was acknowledged: settled, and not as a dead letter nor because it was damaged."""
+    """Whether a message was acknowledged: finished, and neither dead nor damaged."""
     one = state.lanes[lane]
     return one.is_settled(at) and name not in state.dead and one.damaged.skip(at) == at
 
@@ -200,7 +200,7 @@ class Chooser:
                 nothing = False
                 place = place_of(lane, line)
                 if place is None:
-                    if (lane, line.at) not in self._taken:  # else who has it in hand got it whole
+                    if (lane, line.at) not in self._taken:  # else its holder got it whole
                         self._set_aside(lane, line)
                 elif not self._passed_over(place, line) and self._take(place, line, picked, limit):
                     return picked
@@ -209,7 +209,7 @@ class Chooser:
         return picked
 
     def bury_expired(self) -> None:
-        """Note as dead letters what nobody took in its time, whoever's turn it is."""
+        """Make expired messages dead letters, also those whose turn has not come."""
         for lane, log in enumerate(self._logs):
             for line in unsettled(log, self._state.lanes[lane], log.whole_end()):
                 if b'"ttl_ms":' not in line.data or (lane, line.at) in self._taken:
@@ -220,7 +220,7 @@ class Chooser:
                     self._bury(place, why)
 
     def _recount(self, lane: int, end: int) -> None:
-        """Correct how many messages are settled of a lane in which all are: damage may have cost some their numbers."""
+        """Correct the count of finished messages of a finished lane: damage may have cost some their numbers."""
         log = self._logs[lane]
         number = log.last_number()
         if number != self._state.lanes[lane].settled and log.whole_end() == end:  # else the last one came just now
@@ -320,7 +320,7 @@ class Chooser:
             return None
 
     def _too_old(self, place: Place, record: dict[str, Any], message: Message) -> str:
-        """Return why the time of a message is over; who let it wait again wants it however late it is."""
+        """Return the reason why a message has expired; a requeued message never expires."""
         if place.at in self._state.lanes[place.lane].revived:
             return ""
         late = message.ttl_ms and age_ms(record, self._machine) >= message.ttl_ms

@@ -36,7 +36,7 @@ class Held(NamedTuple):
 
     @property
     def taker(self) -> Holder | None:
-        """The process that has it in hand."""
+        """The process that holds the claim."""
         holder = self.holder if self.holder.pid else self.holder._replace(pid=self.by[0], start=self.by[1])
         return holder if holder.pid else None
 
@@ -50,7 +50,7 @@ class Grave(NamedTuple):
 
 
 class Spans:
-    """Parts of a log that are settled, merged where they touch."""
+    """Finished ranges of a log, merged where they touch."""
 
     __slots__ = ("begins", "ends")
 
@@ -94,7 +94,7 @@ class Spans:
 
 
 class Lane:
-    """How far a lane is settled.
+    """The finished part of a lane.
 
     Attributes:
         low: nothing before it waits, but for what is in *revived*.
@@ -117,7 +117,7 @@ class Lane:
         self.removed = 0
 
     def settle(self, at: int, size: int) -> None:
-        """Count a place as settled, once."""
+        """Count a place as finished, once."""
         if self.revived.pop(at, None) is not None or (at >= self.low and self.spans.add(at, at + size)):
             self.settled += 1
 
@@ -126,7 +126,7 @@ class Lane:
         return at not in self.revived and (at < self.low or self.spans.skip(at) > at)
 
     def advance(self, low: int) -> None:
-        """Everything before *low* is settled."""
+        """Record that everything before *low* is finished."""
         self.low = low
         self.spans.forget(low)
 
@@ -166,7 +166,7 @@ class State:
         return {(p.lane, p.at): claim for claim, held in self.claims.items() for p in held.places}
 
     def pending(self, lane: int, last_number: int) -> int:
-        """Return how many messages of a lane are not settled."""
+        """Return the number of unfinished messages of a lane."""
         return max(0, last_number - self.lanes[lane].settled)
 
     def _on_claim(self, entry: dict[str, Any], places: list[Place]) -> None:

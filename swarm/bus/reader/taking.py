@@ -25,7 +25,7 @@ _LOOK_EVERY = 2.0
 
 
 class Taken(NamedTuple):
-    """What a try to take gave.
+    """The result of an attempt to take messages.
 
     Attributes:
         due: how many seconds later it makes sense to try again.
@@ -42,7 +42,7 @@ class Taken(NamedTuple):
 
 
 class Taker(NamedTuple):
-    """Who takes: for how many seconds, on whose life that depends (None: this process's), and in whose name."""
+    """The reader of a claim: its lease in seconds, its holder process (None: this one), and its name."""
 
     lease: float
     holder: Holder | None = None
@@ -62,7 +62,7 @@ ALL = Only()
 def take(box: Box, machine: Machine, limit: int, taker: Taker, only: Only) -> Taken:
     """Claim the next messages of a box, or the next of some."""
     if box.ordered and only != ALL:
-        raise MessageProblem(f"{box.address} is taken from in its order, not by type")
+        raise MessageProblem(f"{box.address} hands out messages in their order, not by type")
     with box.mutex, box.book as state:
         box.learn_of(box.book.identity)
         _take_back(box, machine, state)
@@ -74,10 +74,10 @@ def take(box: Box, machine: Machine, limit: int, taker: Taker, only: Only) -> Ta
         picked = chooser.choose(limit)
         for lane, line in chooser.damaged:
             box.set_aside(lane, line)
-        # What is settled by this must be on the disk, or another message could stand in its place after a power cut.
+        # The finished messages must be on the disk, or another message could stand in their place after a power cut.
         # Below the lock, for once: it happens to few.
         box.secure(chooser.settled())
-        # Neither this nor the claim is synced.  What is dead is found again, if need be; and a power cut
+        # Neither this nor the claim is synced.  Dead letters are found again, if need be; and a power cut
         # ends the holder, too, and with it the claim.
         box.book.add(*chooser.entries)
         claim = None
@@ -97,7 +97,7 @@ def take(box: Box, machine: Machine, limit: int, taker: Taker, only: Only) -> Ta
 
 
 def expire(box: Box, machine: Machine) -> bool:
-    """Give up what nobody took in its time; whether senders must be told of dead letters."""
+    """Give up expired messages; return whether senders need notices of dead letters."""
     with box.mutex, box.book as state:
         box.learn_of(box.book.identity)
         _take_back(box, machine, state)
@@ -146,7 +146,7 @@ def over(held: Held, machine: Machine) -> str:
     if holder.boot != machine.boot_id():
         return "the machine was restarted"
     if machine.up_ms() >= held.up + held.lease:
-        return "its time was over"
+        return "its lease expired"
     if holder.pid and machine.start_of(holder.pid) != holder.start:
         return "its holder ended"
     return ""
@@ -160,7 +160,7 @@ def ack(box: Box, machine: Machine, claim: Claim, ids: tuple[str, ...] | None, n
     with box.mutex:
         box.secure(claim.places if ids is None else tuple(p for p in claim.places if p.id in ids))
         with box.book as state:
-            # Asked again after an error, what is left to do is the sync.
+            # After an error a second call only needs to sync.
             if ids is not None or claim.id not in state.finished:
                 entry = _entry("ack", claim.id, machine, _mine(state, claim, ids))
                 more = {"who": claim.who} if claim.who else {}
@@ -187,7 +187,7 @@ def nack(box: Box, machine: Machine, claim: Claim, ids: tuple[str, ...] | None, 
 
 
 def fail(box: Box, machine: Machine, claim: Claim, ids: tuple[str, ...] | None, reason: str) -> None:
-    """Make dead letters of messages of a claim. Durable: whoever gave it up may have told others so."""
+    """Make messages of a claim dead letters, durably: the reader may have reported it."""
     with box.mutex:
         box.secure(claim.places if ids is None else tuple(p for p in claim.places if p.id in ids))
         with box.book as state:
@@ -205,7 +205,7 @@ def extend(box: Box, machine: Machine, claim: Claim, lease: float, holder: Holde
 
 
 def take_over(box: Box, machine: Machine, claim: Claim) -> None:
-    """Have a claim in hand in place of the process that took it; whoever is faster has it."""
+    """Take over a claim from the process that took it; the first caller wins."""
     with box.mutex, box.book as state:
         held = state.claims.get(claim.id)
         if held is None or held.holder.pid or (held.taker, held.places) != (claim.taker, claim.places):

@@ -75,7 +75,7 @@ def _waiting(state: State, task: Task, line: Line) -> Task:
 
 
 def _spread(tasks: list[Task]) -> None:
-    """What waits for a task that is blocked is blocked, too."""
+    """Block the tasks that depend on a blocked task."""
     blocked = {task.stored.message.id for task in tasks if task.blocked}
     fresh = bool(blocked)
     while fresh:

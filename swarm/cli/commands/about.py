@@ -10,9 +10,9 @@ from swarm.cli.output import Answer, Output
 from swarm.cli.verb import ROOT, Run, verb
 
 _Words = Annotated[
-    list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Whose help; default: swarm's.", show_default=False)
+    list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Command; default: swarm itself.", show_default=False)
 ]
-_All = Annotated[bool, typer.Option("--all", help="A line for every command.", show_default=False)]
+_All = Annotated[bool, typer.Option("--all", help="Show one line for every command.", show_default=False)]
 
 
 def add_to(root: typer.Typer) -> None:

@@ -80,7 +80,7 @@ def approvals(
     """List pending permission requests and questions, oldest first."""
     run.command = "approvals"  # as it was typed
     if standing and (watch or all):
-        raise UsageProblem("--standing goes with neither --watch nor --all")
+        raise UsageProblem("--standing excludes --watch and --all")
     problems: list[SwarmError] = []
     look = _looker(run, standing=standing)
     found = look(all, problems)
@@ -92,7 +92,7 @@ def approvals(
 
     def show(output: Output) -> None:
         if not found:
-            output.err("nothing was answered for always" if standing else "no agent waits for a permission")
+            output.err("no standing answers" if standing else "no agent waits for a permission")
             return
         _table(output, found)
 

@@ -26,7 +26,7 @@ def add_to(root: typer.Typer) -> None:
     verb(
         root,
         "diff",
-        attempt="cannot show what an agent has done",
+        attempt="cannot show the changes of an agent",
         examples="""
         swarm diff developer
         swarm diff developer@feature-x --patch | git apply --stat
@@ -105,7 +105,7 @@ def _show(output: Output, report: DiffReport) -> None:
         show_files(output, report.uncommitted)
     if report.untracked:
         output.out()
-        output.out("not known to git:", "heading")
+        output.out("untracked:", "heading")
         for path in report.untracked[:_MOST_UNTRACKED]:
             output.out(f"  {plain(path)}")
         if len(report.untracked) > _MOST_UNTRACKED:
@@ -145,7 +145,7 @@ def _patch(output: Output, report: DiffReport) -> None:
     """Print the patch: byte for byte into a pipe or a file, made safe on a terminal."""
     output.raw(report.patch + report.uncommitted_patch, _style_of)
     if report.untracked:
-        output.err(f"not in the patch: {count(len(report.untracked), 'file')} not known to git")
+        output.err(f"not in the patch: {count(len(report.untracked), 'untracked file')}")
 
 
 def _style_of(line: str) -> str:

@@ -14,7 +14,7 @@ from swarm.cli.verb import Run, group, split_agent, verb
 
 app = group("hook", "Commands for the hooks of agent programs.", "swarm hook collect < event.json")
 
-#: The program is woken with what was printed when a hook ends so.
+#: With this exit status a hook wakes the program with its output.
 WAKE = 2
 
 

@@ -84,9 +84,7 @@ def add_to(root: typer.Typer) -> None:
 # --- look --------------------------------------------------------------------------------------------
 
 
-@verb(
-    app, LOOK, attempt="cannot look into the inbox", examples="swarm inbox\nswarm inbox show developer@feature-x --json"
-)
+@verb(app, LOOK, attempt="cannot read the inbox", examples="swarm inbox\nswarm inbox show developer@feature-x --json")
 def show(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
     """List unfinished messages, most urgent first. Changes nothing."""
     messages = open_messages(run)
@@ -102,17 +100,17 @@ def show(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
 
 
 def _not_shown(messages: Messages, agent: str | None, depth: Depth, shown: int, limit: int) -> tuple[str, ...]:
-    """Say how many messages are there that a list does not show, and why."""
+    """Name the number of messages that a list omits, and the reason."""
     more = depth.waiting + depth.claimed - shown
     why = "give a higher --max"
     if more > 0 and shown < limit:
-        now = messages.depth(agent)  # somebody may have been done with them meanwhile
+        now = messages.depth(agent)  # another process may have finished them meanwhile
         more = min(more, now.waiting + now.claimed - shown)
-        why = "damaged on the disk; whoever takes sets them aside"
+        why = "damaged on the disk; the next reader sets them aside"
     return (f"{count(more, 'more message')} not shown; {why}",) if more > 0 else ()
 
 
-@verb(app, "history", attempt="cannot look into the inbox", examples="swarm inbox history developer@feature-x")
+@verb(app, "history", attempt="cannot read the inbox", examples="swarm inbox history developer@feature-x")
 def history(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
     """List recent messages in every state."""
     messages = open_messages(run)
@@ -123,7 +121,7 @@ def history(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
     return Answer(data, lambda output: _show_list(output, found, address, "no messages"), warnings)
 
 
-@verb(app, "dead", attempt="cannot look into the inbox", examples="swarm inbox dead developer@feature-x")
+@verb(app, "dead", attempt="cannot read the inbox", examples="swarm inbox dead developer@feature-x")
 def dead(run: Run, agent: _Agent = None) -> Answer:
     """List undeliverable messages, with reasons."""
     return _listed(run, agent, lambda messages: messages.dead(agent), "no dead letters")
@@ -203,7 +201,7 @@ def take(
     )
     code = run.output.answer(run.command, answer)
     if taken is not None and not code:
-        run.attempt = "cannot acknowledge"  # the answer is out already: only what was printed has been seen
+        run.attempt = "cannot acknowledge"  # the answer is printed already: only printed messages count as seen
         run.output.json = False
         _finish(messages, taken, ack=ack)
     raise typer.Exit(code)

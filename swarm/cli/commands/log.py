@@ -36,7 +36,7 @@ def log(
 
     def show(output: Output) -> None:
         if not entries:
-            what = f"nothing was done to session {plain(session)}" if session else "nothing was done here yet"
+            what = f"no operations on session {plain(session)}" if session else "no operations yet"
             output.err(what if session else f"{what}; begin with: swarm start SESSION --roles developer")
             return
         columns = (

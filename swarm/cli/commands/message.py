@@ -35,7 +35,7 @@ def open_messages(run: Run) -> Messages:
     """Return the messages that this command is about; without git where plain files tell."""
     from swarm import Messages
 
-    return Messages.near(run.named_directory) or run.open().messages  # says what is wrong
+    return Messages.near(run.named_directory) or run.open().messages  # reports the problem
 
 
 # --- message and thread -----------------------------------------------------------------------------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from swarm import Question
 
 _LARGEST = 4 << 20
-#: How long a hook may take in all; the program is told the same in its settings.
+#: Time limit of a hook; the program's settings name the same.
 PATIENCE = 86_000.0
 
 
@@ -88,7 +88,7 @@ def _question(agent: str) -> tuple[Question, str]:
         split_agent(agent) if agent else (os.environ.get("SWARM_ACTOR", ""), os.environ.get("SWARM_SESSION"))
     )
     if not name:
-        raise ValueError("nobody asks: give --agent, or run it as an agent")
+        raise ValueError("no agent is named: give --agent, or run it as an agent")
     cwd = asked.get("cwd")
     return Question("", session or "", name, tool, given), cwd if isinstance(cwd, str) else ""
 

@@ -21,7 +21,7 @@ app = group(
     "queue", "Share work between agents: add tasks, take them, finish them.", "swarm queue take work --wait 60s"
 )
 
-#: What a task is called to a user, by what the bus says of it.
+#: The user's word for a state of a task → the bus's word.
 _WORDS = {
     "queued": "ready",
     "nudged": "ready",
@@ -159,7 +159,7 @@ def take(
             for line in lines_of(message.body):
                 output.out(f"  {line}")
 
-    return Answer(data, show, next=(f"when done: swarm queue done {name} {ids} --result 'what came of it'",))
+    return Answer(data, show, next=(f"when done: swarm queue done {name} {ids} --result 'the outcome'",))
 
 
 def _number(text: str, most: int) -> int:
@@ -206,7 +206,7 @@ def done(
     return _settled(name, run.open().queues.get(name).done(ids, text), "done")
 
 
-@verb(app, "back", attempt="cannot give back to queue {name}", examples="swarm queue back work tests --delay 5m")
+@verb(app, "back", attempt="cannot return tasks to queue {name}", examples="swarm queue back work tests --delay 5m")
 def back(
     run: Run,
     name: Name,
@@ -241,7 +241,10 @@ def fail(
 
 
 @verb(
-    app, "extend", attempt="cannot keep the tasks of queue {name}", examples="swarm queue extend work tests --lease 1h"
+    app,
+    "extend",
+    attempt="cannot extend the lease in queue {name}",
+    examples="swarm queue extend work tests --lease 1h",
 )
 def extend(
     run: Run,
@@ -259,7 +262,7 @@ def _settled(name: str, settled: Settled, word: str) -> Answer:
         for one in settled.ids:
             output.out(f"{one}: {word}")
         for one in settled.already:
-            output.out(f"{one}: was done before")
+            output.out(f"{one}: was already done")
 
     return Answer({"queue": name, "ids": list(settled.ids), "already": list(settled.already)}, show)
 
@@ -342,7 +345,7 @@ def names(run: Run) -> Answer:
 
     def show(output: Output) -> None:
         if not found:
-            output.err("there is no queue; the first task makes one: swarm queue add NAME TEXT")
+            output.err("no queues; the first task creates one: swarm queue add NAME TEXT")
             return
         columns = (
             Column("QUEUE", keep="all"),

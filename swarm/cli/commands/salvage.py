@@ -49,7 +49,7 @@ def listing(entries: Sequence[SalvageEntry], hint: str) -> Answer:
 
     def show(output: Output) -> None:
         if not entries:
-            output.err("nothing is saved; `swarm cleanup` saves what it removes")
+            output.err("no saved work; `swarm cleanup` saves work before it removes a worktree")
             return
         columns = (
             Column("NAME", keep="all"),
@@ -125,7 +125,7 @@ Targets = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[SESSION[/AGENT[@ID]]]...",
-        help="What to delete.",
+        help="Entries to drop.",
         autocompletion=completion.salvaged,
         show_default=False,
     ),
@@ -135,7 +135,9 @@ OlderThan = Annotated[
     str | None,
     typer.Option("--older-than", metavar="TIME", help="Only work saved longer ago, such as 30d.", show_default=False),
 ]
-Now = Annotated[bool, typer.Option("--now", help="Delete it at once, and what was dropped before.", show_default=False)]
+Now = Annotated[
+    bool, typer.Option("--now", help="Delete at once, including entries dropped before.", show_default=False)
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.", show_default=False)]
 
 

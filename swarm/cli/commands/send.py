@@ -151,14 +151,14 @@ def reply(
 
 def _send(run: Run, to: str | tuple[str, ...], words: str, label: str | None, how: dict[str, Any]) -> Answer:
     if not (words or how.get("subject") or how.get("attach")):
-        raise UsageProblem("there is no text", hint="write it behind the recipient, or use --file")
+        raise UsageProblem("there is no text", hint="write it after the recipient, or use --file")
     messages = open_messages(run)
     me = messages.me()
     if label is not None:
         if me.who is not None:
             raise NotForAgents(
                 f"cannot send as {plain(label[:60])}: you are {me.address}",
-                hint="leave --from out; it is known who you are",
+                hint="remove --from; swarm reads the sender from the process",
             )
         how["metadata"] = {"label": label}
     sent = messages.send(to, words, **how)
@@ -170,7 +170,7 @@ def _files(run: Run, attach: list[str] | None) -> tuple[Path, ...]:
 
 
 def _words(run: Run, text: str | None, file: str | None) -> str:
-    """Return what is to be said.
+    """Return the text to send.
 
     Raises:
         UsageProblem: it is not said, said twice, or is no text.
@@ -180,7 +180,7 @@ def _words(run: Run, text: str | None, file: str | None) -> str:
     if text not in (None, "-"):
         return str(text)
     if text is None and file is None and given.is_typed():
-        raise UsageProblem("there is no text", hint="write it behind the recipient, or use --file")
+        raise UsageProblem("there is no text", hint="write it after the recipient, or use --file")
     try:
         if file in (None, "-"):
             data = given.from_stdin(_TEXT_LIMIT)
@@ -188,9 +188,9 @@ def _words(run: Run, text: str | None, file: str | None) -> str:
             with Path(run.directory, str(file)).open("rb") as stream:
                 data = stream.read(_TEXT_LIMIT + 1)
         if len(data) > _TEXT_LIMIT:
-            raise UsageProblem("the text is longer than 1 MiB", hint="send it along with --attach")
+            raise UsageProblem("the text is longer than 1 MiB", hint="send it with --attach")
         return data.decode("utf-8")
     except OSError as error:
         raise UsageProblem(f"cannot read the text: {plain(file)}: {error.strerror}", hint="check the path") from error
     except UnicodeDecodeError as error:
-        raise UsageProblem(f"the text is not UTF-8: {error.reason}", hint="send it along with --attach") from error
+        raise UsageProblem(f"the text is not UTF-8: {error.reason}", hint="send it with --attach") from error

@@ -268,7 +268,7 @@ def _need_panes(swarm: Swarm) -> None:
 def _need_terminal(swarm: Swarm) -> None:
     """Refuse, before anything is done, where tmux could show nothing."""
     if not (given.is_typed() and sys.stdout is not None and sys.stdout.isatty()):
-        raise UsageProblem("cannot attach: this is no terminal", hint=f"in a terminal: {_attach_line(swarm)}")
+        raise UsageProblem("cannot attach: this is not a terminal", hint=f"in a terminal: {_attach_line(swarm)}")
     if os.environ.get("TMUX") and "switch-client" not in swarm.attach_command():
         raise UsageProblem(
             "cannot attach: this terminal is inside another tmux server",
@@ -385,7 +385,7 @@ def _show_resumed(output: Output, report: ResumeReport, nothing: str) -> None:
         output.err(nothing)
     for session, agent in report.done:
         who = f"{plain(agent)}@{plain(session)}"
-        output.err(f"{who} did its task in print mode; once more: swarm restart {who}")
+        output.err(f"{who} finished its task in print mode; repeat it: swarm restart {who}")
     for session, agent in report.started:
         output.out(f"started {plain(agent)}@{plain(session)}", "good")
     for skipped in report.skipped:

@@ -195,7 +195,7 @@ def _answer(
 
 
 def _next(found: Sequence[SessionStatus], *, asks: bool, granted: Sequence[str] = ()) -> tuple[str, ...]:
-    """Say what to type: first where somebody waits for the user, then where something ended."""
+    """Print the next commands: first for agents that wait for the user, then for ended ones."""
 
     def named(*states: State) -> list[str]:
         return [f"{a.agent.name}@{s.session.name}" for s in found for a in s.agents if a.status.state in states]
@@ -208,17 +208,17 @@ def _next(found: Sequence[SessionStatus], *, asks: bool, granted: Sequence[str] 
         *(["answer from here: swarm approvals"] if asks else []),
         *([f"may answer for you: {', '.join(granted)} (swarm approvals grants)"] if granted else []),
         *(f"what happened: swarm why {one}" for one in named(State.FAILED)[:1]),
-        *(f"over its budget, which must be raised before a resume: swarm usage {one}" for one in over[:1]),
+        *(f"over its budget; raise the limit before a resume: swarm usage {one}" for one in over[:1]),
         *(f"bring back: swarm resume {one}" for one in stopped[:1]),
     )
 
 
 def _asks(swarm: Swarm, found: Sequence[SessionStatus]) -> bool:
-    """Whether somebody waits for an answer that can be given from anywhere."""
+    """Whether an agent waits for an answer that any terminal can give."""
     waiting = {(s.session.name, a.agent.name) for s in found for a in s.agents if a.status.state is State.WAITING}
     if not waiting:
         return False
-    with suppress(SwarmError):  # who has trouble with them is told by `swarm approvals`
+    with suppress(SwarmError):  # `swarm approvals` reports problems with them
         return any((one.question.session, one.question.agent) in waiting for one in swarm.approvals(problems=[]))
     return False
 
@@ -345,7 +345,7 @@ def _show_why(output: Output, one: AgentStatus, session: str, parent: Parent | N
         mark = "*" if item.decides else " "
         when = f"  ({age(item.at_ms)} ago)" if item.at_ms else ""
         output.item(f" {mark} ", f"{item.source}: {item.text}{when}")
-    output.err("* is what decided")
+    output.err("* decided the state")
 
 
 def peek(

@@ -96,7 +96,7 @@ def _data(agent: str, entry: TranscriptEntry) -> dict[str, Any]:
 
 def _show(output: Output, agent: str, entries: Sequence[TranscriptEntry]) -> None:
     if not entries:
-        output.err(f"{plain(agent)} has said nothing yet, and was told nothing")
+        output.err(f"{plain(agent)} has no conversation yet")
         return
     _Page(output, agent).show(entries)
 

@@ -24,7 +24,7 @@ def add_to(root: typer.Typer) -> None:
     verb(
         root,
         "usage",
-        attempt="cannot count what was used",
+        attempt="cannot count usage",
         examples="swarm usage\nswarm usage feature-x --json\nswarm usage --all",
     )(usage)
     verb(root, "_budget", attempt="cannot tell", examples="swarm _budget developer feature-x", hidden=True)(budget)
@@ -35,7 +35,7 @@ def budget(
     agent: Annotated[str, typer.Argument(metavar="AGENT", show_default=False)],
     session: Annotated[str, typer.Argument(metavar="SESSION", show_default=False)],
 ) -> Answer:
-    """Tell the user how an agent stands with its limits."""
+    """Notify the user about an agent's limits."""
     return Answer({"told": run.open().tell_budget(agent, session)}, lambda _output: None)
 
 
@@ -103,7 +103,7 @@ def _warnings(report: UsageReport) -> tuple[str, ...]:
     if not report.unpriced:
         return ()
     names = ", ".join(plain(name) for name in report.unpriced)
-    return (f"no price is known for {names}, so costs are not whole; set usage.prices in the configuration",)
+    return (f"no price is known for {names}, so costs are incomplete; set usage.prices in the configuration",)
 
 
 def _show(output: Output, report: UsageReport, silent: int) -> None:
@@ -129,7 +129,7 @@ def _show(output: Output, report: UsageReport, silent: int) -> None:
         rows.append(("total", "", "", *numbers, f"{report.minutes:.1f}"))
     output.table(columns, rows)
     if silent:
-        output.err(f"{count(silent, 'agent')} with a program that does not tell what it uses: shown as -")
+        output.err(f"{count(silent, 'agent')} with a program that does not record its usage: shown as -")
     if counted:
         output.err(f"costs are estimates by list prices of {report.prices_as_of} and the setting usage.prices", "dim")
 

@@ -58,7 +58,7 @@ def wait_event(
         raise WaitOver(f"no event came within {seconds:g} s", hint="wait again, or for longer")
     run.output.clear_progress()
     code = run.output.answer(run.command, Answer({"event": event_data(event)}, lambda output: _show(output, event)))
-    if code == 0:  # only what was printed has been seen
+    if code == 0:  # only printed events count as seen
         swarm.events.done(event)
     raise typer.Exit(code)
 

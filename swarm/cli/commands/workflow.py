@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from swarm import Workflow
 
-app = group("workflow", "Show the kinds of work that `swarm start --workflow` knows.", "swarm workflow list")
+app = group("workflow", "List and show the predefined teams of `swarm start --workflow`.", "swarm workflow list")
 
 
 def add_to(root: typer.Typer) -> None:

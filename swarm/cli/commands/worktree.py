@@ -156,9 +156,9 @@ def list_(
     found = swarm.worktrees(session)
     lost = any(not info.session for info in found)
     unfinished = [f"{what} is not finished" for what in swarm.unfinished_acts()]
-    hints = [f"{'; '.join(unfinished)}: it still runs, or bring it to an end with: swarm recover"] if unfinished else []
+    hints = [f"{'; '.join(unfinished)}: it still runs, or finish it with: swarm recover"] if unfinished else []
     if lost and not unfinished:
-        hints.append("some are of no session that is known; if swarm made them: swarm recover")
+        hints.append("some belong to no known session; if swarm made them: swarm recover")
     return Answer(
         {"worktrees": [info_data(info) for info in found]},
         lambda output: _show_list(output, found, session),
@@ -286,7 +286,7 @@ def _show_details(output: Output, found: WorktreeDetails) -> None:
     )
     _section(output, "commits", [f"{short_id(one.id)}  {plain(one.subject)}" for one in found.commits])
     _section(output, "changes", [line for one in found.changes for line in lines_of(one)])
-    _section(output, "in the way of a cleanup without --force", [plain(risk.text) for risk in found.risks])
+    _section(output, "prevents a cleanup without --force", [plain(risk.text) for risk in found.risks])
 
 
 def _section(output: Output, title: str, lines: Sequence[str]) -> None:

@@ -33,7 +33,7 @@ def message_data(message: Message) -> dict[str, Any]:
 
 
 def sender_of(message: Message) -> str:
-    """Return who sent a message, with the name that a person's program gave itself; of agents elsewhere, theirs."""
+    """Return the sender of a message, with the name of a user's program; foreign agents keep their own."""
     from swarm.cli.text import plain
 
     said = message.metadata.get("outside") or message.metadata.get("label")
@@ -54,7 +54,7 @@ def headline(message: Message) -> str:
 
 
 def head_lines(message: Message, *marks: str) -> list[str]:
-    """Return who, when, which, and what is special about a message."""
+    """Return sender, time, id and special properties of a message."""
     from swarm.cli.text import age, plain
 
     notes = [mark for mark in marks if mark]
@@ -95,11 +95,11 @@ def duration(milliseconds: int) -> str:
     return f"{milliseconds}ms"
 
 
-# --- what was taken ---------------------------------------------------------------------------------
+# --- taken messages ---------------------------------------------------------------------------------
 
 
 def taken_data(address: str, taken: Taken | None) -> dict[str, Any]:
-    """Return what is in hand for machines."""
+    """Return the taken messages for machines."""
     if taken is None:
         return {"inbox": address, "claim": None, "again": False, "lease": 0, "messages": []}
     pairs = zip(taken.messages, taken.claim.attempts, strict=True)
@@ -118,7 +118,7 @@ def nothing_taken(holder: str) -> str:
 
 
 def taken_lines(taken: Taken) -> list[str]:
-    """Return what is in hand for people."""
+    """Return the taken messages for people."""
     lines: list[str] = []
     for message, attempts in zip(taken.messages, taken.claim.attempts, strict=True):
         again = "still in hand" if taken.again else f"handed out for the {attempts}. time" if attempts > 1 else ""
@@ -131,11 +131,11 @@ def taken_hints(taken: Taken, *, ack: bool, of: str = "") -> list[str]:
     hints = [] if ack else ["when done: swarm inbox ack" + (f" --of {of}" if of else "")]
     answerable = [message for message in taken.messages if message.is_answerable]
     wanted = [message for message in answerable if message.requires_response] or answerable
-    hints += [f"what is attached: swarm message {one.id} --save DIR" for one in taken.messages if one.artifacts][:1]
+    hints += [f"save the attachments: swarm message {one.id} --save DIR" for one in taken.messages if one.artifacts][:1]
     return [*hints, *(f"to answer: swarm reply {message.id} TEXT" for message in wanted[:1])]
 
 
-# --- what was sent ----------------------------------------------------------------------------------
+# --- sent messages ----------------------------------------------------------------------------------
 
 
 def sent_data(sender: str, sent: Sequence[Sent]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def setup_data(done: Notes) -> dict[str, Any]:
 
 
 def setup_rows(agent: Agent, done: Notes | None) -> Iterator[tuple[str, str]]:
-    """Give what is said of it in a list of facts."""
+    """Yield the rows about a setup for a list of facts."""
     if agent.ports:
         yield "ports", ", ".join(f"{name}={port}" for name, port in agent.ports)
     if done is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Checkout:
-    """What git would write into some files.
+    """The bytes that git would write into some files.
 
     Args:
         env: its work tree is where git finds the attributes.
@@ -39,7 +39,7 @@ class Checkout:
         return {os.fsdecode(path) for path, value in facts if value not in (b"unset", b"unspecified")}
 
     def raw(self, paths: Sequence[str]) -> dict[str, bytes]:
-        """Return the blobs, of those that are there."""
+        """Return the blobs that exist."""
         return self._contents(paths, ())
 
     def written(self, paths: Sequence[str], until: float | None = None) -> dict[str, bytes]:
@@ -47,7 +47,7 @@ class Checkout:
         return self._contents(paths, ("--filters",), until)
 
     def _contents(self, paths: Sequence[str], flags: tuple[str, ...], until: float | None = None) -> dict[str, bytes]:
-        # git says how large a blob is, not what a filter has made of it; so each begins with a word of ours.
+        # git reports the size of a blob, not of its filtered content; so each begins with a marker of ours.
         mark = secrets.token_hex(16)
         lines = "".join(f"{self.oids[path]} {path}\n" for path in paths if "\n" not in path)
         left = None if until is None else max(0.01, until - time.monotonic())

@@ -18,7 +18,7 @@ _BARE = frozenset({"HEAD", "objects", "refs"})
 
 @dataclass(slots=True)
 class Walk:
-    """What lies below a folder; paths are relative to it.
+    """The content of a folder, with relative paths.
 
     Attributes:
         files: regular files and links → their permission bits (links: 0).
@@ -51,7 +51,7 @@ class Walk:
     fingerprint: str = ""
 
     def set_apart(self, tracked: Iterable[str]) -> None:
-        """Count bare repositories as repositories of their own, but for those of which git tracks files: fixtures."""
+        """Count bare repositories as separate ones, except those with tracked files: fixtures."""
         inside = tuple(f"{folder}/" for folder in self.bare)
         known = {path for path in tracked if path.startswith(inside)} if inside else set()
         apart = [folder for folder in self.bare if not any(path.startswith(f"{folder}/") for path in known)]

@@ -54,7 +54,7 @@ class Ground:
             os.close(fd)
 
     def look(self) -> None:
-        """Refuse a folder to which a link leads; one that is not there is none.
+        """Refuse a folder behind a link; a missing folder is none.
 
         Raises:
             SymlinkInTheWay
@@ -73,7 +73,7 @@ class Ground:
         try:
             fd = self._open()
         except (FileNotFoundError, NotADirectoryError, PermissionError):
-            return  # it went away meanwhile: who looks for what git did finds nothing
+            return  # it disappeared meanwhile: nothing is left to compare
         try:
             info = os.fstat(fd)
         finally:
@@ -110,7 +110,7 @@ def _refuse_links_in(admin: Path, cwd: Path) -> None:
             fd = own.folder(str(folder))
         except OSError as error:
             if error.errno != errno.ELOOP:
-                continue  # git says itself what is wrong
+                continue  # git reports the problem itself
             raise _refused(cwd, str(error.filename)) from None
         try:
             with os.scandir(fd) as entries:

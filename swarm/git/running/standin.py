@@ -72,7 +72,7 @@ def of_repository(git: GitRunner, tree: Path, folder: Path) -> Iterator[dict[str
 
 
 def folder_of(tree: Path) -> Path | None:
-    """Return the git folder of a repository inside a worktree; None where there is none."""
+    """Return the git folder of a repository inside a worktree, or None."""
     folder = gitdir.pointer_of(tree) or tree / ".git"
     return folder.resolve() if folder.is_dir() else None
 

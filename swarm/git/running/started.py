@@ -136,7 +136,7 @@ class Started:
         return said
 
     def end(self) -> None:
-        """End it, if nobody waited for its end; whoever else has ended it does not hold its pipes."""
+        """End the process if nobody waited for its end."""
         end_process(self._process)
         self._ended(self._process)
 
@@ -231,7 +231,7 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
 def kill_process(process: subprocess.Popen[bytes]) -> None:
     """End git and what it started: first politely, so that it removes its own lock files."""
     if process.returncode is not None:
-        return  # its number may be somebody else's by now
+        return  # its pid may be reused by now
     for signum, patience in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GRACE)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signum)

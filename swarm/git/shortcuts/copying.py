@@ -86,7 +86,7 @@ class Source:
         return {folder: frozenset(there) for folder, there in known.items()}
 
     def has(self, path: bytes) -> bool:
-        """Whether there is such a file, or a folder."""
+        """Whether such a file or folder exists."""
         for wanted, whole in ((path, True), (path + b"/", False)):
             at = bisect_left(self.entries, wanted, key=lambda entry: entry.path)
             found = self.entries[at].path if at < len(self.entries) else b""

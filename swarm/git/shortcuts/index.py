@@ -82,7 +82,7 @@ def put(index: Path, data: bytearray, mode: int | None = None) -> bool:
         fsio.write_all(fd, data)
         if mode is not None:
             os.fchmod(fd, mode)
-        # Later than the files beyond doubt: whoever asks what was written after it must not mean these.
+        # Certainly later than the files, so that git does not take them for written after the index.
         later_ns = os.fstat(fd).st_mtime_ns + CLOCK_STEP_NS
         os.utime(fd, ns=(later_ns, later_ns))
     finally:

@@ -21,7 +21,7 @@ _COUNTS, _NAMES = len(_MAGIC), len(_MAGIC) + 4 * 256
 
 
 class Presence:
-    """Whether these objects are there: asked.
+    """Whether these objects exist, as a pending question.
 
     Args:
         folder: where the repository keeps its objects.
@@ -32,7 +32,7 @@ class Presence:
         few = len(names) <= _FEW
         unseen = _not_in_files(folder, names) if few else names
         lines = b"".join(name.hex().encode() + b"\n" for name in unseen)
-        # To tell what it is git has to read it; a power cut can leave empty files.
+        # git has to read it to know its type; a power cut can leave empty files.
         facts = "%(objectname) %(objecttype)" if few else "%(objectname)"
         question = ("cat-file", f"--batch-check={facts}", "--buffer")
         self.asked = git.begin(*question, stdin=lines) if lines else None
@@ -70,7 +70,7 @@ def _is_loose(top: int, name: str) -> bool:
 
 
 def _packs(folder: Path) -> Iterator[mmap.mmap]:
-    """Give the index of every pack that is there whole."""
+    """Yield the index of every complete pack."""
     try:
         files = set(os.listdir(folder))
     except OSError:

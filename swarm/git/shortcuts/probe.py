@@ -95,7 +95,7 @@ class Look:
         return self._presence
 
     def end(self) -> None:
-        """End what nobody waits for any more."""
+        """End processes that nobody waits for any more."""
         presence = self._presence.asked if self._presence is not None else None
         for asked in (self._settings, self._attributes, presence):
             if asked is not None:

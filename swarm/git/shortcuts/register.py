@@ -92,7 +92,7 @@ def note_filled(admin: Path, commit: str) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Make a file as git makes it: the user's umask decides who may read it."""
+    """Make a file as git makes it, with the user's umask."""
     fd = own.open(os.fspath(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
         files.write_all(fd, data)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def save(bus: FileBus, message: Message, folder: Path) -> tuple[Path, ...]:
-    """Copy what is attached to a message into a folder, under the names it had; nothing there is replaced.
+    """Copy a message's attachments into a folder under their names; replace no file.
 
     Raises:
         AttachmentExists: a file of that name is there.

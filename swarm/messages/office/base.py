@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from swarm.machine.identity import Who
     from swarm.project.config.settings import Settings
 
-#: How long a reader may take over what it has taken, unless it says otherwise.
+#: Default lease on taken messages.
 LEASE = 600.0
 
 
 class Sender(NamedTuple):
-    """Who this process is.
+    """The identity of this process on the bus.
 
     Attributes:
         address: ``agent@session``, or ``user`` for a person and whatever no agent of this repository started.
@@ -89,7 +89,7 @@ class PostBase:
         return self._state
 
     def settings(self) -> Settings:
-        """Return the settings of the repository; read when somebody asks, for most acts need none."""
+        """Return the settings of the repository, read on first use."""
         if self._settings is not None:
             return self._settings()
         from swarm.messages.settings import settings_of
@@ -99,7 +99,7 @@ class PostBase:
     # --- who ------------------------------------------------------------------------------------
 
     def me(self) -> Sender:
-        """Return who this process is in this repository."""
+        """Return the identity of this process in this repository."""
         if self._me is None:
             who = whoami(self._environ, state=self._state)
             if who is None:
@@ -133,7 +133,7 @@ class PostBase:
         return USER if member is None else member.address
 
     def addresses(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the addresses of all who are to be waited for, each once; ``all@feature-x`` means several.
+        """Return the addresses to wait for, each once; ``all@feature-x`` means several.
 
         Raises:
             AgentNotFound, SessionNotFound, Ambiguous: there is none, or several.

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Looking(PostBase):
-    """What is, or was, in the inboxes."""
+    """Read inboxes and their history."""
 
     def inbox(self, name: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
-        """Return what is not settled in an inbox, most urgent first; changes nothing."""
+        """Return the unfinished messages of an inbox, most urgent first; changes nothing."""
         return self._look(self.bus.peek, name, limit)
 
     def history(self, name: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
@@ -62,7 +62,7 @@ class Looking(PostBase):
         return tuple(one._replace(stored=checked_stored(self._state, one.stored)) for one in found)
 
     def save_files(self, message_id: str, folder: str | Path) -> tuple[Path, ...]:
-        """Copy what is attached to a message into a folder; return the copies. Nothing there is replaced.
+        """Copy a message's attachments into a folder and return the copies; replace no file.
 
         Raises:
             MessageNotFound
@@ -90,7 +90,7 @@ class Looking(PostBase):
     def prune(
         self, name: str | None = None, *, older_than_ms: int | None = None, dry_run: bool = False
     ) -> tuple[Pruned, ...]:
-        """Remove messages that are settled and old, of one inbox; without a name everybody's.
+        """Prune finished old messages of one inbox; without a name of all.
 
         Args:
             older_than_ms: how old; default: what the settings say.

@@ -17,7 +17,7 @@ _HOW_LONG = "how long messages stay that are done: swarm config show messages.ke
 
 
 def not_found(bus: FileBus, message_id: str) -> MessageNotFound:
-    """Return the error that says that there is no such message, or no longer."""
+    """Return the error for a message that does not exist, or no longer."""
     from swarm.bus.errors import MessageNotFound
 
     shown = f"{message_id[:60]!a}"
@@ -41,7 +41,7 @@ def missing_from(thread: Iterable[Stored]) -> tuple[str, ...]:
 
 
 def rule(settings: Callable[[], Settings], older_than_ms: int | None) -> Keep:
-    """Return what is to be kept: by the settings, or only what is younger than somebody said."""
+    """Return the retention rule: from the settings, or by a given age."""
     from swarm.bus.protocol import Keep
     from swarm.messages.settings import keep_of
 
@@ -55,7 +55,7 @@ def prune_attachments(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run
 
 
 def prune(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> tuple[Pruned, ...]:
-    """Remove what is settled and old; a box that is gone meanwhile has nothing to remove.
+    """Prune finished old messages; a missing box has none.
 
     Raises:
         SwarmError: of the first box in which it could not be done; in the others it is.

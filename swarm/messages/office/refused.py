@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def raise_refused(message: Message, sent: Sequence[Sent], refused: Sequence[SwarmError]) -> NoReturn:
-    """Say who did not get a message.
+    """Raise an error that names the recipients without the message.
 
     Args:
         refused: a problem for each, whose facts name whom it is about (``to``).

@@ -44,7 +44,7 @@ def _made_id(me: Sender, *, several: bool, timed: bool) -> str:
 
 
 class Sending(PostBase):
-    """What is sent by this process."""
+    """Send messages as this process."""
 
     def send(  # noqa: PLR0913  # what a message is made of
         self,
@@ -62,7 +62,7 @@ class Sending(PostBase):
         attach: Sequence[str | Path] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> tuple[Sent, ...]:
-        """Send one message to everybody who is meant; when this returns it is on the disk in every inbox.
+        """Send one message to all named recipients; when this returns it is on the disk in every inbox.
 
         Args:
             to: names as in ``bus/addressing.py``; with *reply_to* it may be empty: whoever sent that.
@@ -126,7 +126,7 @@ class Sending(PostBase):
         return sent
 
     def _note_life(self, message: Message, recipients: Sequence[Member | None]) -> None:
-        """Have somebody look when the message's time is over: maybe nobody takes anything there any more."""
+        """Schedule a check for the message's expiry, in case nobody reads that inbox any more."""
         from swarm.messages import deadlines
 
         encode(message)  # is it a message?
@@ -134,7 +134,7 @@ class Sending(PostBase):
         deadlines.note_life(self._messages, message, [member.address if member else USER for member in recipients])
 
     def _send_all(self, message: Message, recipients: Sequence[Member | None]) -> tuple[Sent, ...]:
-        """Send to everybody who takes it; one that is full, or cannot be written to, keeps it from no other."""
+        """Send to all recipients; a full or unwritable inbox does not affect the others."""
         sent: list[Sent] = []
         refused: list[SwarmError] = []
         for member in recipients:
@@ -152,7 +152,7 @@ class Sending(PostBase):
         return tuple(sent)
 
     def _send_awaited(self, message: Message, recipients: Sequence[Member | None]) -> tuple[Sent, ...]:
-        """Send a message whose answer is overdue at some time, when its sender is to be told."""
+        """Send a message with a deadline for its answer, and record the deadline."""
         from swarm.machine import runfiles as files
         from swarm.messages import deadlines
         from swarm.supervisor import awaited
@@ -228,7 +228,7 @@ class Sending(PostBase):
         return Sent(receipt.id, to, note, receipt)
 
     def _answered(self, message_id: str) -> Message:
-        """Return the message that is answered: the copy in one's own inbox, if it is there."""
+        """Return the answered message, preferably the copy in the caller's inbox."""
         found = [trace.stored for trace in self.bus.find(message_id, lenient=True)]
         if not found:
             raise self._not_found(message_id)

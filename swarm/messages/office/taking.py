@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from swarm.bus.protocol import Claim
 
 _NOT_NOW = 5.0
-#: How often a waiting person looks whether another process of theirs has ended with messages in hand.
+#: Interval at which a waiting person's process checks for ended ones of the same person that held messages.
 _LOOK_EVERY = 2.0
 
 
 class Taken(NamedTuple):
-    """What is in a reader's hands.
+    """The messages that a reader holds.
 
     Attributes:
         again: it had them already, and has not acknowledged them.
@@ -40,7 +40,7 @@ class Taken(NamedTuple):
 
 
 class Taking(PostBase):
-    """What this process takes, and what becomes of it."""
+    """Take and finish messages as this process."""
 
     def take(
         self,
@@ -76,7 +76,7 @@ class Taking(PostBase):
             return self._receive(address, wait, limit, time, holder)
 
     def _again(self, address: str) -> Taken | None:
-        """Return what this reader has in hand already; what an ended process of the user's had becomes this one's."""
+        """Return the claim that this reader already holds, or takes over from an ended process of the user."""
         for claim in self.bus.claims(address):
             if not self._took(claim):
                 continue
@@ -89,14 +89,14 @@ class Taking(PostBase):
         return None
 
     def _took(self, claim: Claim) -> bool:
-        """Whether this reader has a claim in hand: the agent; of the user, no other process that lives."""
+        """Whether a claim belongs to this reader: to its agent, or to no other living process of the user."""
         if claim.who not in ("", self.me().address):
             return False
         taker = claim.taker
         return self.me().who is not None or taker is None or _is_here(taker) or not _lives(taker)
 
     def held_by(self, name: str | None = None) -> str:
-        """Return who else has messages of an inbox in hand, so that nobody can take any; empty: nobody."""
+        """Return the other reader that holds messages of an inbox; empty without one."""
         try:
             others = (self._has(claim) for claim in self.bus.claims(self.address(name)) if not self._took(claim))
             return next(others, "")
@@ -104,7 +104,7 @@ class Taking(PostBase):
             return ""
 
     def _has(self, claim: Claim) -> str:
-        """Return who has a claim in hand, in words."""
+        """Return the holder of a claim, in words."""
         mine = claim.taker is not None and claim.who in ("", self.me().address)
         return f"{claim.who or 'pid'} {claim.taker.pid}" if mine and claim.taker is not None else claim.who
 
@@ -144,10 +144,10 @@ class Taking(PostBase):
         left = deadlines.left_ms(self._messages, address)
         if left is None:
             return None
-        return max(0.05, left / 1000) if left > 0 else _NOT_NOW  # one that could not be told just now
+        return max(0.05, left / 1000) if left > 0 else _NOT_NOW  # a failed notice
 
     def holder(self) -> Holder:
-        """Return on whose life a claim of this process depends: an agent's program, nobody's for a person."""
+        """Return the process whose end ends a claim: an agent's program, none for a person."""
         from swarm.machine import processes
 
         who = self.me().who
@@ -165,11 +165,11 @@ class Taking(PostBase):
             self.bus.record_event(taken.claim.address, message.id, "seen", evidence)
 
     def done(self, taken: Taken) -> None:
-        """Acknowledge what was taken; it never comes again."""
+        """Acknowledge all taken messages; they are never delivered again."""
         self.bus.ack(taken.claim)
 
     def ack(self, ids: Sequence[str] = (), name: str | None = None) -> tuple[str, ...]:
-        """Acknowledge messages, or all that are in hand; they never come again. Return their ids.
+        """Acknowledge messages, or all that this reader holds, for good; return their ids.
 
         Raises:
             ClaimLost: they are not in hand (any more).
@@ -181,13 +181,13 @@ class Taking(PostBase):
     def nack(
         self, ids: Sequence[str] = (), name: str | None = None, *, delay: float = 0.0, reason: str = ""
     ) -> tuple[str, ...]:
-        """Give messages back, or all that are in hand, to come again; return their ids."""
+        """Return messages, or all that this reader holds, for redelivery; return their ids."""
         claim, chosen = self._in_hand(ids, name, "give back")
         self.bus.nack(claim, chosen, delay=delay, reason=reason)
         return chosen
 
     def extend(self, lease: float | None = None, name: str | None = None) -> tuple[str, ...]:
-        """Keep what is in hand for so many more seconds from now; return the ids."""
+        """Extend the lease on taken messages by seconds from now; return the ids."""
         claim, chosen = self._in_hand((), name, "extend")
         self.bus.extend(claim, self._lease if lease is None else lease)
         return chosen
@@ -221,7 +221,7 @@ class Taking(PostBase):
         raise ClaimLost(f"cannot {what} {missing!a}: not in hand", hint="in hand: " + ", ".join(sorted(there)[:5]))
 
     def _may_settle(self, claim: Claim, *, named: bool) -> bool:
-        """Whether this process may settle a claim: a person what anybody has, of a process of theirs what they name."""
+        """Whether this process may finish a claim: a person may, but those of other processes only by id."""
         if self._took(claim):
             return True
         return self.me().who is None and (named or claim.who not in ("", self.me().address))

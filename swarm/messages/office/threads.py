@@ -29,7 +29,7 @@ def thread(bus: FileBus, message_id: str) -> tuple[Stored, ...]:
 
 
 def _place(message: Message, known: dict[str, Message]) -> tuple[int, int]:
-    """Return where a message stands: by its time, but after what it answers, whatever the clocks said."""
+    """Return a message's place in a thread: by its time, but after the message that it answers."""
     seen = {message.id}
     latest = message.time_ms
     while message.in_reply_to in known and message.in_reply_to not in seen:

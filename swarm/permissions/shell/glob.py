@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     #: Gives the names in a folder and whether each is a folder itself, also by a link; nothing where there is none.
     Listing = Callable[[str, bool], Iterable[tuple[str, bool]]]
 
-#: So many names are looked at, and so many found; above it nobody waits for the rest.
+#: Limits on examined and found names; above them the search stops.
 MOST_SEEN = 50_000
 MOST_FOUND = 4_000
 _STAR = "*"
 
 
 class Unclear(Exception):
-    """What a pattern stands for cannot be told."""
+    """The matches of a pattern are unknown."""
 
 
 def expand(pattern: str, listing: Listing, is_there: Callable[[str], bool]) -> list[str] | None:
-    """Return the names that a pattern stands for; None when that cannot be told, or would take too long."""
+    """Return the names that match a pattern; None if unknown, or if the search would take too long."""
     try:
         return _Walk(listing, is_there).run(pattern)
     except Unclear:

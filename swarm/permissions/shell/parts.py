@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from swarm.permissions.shell.scan import Command
     from swarm.permissions.shell.words import Word
 
-#: Programs that add words which nobody can see to the command in their arguments; these do where it says ``{}``.
+#: Programs that add unknown words to the command in their arguments, in place of ``{}``.
 _FED = frozenset({"xargs", "parallel"})
 _FINDS = frozenset({"find", "fd"})
 _BEFORE = frozenset({"!", "{", "if", "then", "elif", "else", "while", "until", "do", "time"})
@@ -43,7 +43,7 @@ _RUN_VARIABLES = frozenset(
         *("LESSOPEN", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PS0", "PS4"),
     }
 )
-#: With these git is told settings that can name programs.
+#: Options that give git settings which can name programs.
 _CONFIGURES = ("GIT_CONFIG_KEY", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
 _MOVERS = frozenset({"cd", "chdir", "popd", "pushd"})
 _DEEPEST = 5
@@ -76,7 +76,7 @@ class Part(
 
     @property
     def fed(self) -> bool:
-        """Whether it runs a command with words that it is told only then: read from a file, or found."""
+        """Whether it runs a command with words from a file or a search."""
         first = program(self.words)
         return first in _FED or (first in _FINDS and any("{}" in word for word in self.words))
 
@@ -133,7 +133,7 @@ class Script(namedtuple("Script", ("parts", "understood", "hidden", "rough"), de
             yield from _spelled(words)
 
     def maybes(self) -> Iterator[str]:
-        """Give the texts under which it may be forbidden, if a program that nobody knows runs others."""
+        """Yield the texts under which a rule may forbid it, if an unknown program runs others."""
         for part in (*self.parts, *self.hidden):
             for words in programs.may_run(part.words):
                 yield from _spelled(words)
@@ -186,7 +186,7 @@ def _part(command: Command) -> tuple[Part | None, bool]:
     clear = True
     while words and not words[0].quoted and words[0].raw in _BEFORE | _AFTER:
         if words[0].raw == "time" and len(words) > 1 and words[1].raw.startswith("-"):
-            break  # what it means by that, shells differ about: as with any other program, the command is behind it
+            break  # shells differ in its meaning: as with any other program, the command follows it
         closes = words[0].raw in _AFTER
         words.pop(0)
         clear &= not (closes and words)
@@ -312,7 +312,7 @@ def _inside(part: Part, command: Command, depth: int) -> Iterator[Script]:
 
 
 def _settings(part: Part) -> Iterator[str | None]:
-    """Give the values of variables that other programs run, set before a command or by one; None: nobody can tell."""
+    """Yield the values of variables that other programs run, set before a command or by one; None if unknown."""
     words = part.words[1:] if program(part.words) in _SETTERS else ()
     for word in (*part.sets, *words):
         name, sign, value = word.partition("=")

@@ -61,7 +61,7 @@ _TAKE_SCRIPTS = frozenset(
 )
 #: Of these, those whose words are mostly other things, so that a variable in them is none in a script.
 _MOSTLY_WORDS = frozenset({"ssh", "tmux", "screen"})
-#: Programs that run what comes in, when they are not told otherwise.
+#: Programs that run their standard input by default.
 _READ_SCRIPTS = frozenset({"at", "batch", "su", "script", "newgrp", "sg", "chroot", "nsenter", "unshare", "run0"})
 #: Options of shells that take another word.
 _TAKES_MORE = frozenset({"--rcfile", "--init-file"})
@@ -103,7 +103,7 @@ _EXE = ".exe"
 
 
 class Handed(namedtuple("Handed", ("texts", "reads", "unclear", "fixed"), defaults=((), False, False, False))):
-    """What a program is handed to run.
+    """A command that a program gets to run.
 
     Attributes:
         texts: each may be a script.
@@ -152,7 +152,7 @@ def has_more(words: Sequence[str]) -> bool:
 
 
 def may_run(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Give the ends of the words of a program that nobody here knows: it may run one."""
+    """Yield the ends of an unknown program's words: it may run one of them."""
     name = program(words)
     if name in WRAPPERS or name in _TALKERS or name in SHELLS:
         return
@@ -228,7 +228,7 @@ def _to_trap(words: Sequence[str]) -> Handed:
 
 
 def _to_alias(words: Sequence[str]) -> Handed:
-    """What it stands for from now on is nothing to follow."""
+    """Mark a name as an alias, whose meaning is unknown from now on."""
     values = tuple(value for _, sign, value in (word.partition("=") for word in words[1:]) if sign)
     return Handed(values, unclear=bool(values))
 
@@ -241,7 +241,7 @@ def _to_source(words: Sequence[str]) -> Handed:
     return Handed((quoted(rest),), reads=from_outside, unclear=unclear, fixed=True)
 
 
-#: Who takes scripts in a way of its own.
+#: Programs that take scripts in their own way.
 _OTHERS: dict[str, Callable[[Sequence[str]], Handed | None]] = {
     "git": _to_git,
     "env": _to_env,
@@ -309,7 +309,7 @@ def _to_shell(name: str, words: Sequence[str]) -> Handed:
 
 
 def quoted(words: Sequence[str]) -> str:
-    """Return words as a shell is told them."""
+    """Return words quoted for a shell."""
     return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
 
 

@@ -205,7 +205,7 @@ class _Scanner(WordReader):
         word = self.word()
         if sign in ("<<", "<<-"):
             if word.dynamic:
-                raise Unclear  # what ends it is not what is written
+                raise Unclear  # it does not end where it seems to
             self.bodies.append((command, word, sign == "<<-"))
         elif sign == "<<<":
             command.fed.append(word.text)

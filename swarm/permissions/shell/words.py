@@ -13,9 +13,9 @@ _DEEPEST = 20
 ENDS_WORD = frozenset(" \t\n;&|<>()")
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 DIGITS = frozenset("0123456789")
-#: What an arithmetic expression can have in it besides names, numbers, parentheses and expansions.
+#: Characters of an arithmetic expression besides names, numbers, parentheses and expansions.
 _COUNTS = frozenset(" \t\n+-*/%<>=!&|^~?:,#@.[]")
-#: Stands for a number that somebody else makes up.
+#: Stands for an unknown number.
 UNKNOWN_NUMBER = "$"
 #: Programs that print numbers.
 _NUMBERS = ("$(date ", "$(wc ", "$(seq ", "$(nproc", "$(expr ", "$(id -", "$(grep -c ")
@@ -124,7 +124,7 @@ class WordReader:
         self.numbers |= inner.numbers
 
     def begin(self, text: str) -> Self:
-        """Return who reads a part of the text."""
+        """Return the reader of a part of the text."""
         inner = type(self)(text)
         inner.depth = self.depth
         return inner

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _ASKED = "SwarmAsksWhetherThisIsRead"
 #: The words with which it leaves out one entry, and takes the file.
 _MILD = ("was skipped", "was ignored")
-#: It is to ask nobody, and to leave the user's own configuration alone.
+#: It must ask nobody, and leave the user's own configuration alone.
 _ALONE = {
     "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",

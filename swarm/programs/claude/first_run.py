@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _PROJECT_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
 TRUST = "hasTrustDialogAccepted"
 _LIMIT = 64 << 20
-#: The program's own measures: a lock is looked for this long, and is stale when nobody has touched it for that long.
+#: The program's own times: how long it waits for a lock, and the age at which an untouched lock is stale.
 _LOCK_WAIT, _LOCK_STALE = 15.0, 10.0
 _LOCK_LOOK = 0.02
 _KEY_TAIL = 20
-#: With one of these the program can log in by itself.
+#: With one of these variables the program can log in without the user.
 _CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 _PROVIDERS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
 
@@ -85,7 +85,7 @@ def asks_for_trust(file: Path, main: Path, folder: str, read: Callable[[str], by
     try:
         projects = _read(file).get("projects")
     except (SwarmError, OSError):
-        return ""  # told when the entries are made
+        return ""  # reported when the entries are made
     if isinstance(projects, dict) and _trusted(projects, main):
         return ""
     for name in _PROJECT_SETTINGS:

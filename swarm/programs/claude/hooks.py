@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-#: At these somebody must wait for messages again: the last one may have been woken, or have ended with a turn.
+#: At these events a process must wait for messages again: the last one may have woken, or ended with a turn.
 _TURNS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "StopFailure")
 _NOTED = ("Notification", "SessionEnd", "PreCompact", "SubagentStop")
 #: Its value in a dialog; print mode sets another.

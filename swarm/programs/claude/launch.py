@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: The role's text and what holds for every agent.
 _SYSTEM = "system.md"
-#: What an outer Claude Code tells its children; an agent is nobody's child session.
+#: Variables from an outer Claude Code for its children; an agent is no child session.
 _NOT_INHERITED = (
     *("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_ENV_FILE"),
     *("CLAUDE_PROJECT_DIR", "CLAUDE_CODE_CHILD_SESSION"),
@@ -49,7 +49,7 @@ def spec(launch: Launch, hooks: Mapping[str, Sequence[Any]]) -> LaunchSpec:
         _SYSTEM: with_team(launch, _role_text(launch)),
         **_reviewer(launch),
     }
-    if not launch.resume:  # what an earlier start was in is over
+    if not launch.resume:  # the conversation of an earlier start is over
         fsio.unlink_if_there(launch.run_dir / hook_events.CONVERSATION)
     says = str(folder / "sessions" / "{pid}.json")
     prints = launch.options.print
@@ -98,7 +98,7 @@ def _argv(launch: Launch, folder: Path) -> tuple[tuple[str, ...], str]:
 
 
 def conversation_of(run_dir: Path) -> str:
-    """Return the conversation that the program of an agent was last in; empty when it never said.
+    """Return the last conversation of an agent's program; empty if it never reported one.
 
     It begins another one by itself, at ``/clear`` for one; then that is what the user wants to go on with.
     """
@@ -116,7 +116,7 @@ def _is_id(text: str) -> bool:
 
 
 def can_resume(folder: Path, conversation: str) -> bool:
-    """Whether there is something to resume.
+    """Whether a conversation can be resumed.
 
     A program killed in its first moments left a file without a word of anybody in it.  Claude Code neither resumes
     that nor begins anew under its id, so it is removed.
@@ -151,7 +151,7 @@ def config_folder(wanted: str, environ: Mapping[str, str]) -> Path:
     if wanted.startswith("~/"):
         return home / wanted[2:]
     if wanted:
-        return swarm_dir / wanted  # an absolute path stays what it is
+        return swarm_dir / wanted  # an absolute path stays
     shared = swarm_dir / "claude-config" / "default"
     return shared if fsio.exists(shared / ".credentials.json") else _users_own(environ, home)
 
@@ -162,7 +162,7 @@ def _users_own(environ: Mapping[str, str], home: Path) -> Path:
 
 
 def is_own_choice(folder: Path, environ: Mapping[str, str]) -> bool:
-    """Whether the program has to be told of its folder: it would look elsewhere by itself."""
+    """Whether the program needs a variable to find its folder."""
     return folder != _users_own(environ, Path(environ.get("HOME") or "~").expanduser())
 
 

@@ -54,7 +54,7 @@ def _lives(worker: dict[str, Any]) -> bool:
 
 
 def _flags(worker: dict[str, Any]) -> list[Any]:
-    """Return with what it was started; an agent's settings file is its own and nobody else's."""
+    """Return its start options; an agent's settings file belongs to it alone."""
     dispatch = worker.get("dispatch")
     flags = dispatch.get("respawnFlags") if isinstance(dispatch, dict) else None
     return flags if isinstance(flags, list) else []

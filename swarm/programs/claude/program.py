@@ -188,7 +188,7 @@ class Claude(Program):
         return Login(seen, "start `claude` once and log in, or set ANTHROPIC_API_KEY")
 
     def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
-        """Return what switches its measurements on; it sends prompts only when told to."""
+        """Return the variables that switch its measurements on; it sends prompts only on request."""
         return {"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_LOG_USER_PROMPTS": "1" if wish.prompts else "0"}
 
 
@@ -196,7 +196,7 @@ PROGRAM = Claude()
 
 
 def _cannot_be_asked(executable: str, options: RoleOptions) -> Iterator[SwarmError]:
-    """Refuse settings that nobody vouches for; those that swarm knows are checked already."""
+    """Refuse settings that neither swarm nor the program can check."""
     from swarm.programs.claude import settings
 
     unknown = [f"settings.{key}" for key in options.settings if key not in settings.KNOWN]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-#: What it writes itself, without a model.
+#: The model name of its own entries.
 _NO_MODEL = "<synthetic>"
 #: Longer names of folders are cut, and a hash is added.
 _LONGEST = 200
@@ -97,7 +97,7 @@ class Record:
         if path not in self._mine:
             cwd = text(line.get("cwd"))
             if not cwd:
-                return True  # not told yet
+                return True  # not reported yet
             self._mine[path] = cwd == self._cwd or cwd.startswith(f"{self._cwd}/")
         return self._mine[path]
 
@@ -128,7 +128,7 @@ def _entries(folder: str) -> list[str]:
 
 
 def _begun(path: str) -> tuple[float, str]:
-    """Return what sorts the files: they are older the longer ago nobody wrote to them."""
+    """Return the sort key of a file: the time of its last write."""
     try:
         return os.stat(path).st_mtime, path
     except OSError:

@@ -37,7 +37,7 @@ _WAITS = {
 SOURCE = "Claude Code's session file"
 #: Events with which a turn begins or ends.
 _TURNS = frozenset({"SessionStart", "UserPromptSubmit", "Stop", "StopFailure"})
-#: Why a turn ended in an error → what it waits for.
+#: The error that ended a turn → the reason to wait.
 _NEEDS = {
     "rate_limit": "for its rate limit to pass; then tell it to go on",
     "authentication_failed": "for you to log in",
@@ -45,9 +45,9 @@ _NEEDS = {
     "billing_error": "for you to settle its account",
 }
 _TAIL = 1 << 14
-#: For how long it may be idle with its first prompt on the way; without hooks nobody tells that it was put.
+#: How long it may be idle before its first prompt arrives; without hooks no event reports the prompt.
 _FIRST_PROMPT_MS = 120_000
-#: How long after a prompt was put the session file may still say what was before.
+#: How long after a prompt the session file may still show the state before.
 _PROMPT_MS = 10_000
 #: For how long it is no wonder that a started program has said nothing.
 _STARTING_MS = 60_000
@@ -78,7 +78,7 @@ def read(folder: Path, pid: int, start: int) -> OwnWords | None:
 
 
 def after_turn(run_dir: Path, said: OwnWords, started_ms: int, *, asked: bool) -> OwnWords:
-    """Return what *idle* means beside what its hooks told last: its session file says the same in other cases, too.
+    """Return the meaning of *idle* after its hooks' last report: its session file says the same in other cases, too.
 
     So it does before the first prompt is put, for a moment after one was, and after a turn that ended on an error.
     After any other turn it says last what the model said last.

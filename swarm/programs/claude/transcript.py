@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
 _ARGUMENTS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
-#: What it tells itself about commands of its own.
+#: Its own notes about its commands.
 _INNER = ("<local-command-", "<bash-stdout>", "<task-notification>")
 #: What swarm's hook has put before it, with what the program writes around that.
 _DELIVERED = re.compile(r"\[swarm\] .*?(?=\s*</system-reminder>|\Z)", re.DOTALL)
@@ -109,7 +109,7 @@ def _is_reviewer(line: dict[str, Any]) -> bool:
 
 
 def _subagent(line: dict[str, Any]) -> str:
-    """Return who spoke beside the agent: a subagent, its reviewer, or another run of the program without a terminal."""
+    """Return the speaker beside the agent: a subagent, its reviewer, or a run of the program without a terminal."""
     if _is_reviewer(line):
         return "reviewer"
     if line.get("isSidechain"):

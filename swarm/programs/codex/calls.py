@@ -22,7 +22,7 @@ _FILES = ("*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:
 _MARKS = (_PATCH, "*** End Patch", "*** End of File", "*** Environment ID:")
 _SEARCHES = frozenset({"WebFetch", "WebSearch"})
 
-#: A call that may write whatever there is: nothing allows it, and who has rules about files or commands is asked.
+#: A call that may write anything: no rule allows it, and rules about files or commands make it a request.
 _ANYTHING: tuple[tuple[str, object], ...] = (("Write", None), ("Bash", None))
 
 _BY_COMMANDS = "by its image viewer: it reads files by commands"
@@ -84,7 +84,7 @@ def _folders(command: str) -> list[str | None]:
 
 
 def without_web(deny: Sequence[Rule]) -> bool:
-    """Whether its search in the web is to be switched off, which asks nobody and opens pages, too."""
+    """Whether to switch its web search off, which asks for no permission and also opens pages."""
     return any(rule.tool in _SEARCHES for rule in deny)
 
 

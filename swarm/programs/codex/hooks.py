@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 #: Its events, with their names in its notes about trust.
 BEFORE, ASKED = "PreToolUse", "PermissionRequest"
 _NOTED = {BEFORE: "pre_tool_use", ASKED: "permission_request"}
-#: What is on the command line is a file to it, too.
+#: The name that it gives to settings on the command line.
 _FILE = "/<session-flags>/config.toml"
 #: A hook that takes longer counts for nothing; our own limit comes long before, and is a refusal.
 _SECONDS = 600
 #: Codex goes on after any other failure of a hook, such as a Python that is gone.
 _OR_REFUSE = (
-    '"$@"; s=$?; [ $s = 0 ] && exit; [ $s = 2 ] || echo "swarm cannot hold the rules of this agent" >&2; exit 2'
+    '"$@"; s=$?; [ $s = 0 ] && exit; [ $s = 2 ] || echo "swarm cannot enforce the rules of this agent" >&2; exit 2'
 )
 _PATIENCE, _GRACE = 60.0, 10.0
 
@@ -55,7 +55,7 @@ def settings(run_dir: Path, events: Sequence[str]) -> list[str]:
 
 
 def _checksum(event: str, handler: Mapping[str, Any]) -> str:
-    """Return what Codex takes of a hook when somebody trusts it."""
+    """Return the checksum that Codex records for a trusted hook."""
     known = {"event_name": event, "hooks": [{**handler, "async": False}]}
     text = json.dumps(known, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -113,7 +113,7 @@ def _listed(executable: str, environ: Mapping[str, str], wanted: Sequence[str]) 
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Let the program end, as it does when nobody asks any more."""
+    """Let the program end, as it does without further requests."""
     try:
         child.communicate(timeout=_GRACE)
     except subprocess.TimeoutExpired:

@@ -141,7 +141,7 @@ def _rules(launch: Launch) -> Rules:
 
 
 def _files(launch: Launch) -> dict[str, str]:
-    """Return the rules for the hook, which cannot have the program ask: what nobody can tell is refused."""
+    """Return the rules for the hook, which refuses unclear calls because it cannot make the program ask."""
     rules = _rules(launch)
     allow, deny = ([rule.text for rule in some] for some in rules)
     return guarded.files(launch, deny, allow, unclear=Unclear.DENY)
@@ -152,7 +152,7 @@ def _held(launch: Launch) -> list[str]:
     rules = _rules(launch)
     events = [*([hooks.BEFORE] if rules.deny else []), *([hooks.ASKED] if rules.allow else [])]
     settings = hooks.settings(launch.run_dir, events) if events else []
-    if rules.deny:  # what is typed into a program that runs is shown to no hook
+    if rules.deny:  # no hook sees input for a running program
         settings.append("features.unified_exec_tty=false")
     if calls.without_web(rules.deny):
         settings.append('web_search="disabled"')
@@ -160,7 +160,7 @@ def _held(launch: Launch) -> list[str]:
 
 
 def _conversation(launch: Launch) -> str:
-    """Return the id of the newest conversation of this worktree; empty when there is none.
+    """Return the id of the newest conversation of this worktree; empty without one.
 
     Without one the program would show a list to choose from.
     """

@@ -86,7 +86,7 @@ class Record:
 
 
 class _Rollout:
-    """What one file has told so far: the model is named apart from the counts."""
+    """The content of one file so far: model and counts stand apart."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -12,7 +12,7 @@ from swarm.programs.reading.transcript_reading import arguments, milliseconds, t
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: What it puts before the first prompt itself.
+#: Its own texts before the first prompt.
 _INNER = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>", "<skills_")
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
 _RESULTS = ("function_call_output", "custom_tool_call_output")

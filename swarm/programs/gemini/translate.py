@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from swarm.permissions.rules import Rule, Rules
 
 _READS = ("read_file", "read_many_files", "list_directory", "glob", "grep_search")
-#: What it calls the tools that rules name.
+#: Its names for the tools in rules.
 _TOOLS = {
     "Bash": ("run_shell_command",),
     **dict.fromkeys(EDITORS, ("replace", "write_file")),
@@ -147,7 +147,7 @@ def _policy(tables: Iterable[dict[str, object]], priority: int) -> str:
     )
 
 
-# --- what is denied -------------------------------------------------------------------------------
+# --- denials --------------------------------------------------------------------------------------
 
 
 def _denial(rule: Rule, folder: str) -> _Said:
@@ -209,11 +209,11 @@ def _anywhere(pattern: str) -> str:
     return '[^"]*'.join(_path(part, '[^"/]*') for part in pattern.replace("/**/", "/**").split("**"))
 
 
-# --- what is allowed ------------------------------------------------------------------------------
+# --- allowances -----------------------------------------------------------------------------------
 
 
 def _allowance(rule: Rule, starts: Sequence[str]) -> _Said:
-    """Return what allows no more than a rule says; no form where that cannot be said."""
+    """Return a policy that allows no more than a rule; empty if Gemini cannot express it."""
     if rule.tool.startswith("mcp__"):
         _, server, *tool = rule.tool.split("__", 2)
         name = tool[0] if tool else "*"

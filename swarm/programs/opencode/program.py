@@ -40,7 +40,7 @@ _PROMPT = "prompt.md"
 _FROM_FILE = ("/bin/sh", "-c", f'exec "$0" "$@" <"$SWARM_RUN_DIR/{_PROMPT}"')
 #: One variable holds 128 KiB on Linux; some are left for what the user gives in the same way.
 _MOST = 100_000
-#: What is asked about in each mode; without such a word the program asks about nothing at all.
+#: The permissions of each mode; without them the program asks about nothing.
 _ASK = {"edit": "ask", "bash": "ask", "webfetch": "ask"}
 _MODES: dict[PermissionMode, dict[str, str]] = {
     PermissionMode.DEFAULT: _ASK,
@@ -69,7 +69,7 @@ class Opencode(Program):
         if len(json.dumps(said.denials)) * len(_ITS_AGENTS) > _MOST:
             yield UsageProblem(
                 "cannot enforce the deny rules of a role with opencode: they are too many to pass to it",
-                hint="say several in one, such as Bash(git *) for single commands of git",
+                hint="combine several rules, such as Bash(git *) for single commands of git",
             )
 
     def gaps(self, rules: Rules) -> Gaps:
@@ -161,7 +161,7 @@ def _permissions(launch: Launch) -> dict[str, str]:
 
 
 def _conversation(launch: Launch) -> str:
-    """Return the id of the newest conversation of this worktree; empty when there is none.
+    """Return the id of the newest conversation of this worktree; empty without one.
 
     ``--continue`` would take the newest one of the whole repository, which may be another agent's.
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from swarm.permissions.rules import Rule, Rules
 
-#: What it calls the tools that rules name.  One permission is for all tools that write.
+#: Its names for the tools in rules.  One permission is for all tools that write.
 _TOOLS = {
     "Bash": ("bash",),
     **dict.fromkeys(EDITORS, ("edit",)),
@@ -96,7 +96,7 @@ def translate(rules: Rules, otherwise: str = Behavior.ASK) -> Translation:
 
 
 def _both(allows: Mapping[str, dict[str, str]], denials: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """Put denials last, where they win, under names of tools that nobody else's configuration uses.
+    """Put denials last, where they win, under tool names that no other configuration uses.
 
     The program merges configurations, and a name that is there already would keep its place before others.
     """
@@ -114,7 +114,7 @@ def _own(tool: str) -> str:
     return f"{tool}*" if tool.endswith("*") else f"{tool[:-1]}?"
 
 
-# --- what is denied -------------------------------------------------------------------------------
+# --- denials --------------------------------------------------------------------------------------
 
 
 def _denial(rule: Rule) -> tuple[list[tuple[str, str]], Gap | None]:
@@ -184,11 +184,11 @@ def _place(pattern: str) -> tuple[bool, str]:
     return "/" not in pattern.rstrip("/") or name != path, name
 
 
-# --- what is allowed ------------------------------------------------------------------------------
+# --- allowances -----------------------------------------------------------------------------------
 
 
 def _allowance(rule: Rule) -> tuple[list[tuple[str, str]], Gap | None]:
-    """Return what allows no more than a rule says; nothing where that cannot be said."""
+    """Return a permission that allows no more than a rule; nothing if opencode cannot express it."""
     pattern = rule.pattern
     tools = _mcp(rule) if rule.tool.startswith("mcp__") else _TOOLS.get(rule.tool, ())
     if not tools:

@@ -19,7 +19,7 @@ from swarm.machine.program_facts import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-#: What a rule may say, and what each word holds.
+#: The keys of a rule, with their types.
 _FIELDS = {
     "name": str,
     "state": str,
@@ -42,7 +42,7 @@ _STATES = frozenset({"starting", "working", "idle", "waiting"})
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a screen says.
+    """The reading of a screen.
 
     Attributes:
         rule: the rule that decided, as ``program/name``.

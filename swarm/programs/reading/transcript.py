@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Who(StrEnum):
-    """Who speaks."""
+    """The speaker of an entry."""
 
     USER = "user"
     AGENT = "agent"
@@ -20,7 +20,7 @@ class Who(StrEnum):
 
 
 class Kind(StrEnum):
-    """What an entry is."""
+    """The kind of an entry."""
 
     TEXT = "text"
     THINKING = "thinking"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TranscriptEntry:
-    """One thing that was said or done.
+    """One text, tool call or result of a conversation.
 
     Attributes:
         at_ms: when, in milliseconds since 1970; 0 when it is not known.
@@ -63,6 +63,6 @@ class TranscriptEntry:
 
 
 def last_said(entries: Iterable[TranscriptEntry]) -> str:
-    """Return the last text of the agent itself; empty when it said nothing."""
+    """Return the last text of the agent itself; empty without one."""
     said = [one.text for one in entries if one.who is Who.AGENT and one.kind is Kind.TEXT and not one.subagent]
     return next((text for text in reversed(said) if text.strip()), "")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Reader(Protocol):
-    """What a program's module has: entries of one line or message of its record."""
+    """The protocol of a program's reader: entries of one line or message of its record."""
 
     def entries(self, where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Give what one line tells."""

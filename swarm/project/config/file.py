@@ -80,7 +80,7 @@ def _same(one: Path, other: Path | None) -> bool:
 
 
 def read_layer(kind: OriginKind, path: Path) -> Layer:
-    """Read one file; one that is not there is an empty layer.
+    """Read one file; a missing file is an empty layer.
 
     Raises:
         ConfigProblem: it is not YAML, or no regular file.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from swarm.project.config.forms import Section
 
-#: Variables that look like a setting of a section and are none: a pane is told them about itself.
+#: Variables of a pane that look like a setting but are none.
 NOT_SETTINGS = frozenset({"SWARM_SESSION", "SWARM_SESSION_DIR", "SWARM_SESSION_ID"})
 _BY_VARIABLE = {one.variable: one for one in describe()}
 

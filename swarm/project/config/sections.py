@@ -261,8 +261,8 @@ class Messages(Section):
     keep_bytes = key(
         256 * 1024**2,
         size(0, 1024 * _GIB),
-        "Size of an inbox or queue above which swarm removes the oldest of them earlier, but none of the last hour; 0 is "
-        "no limit.",
+        "Size of an inbox or queue above which swarm removes the oldest earlier, but none of the last hour; 0 is no "
+        "limit.",
     )
     lock_timeout = key(
         60,

@@ -108,7 +108,7 @@ class Settings:
         return tuple(getattr(self, name) for name in SECTION_TYPES)
 
     def value_of(self, dotted: str) -> object:
-        """Return the value of a key in any of its spellings; ConfigProblem if there is none."""
+        """Return the value of a key in any of its spellings; ConfigProblem for an unknown key."""
         found = find_setting(dotted)
         if found is None:
             raise unknown_key(dotted, "settings")
@@ -162,7 +162,7 @@ def _camel(name: str) -> str:
 _DECLARED = _declared()
 _BY_KEY = {one.key: one for one in _DECLARED}
 _BY_SPELLING = {spelling: one for one in _DECLARED for spelling in (one.key, *one.aliases)}
-#: Every section with what it is about.
+#: Every section with its description.
 SECTIONS: Mapping[str, str] = MappingProxyType(
     {name: (kind.__doc__ or "").strip() for name, kind in SECTION_TYPES.items()}
 )

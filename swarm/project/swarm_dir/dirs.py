@@ -52,7 +52,7 @@ _remembered: Path | None = None
 
 
 class _Around(NamedTuple):
-    """What the process would tell us; None means: ask it."""
+    """Facts about the process; None means: ask it."""
 
     environ: Mapping[str, str] | None = None
     cwd: Path | None = None
@@ -125,7 +125,7 @@ def find_dir(
     cwd: Path | None = None,
     home: Path | None = None,
 ) -> Path | None:
-    """Return the swarm directory in use, or None if there is none. Makes nothing, and remembers nothing.
+    """Return the swarm directory in use, or None. Makes nothing, and remembers nothing.
 
     Raises:
         SwarmDirProblem: as `resolve_dir` does for a wrong variable or a broken marker.
@@ -137,7 +137,7 @@ def find_dir(
 
 
 def user_dir(environ: Mapping[str, str] | None = None, *, home: Path | None = None) -> Path | None:
-    """Return ``~/.swarm``, whether it is there or not; None if there is no home directory."""
+    """Return ``~/.swarm``, even if it is missing; None without a home directory."""
     try:
         return _Around(environ, home=home).home_dir() / PROJECT_DIR
     except SwarmDirNotFound:
@@ -206,7 +206,7 @@ def _service_root(named: str, around: _Around, *, make: bool) -> Path:
     if is_swarm_dir(path):
         return path
     try:
-        entries = set(os.listdir(path))  # one call, and missing is told apart
+        entries = set(os.listdir(path))  # one call, which distinguishes missing
     except FileNotFoundError:
         entries = set()
     except NotADirectoryError:
@@ -317,7 +317,7 @@ def init_dir(
     return path
 
 
-# --- what is in it ----------------------------------------------------------------------------
+# --- content ----------------------------------------------------------------------------------
 
 
 def _below(base: str | Path | None, *parts: str) -> Path:

@@ -12,7 +12,7 @@ from swarm.project.errors import SwarmDirExists, SwarmDirNotFound, SwarmDirProbl
 from swarm.version import __version__
 
 MARKER = ".swarm-dir.txt"
-#: What `init_dir` makes; the private ones are for nobody else to look into.
+#: The folders that `init_dir` makes; only the user may read the private ones.
 OPEN_DIRS = (
     "roles",
     "claude-config/default",

@@ -231,7 +231,7 @@ def leftover_branches(world: World, going: AbstractSet[str] = frozenset()) -> di
     return {
         branch: tip
         for branch, tip in found.items()
-        # The branch's own log tells who made it; its name alone would prove nothing.
+        # The branch's own log names its creator; its name alone would prove nothing.
         if branch not in used and world.git.first_reflog_message(branch).startswith("swarm: ")
     }
 

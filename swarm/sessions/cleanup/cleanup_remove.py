@@ -69,7 +69,7 @@ def give_up(world: World, record: dict[str, Any], failures: tuple[Skipped, ...])
     failed = {failure.name for failure in failures}
     items = [item for item in record["targets"] if f"{item['session']}/{item['agent']}" in failed]
     if items:
-        # First they are taken out of the operation: what is not saved any more must never be removed by it.
+        # First remove them from the operation: it must never remove unsaved work.
         record = {**record, "targets": [item for item in record["targets"] if item not in items]}
         world.journal.write(record["operation"], record)
     for item in items:
@@ -91,7 +91,7 @@ def _remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
     moved_tree, moved_admin = _moved(world, record, item)
     files.make_folders(moved_tree.parent, 0o700)
     if item.get("link") and tree.is_symlink():
-        files.unlink_if_there(tree)  # the link alone: what it leads to is not ours
+        files.unlink_if_there(tree)  # the link alone: its target is not ours
     if not files.exists(moved_tree) and files.exists(tree):
         if not _still_the_same(world, item, tree):
             raise WorktreeExists(f"something else is at its place now, and stays: {tree}", details=str(tree))
@@ -113,7 +113,7 @@ def _still_the_same(world: World, item: dict[str, Any], tree: Path) -> bool:
 
 
 def _admin_is(admin: Path, item: dict[str, Any]) -> bool:
-    """Whether git's folder is still for what was looked at; nobody else has it when it does not say for what it is."""
+    """Whether git's admin folder still belongs to the examined worktree, or names no worktree at all."""
     said: str = item.get("gitdir", str(Path(item["tree"]) / ".git"))
     try:
         return os.fsdecode(files.read_small(admin / "gitdir", 1 << 16)).strip("\n") == said
@@ -169,7 +169,7 @@ def _forget_agent(world: World, record: dict[str, Any], item: dict[str, Any]) ->
         folder = world.layout.salvage_folder(session.name, gone.name, record["operation"])
         aside = world.layout.trash_folder(record["operation"])
         inbox_steps.retire(world, session, gone, folder, aside, discard=record["discard"])
-        with suppress(SwarmError, OSError):  # what it once asked stops no cleanup
+        with suppress(SwarmError, OSError):  # its old requests stop no cleanup
             Approvals(world.layout.approvals).forget(session.name, gone.name)
     if left:
         world.sessions.write(replace(session, agents=left))
@@ -207,7 +207,7 @@ def undeletable(world: World, record: dict[str, Any]) -> Iterable[str]:
     if record["operation"] in world.journal.unfinished():
         return
     for folder in trash.stays(world, record["operation"]):
-        yield f"{folder} could not be deleted: it holds files of another user; everything of it that counts is saved"
+        yield f"{folder} could not be deleted: it holds files of another user; all its work is saved"
 
 
 def remove_leftover(world: World, record: dict[str, Any]) -> tuple[str, ...]:

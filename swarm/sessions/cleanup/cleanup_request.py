@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to remove.
+    """The request of a cleanup.
 
     Attributes:
         agents: (session, agent) pairs, instead of whole sessions.

@@ -51,7 +51,7 @@ def save(
         world.git.resume()
         with suppress(SwarmError, OSError):
             # The journal may say "remove" already, and only the sync of that failed. It must not say so
-            # any more when the first salvage ref goes: else a crash right then would remove what is not saved.
+            # any more when the first salvage ref goes: else a crash right then would remove unsaved work.
             world.journal.write(operation, record)
             abandon(world, record)
         raise
@@ -125,7 +125,7 @@ def _summary(
     if nothing:
         notes.append("its folder and its branch were already gone: there was nothing to save")
     if request.discard and known and not landed and not request.keep_branches:
-        notes.append(f"its commits are on no branch any more; until git forgets them: git branch {agent.branch} {tip}")
+        notes.append(f"no branch holds its commits any more; before git deletes them: git branch {agent.branch} {tip}")
     if target.state is not None and target.state.special and not request.discard:
         notes.append("could not be saved: " + ", ".join(target.state.special))
     return Removed(

@@ -63,7 +63,7 @@ def _hint(
         )
     if kinds == {RiskKind.LOCKED}:
         unlock = " && ".join(f"swarm worktree unlock {one.agent}@{one.session}" for one in agents[:3])
-        return f"take the lock away with `{unlock}`, or add --force"
+        return f"remove the lock with `{unlock}`, or add --force"
     return None
 
 

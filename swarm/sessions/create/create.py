@@ -38,7 +38,7 @@ _CHANGED = "uncommitted changes of {} stay there; the worktrees start from the l
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would be done; nothing of it has been."""
+    """The plan of a new set; nothing of it is done yet."""
 
     operation: transaction.Operation
     report: CreateReport
@@ -204,7 +204,7 @@ def _finish_steps(
 
 
 def report_of(world: World, session: Session) -> CreateReport:
-    """Return the report of a session that is there, with all its agents."""
+    """Return the report of an existing session, with all its agents."""
     agents = tuple(_created(world, agent) for agent in session.agents)
     return CreateReport(session.name, session.base_ref, session.base, agents)
 
@@ -224,7 +224,7 @@ def _tracked_warning(file: str) -> str:
 
 
 class _Changes:
-    """What to say of changes where the set starts, which stay there: git looks for them while other things go on."""
+    """The warning about uncommitted changes where the set starts; git looks for them in the background."""
 
     def __init__(self, world: World, request: Request) -> None:
         named = request.base is not None and request.checkout is None

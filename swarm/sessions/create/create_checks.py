@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Older ones cannot do what every command that changes something asks of them.
 LEAST_GIT = (2, 20)
-#: What one file costs at least: a block and an inode.
+#: Minimum cost of a file: a block and an inode.
 _BLOCK = 4096
 #: Refs of exactly these names leave no room for those below.
 _OWN_FOLDERS = ("refs/swarm", "refs/swarm/op", "refs/swarm/salvage")
@@ -94,7 +94,7 @@ def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]
 def _facts(world: World, request: Request) -> Facts:
     """Ask git once for all of it; what is odd is left to be asked one by one, with better words."""
     if request.base is not None and (not request.base or not request.base.isprintable()):
-        return Facts()  # no line of its own among git's questions
+        return Facts()  # no separate line among git's questions
     text = world.settings.worktrees.instructions_file
     if request.base is None:
         glance = world.git.glance((places.STATE_DIR, world.layout.base_path, text))
@@ -124,7 +124,7 @@ def _check_start(world: World, request: Request, wish: launch_request.Wish, comm
     existing = world.sessions.get(request.session)
     if existing is not None:
         yield SessionExists(
-            f"session {existing.name} exists already",
+            f"session {existing.name} already exists",
             hint=f"bring it back with `swarm resume {existing.name}`, or remove it: `swarm cleanup {existing.name}`",
         )
     told: set[str] = set()
@@ -313,7 +313,7 @@ def _check_branch(branch: str, branches: set[str]) -> Iterator[SwarmError]:
 
 
 def in_git(branch: str) -> str:
-    """Return what git says when it is to make a branch that is there."""
+    """Return git's message for a branch that already exists."""
     return f"fatal: a branch named '{branch}' already exists"
 
 
@@ -338,7 +338,7 @@ def _check_path(
 
 
 def _is_broken_ref(path: Path) -> bool:
-    """Whether a ref's file is there that git does not list: damaged, or pointing at a branch that is not there.
+    """Whether a ref's file exists that git does not list: damaged, or pointing at a missing branch.
 
     git itself would silently replace the second kind.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked for.
+    """The request of a new set.
 
     Attributes:
         roles: for each agent its role's text; None puts no instructions in.
@@ -37,7 +37,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the plan wants to know of the history; None is not known yet.
+    """Facts about the history for the plan; None is not known yet.
 
     Attributes:
         commit: where the worktrees start.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from swarm.usage.spending.use import Counts
 
 _MILLION = 1_000_000
-#: What a provider puts before the name: ``anthropic/``, ``us.anthropic.``, ``models/``.
+#: Prefixes of a provider before the name: ``anthropic/``, ``us.anthropic.``, ``models/``.
 _BEFORE = re.compile(r"^(.*/)?((us|eu|apac|global)\.)?(anthropic\.)?")
 #: What stands behind the name of the same model: a size of context, a release, a date.
 _BEHIND = re.compile(r"(\[\w+\]|@[\w-]+|-v\d+(:\d+)?|-\d{8}|-\d{4}-\d{2}-\d{2}|-latest)$")

@@ -22,7 +22,7 @@ _HINT = "if a `git gc` or `git prune` ran meanwhile, do it again when that has e
 
 
 def keep(world: World, write: Callable[[], Mapping[str, str]], message: str, known: str) -> Mapping[str, str]:
-    """Write objects, put refs on them, and make sure that all are there; once more if some were taken away.
+    """Write objects, put refs on them, and verify all of them; repeat if some were deleted.
 
     Args:
         write: writes the objects, and returns ref → object.

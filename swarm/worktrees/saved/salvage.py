@@ -31,7 +31,7 @@ LEFTOVER = names.LEFTOVER
 
 
 def is_nothing(target: Target, tip: str) -> bool:
-    """Whether there is nothing to save: neither a folder nor a branch, and git knows nothing of it any more."""
+    """Whether nothing is left to save: no folder, no branch, no record in git."""
     return target.kind == "gone" and not tip
 
 

@@ -74,7 +74,7 @@ def sweep(world: World) -> None:
     over = dropped.expired(world)
     if over:
         _delete(world, [entry for entry in entries(world, gone=True) if entry.name in over])
-        dropped.forget(world, over)  # also what is not there any more
+        dropped.forget(world, over)  # also missing ones
 
 
 def _delete(world: World, chosen: list[SalvageEntry]) -> None:
@@ -84,7 +84,7 @@ def _delete(world: World, chosen: list[SalvageEntry]) -> None:
 
 
 def _drop_record(world: World, chosen: list[SalvageEntry]) -> dict[str, Any]:
-    """Write down what is dropped: a killed git leaves lock files that somebody must know to be ours."""
+    """Record the dropped entries: a killed git leaves lock files that recovery must know as ours."""
     operation = new_operation_id()
     record = {
         "kind": "drop",

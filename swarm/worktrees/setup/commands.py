@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _GRACE = 2.0
 _MOST_OUTPUT = 64 << 20
-#: So much is kept of the beginning of what a command printed, and so much of its end.
+#: Sizes of the kept beginning and end of a command's output.
 _KEPT = 1 << 20
 _FIRST_LOOK, _LONGEST_PAUSE = 0.002, 0.05
 _MOST_ROUNDS = 5
@@ -38,7 +38,7 @@ _TAIL_LINES, _TAIL_BYTES = 20, 8192
 
 
 def program(words: Sequence[str], environ: Mapping[str, str]) -> str:
-    """Return the path of a command's program; empty when there is none, the word itself when it is a path."""
+    """Return the path of a command's program; empty without one, the word itself when it is a path."""
     return words[0] if "/" in words[0] else shutil.which(words[0], path=environ.get("PATH", os.defpath)) or ""
 
 

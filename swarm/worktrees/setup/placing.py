@@ -136,7 +136,7 @@ def _stays_inside(top: Path, link: Path) -> bool:
 
 
 def copy(top: Path, tree: Path, paths: Sequence[str]) -> tuple[str, ...]:
-    """Copy files and links into a worktree; return what could not be.  What is there already stays."""
+    """Copy files and links into a worktree; return the failures. Existing files stay."""
     problems = []
     clones = True
     for path in paths:
@@ -145,7 +145,7 @@ def copy(top: Path, tree: Path, paths: Sequence[str]) -> tuple[str, ...]:
             continue
         try:
             if not _make_parents(tree, path):
-                problems.append(f"{path}: a folder on its way is something else in the worktree")
+                problems.append(f"{path}: a folder on its path is not a folder in the worktree")
             elif (top / path).is_symlink():
                 own.symlink(os.readlink(top / path), os.fspath(target))
             else:
@@ -163,7 +163,7 @@ def link(top: Path, tree: Path, paths: Sequence[str]) -> tuple[str, ...]:
     for path in paths:
         target = tree / path
         if not _make_parents(tree, path):
-            problems.append(f"{path}: a folder on its way is something else in the worktree")
+            problems.append(f"{path}: a folder on its path is not a folder in the worktree")
         elif os.path.lexists(target):
             problems.append(f"{path}: the worktree has one of its own")
         else:

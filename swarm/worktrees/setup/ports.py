@@ -31,14 +31,14 @@ def choose(
     for name in dict.fromkeys(wanted):
         port = next((one for one in candidates if one not in taken and world.preparing.port_is_free(one)), None)
         if port is None:
-            raise Environment(f"cannot give {agent} a port: all that swarm gives away are taken")
+            raise Environment(f"cannot give {agent} a port: all of swarm's ports are taken")
         taken.add(port)
         found.append((name, port))
     return tuple(found)
 
 
 def again(world: World, agents: Sequence[Agent], session: str) -> Iterator[Agent]:
-    """Give restored agents other ports where somebody has theirs by now."""
+    """Give restored agents other ports where theirs are taken by now."""
     there = taken(world) if any(agent.ports for agent in agents) else set()
     for agent in agents:
         kept = tuple(pair for pair in agent.ports if pair[1] not in there)

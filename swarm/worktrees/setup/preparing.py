@@ -114,7 +114,7 @@ class Preparing:
     # --- commands and ports --------------------------------------------------------------------
 
     def program(self, words: Sequence[str], environ: Mapping[str, str]) -> str:
-        """Return the path of a command's program; empty when there is none, the word itself when it is a path."""
+        """Return the path of a command's program; empty without one, the word itself when it is a path."""
         from swarm.worktrees.setup import commands
 
         return commands.program(words, environ)
@@ -142,7 +142,7 @@ class Preparing:
         return len(commands.end_all(lambda: kill.stamped(*stamps, variable=STAMP, below=True)))
 
     def port_is_free(self, port: int) -> bool:
-        """Whether nobody listens on a port of this machine itself."""
+        """Whether a port of this machine is free."""
         return _can_bind("127.0.0.1", port) and _can_bind("::1", port)
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from swarm.project.world import World
     from swarm.worktrees.reports import SalvageEntry
 
-#: In the trash of an operation: from here on what is in its worktrees was put there by its setup.
+#: In the trash of an operation: from here on its setup made the files in its worktrees.
 _BEGAN = "setup-began"
 
 
@@ -83,7 +83,7 @@ def _missing_programs(world: World, part: Setup, env: Env) -> Iterator[tuple[str
     for line in part.run:
         words = rules.words_of(line)
         if not world.preparing.program(words, environ):
-            hint = "install it; what only a shell knows needs one: [sh, -c, '…']"
+            hint = "install it; shell syntax needs a shell: [sh, -c, '…']"
             yield f"setup.run needs the program {words[0]}, which is not installed", hint
 
 
@@ -129,7 +129,7 @@ def steps_for(
 
 
 def _hide_links(world: World, operation: str, paths: Sequence[str]) -> Iterator[Step]:
-    """What git ignores in the main checkout it may ignore everywhere; `node_modules/` says nothing of a link."""
+    """Hide links from git: what the main checkout ignores may be ignored everywhere, but `node_modules/` matches no link."""
     for path in world.preparing.ignored(paths):
         if _is_plain_pattern(path):
             yield hiding.everywhere(world, operation, path)
@@ -261,7 +261,7 @@ class RememberSetup(Step):
 
     def say(self) -> str:
         """Tell the user what would be done."""
-        return f"write down what the setup of {self.agent} had left"
+        return f"record the results of the setup of {self.agent} had left"
 
 
 Registry.add(RememberSetup)

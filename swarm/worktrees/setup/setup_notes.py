@@ -78,7 +78,7 @@ def to_save(world: World, session: str, agent: str, again: AbstractSet[str]) -> 
 
 
 def read(world: World, session: str, agent: str) -> Notes | None:
-    """Return what was done; None where there was nothing to do, or nobody knows any more."""
+    """Return the notes of a setup; None without a setup or its notes."""
     data = plain(world, session, agent)
     log = world.layout.run_folder(session, agent) / LOG
     if data is None:
@@ -94,7 +94,7 @@ def read(world: World, session: str, agent: str) -> Notes | None:
             log=str(log) if files.exists(log) else "",
         )
     except (ValueError, KeyError, TypeError, AttributeError):
-        return None  # the folder is open to the agent: what it wrote there counts for nothing
+        return None  # the agent can write to the folder: its own files there do not count
 
 
 def _ended(data: Any) -> Ended:
@@ -126,7 +126,7 @@ def _readlink(path: Path) -> str:
 
 
 def untouched(world: World, session: str, agent: str, tree: Path) -> frozenset[str]:
-    """Return the files of a worktree that are as its setup left them: they can be made again, and are nobody's work."""
+    """Return the unchanged files of a worktree's setup: swarm can make them again, so they are not work."""
     notes = read(world, session, agent)
     if notes is None or not notes.left:
         return frozenset()

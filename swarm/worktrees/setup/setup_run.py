@@ -221,7 +221,7 @@ def keep_log(world: World, log: Path) -> Path | None:
     return kept
 
 
-# --- what was done -------------------------------------------------------------------------------
+# --- notes ---------------------------------------------------------------------------------------
 
 
 def notes_of(world: World, job: Job) -> Notes:

@@ -43,7 +43,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What a setup did.
+    """The notes of one setup.
 
     Attributes:
         copied, linked: how many files and folders.

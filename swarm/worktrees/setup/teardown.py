@@ -46,7 +46,7 @@ class _Job:
 
 
 class Teardowns:
-    """What is to be run for some worktrees; roles are read as they are now, and nothing is run without them.
+    """The teardown of some worktrees; roles are read as they are now, and nothing runs without them.
 
     Attributes:
         warnings: what went wrong and does not count.
@@ -65,7 +65,7 @@ class Teardowns:
             options = role(target.session, target.agent.role).options
         except SwarmError as problem:  # a role that is gone must not keep its worktree for ever
             name = f"{target.agent.name}@{target.session.name}"
-            self.warnings.append(f"teardown of {name}: what its role says was left out: {problem.message}")
+            self.warnings.append(f"teardown of {name}: its role's commands were skipped: {problem.message}")
         config = self._world.settings.teardown.values()
         config["policy"] = Policy(config["policy"])
         parts = tuple(part for part in (options.teardown, Teardown(**config)) if part.run)

@@ -102,7 +102,7 @@ class BranchNotes(Step):
             world.git.drop_branch_config(self.branch)
 
     def say(self) -> str:
-        return f"bring back the log and settings of {self.branch}"
+        return f"restore the log and settings of {self.branch}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MakeBase(Step):
-    """Make the folder of the worktrees, hidden from git by an ignore file of its own."""
+    """Make the folder of the worktrees, hidden from git by its own ignore file."""
 
     path: str
     existed: bool
@@ -60,7 +60,7 @@ def remove_base(world: World, folder: Path) -> bool:
         name for name in left if name == ".gitignore" or (name.startswith("..gitignore.") and name.endswith(".tmp"))
     ]
     if len(ours) != len(left):
-        # The user keeps things here: they are seen by git again, but no worktree that somebody left.
+        # The user keeps files here: git sees them again, but not leftover worktrees.
         if not any(files.exists(folder / name / ".git") for name in left):
             _unlink_same(folder / ".gitignore", world.ignore_text)
         return False
@@ -107,7 +107,7 @@ class HideInstructions(Step):
         old = files.read_small(path) if there else b""
         if self._line() in old.splitlines(keepends=True):
             return
-        # An unfinished last line of the user's must be told apart later: it gets back as it was.
+        # An unfinished last line of the user's must be recognizable later, to restore it as it was.
         begin = EXCLUDE_BEGIN if not old or old.endswith(b"\n") else b"\n" + EXCLUDE_BEGIN_GLUED
         begin = begin if there else EXCLUDE_BEGIN_NEW
         mode = path.stat().st_mode & 0o777 if old else 0o644
@@ -133,7 +133,7 @@ def show_again(exclude: Path, *, keep_file: bool = True, line: bytes = b"") -> N
         return
     inside = re.escape(line) if line else rb"(?:.*\n)*?"
     end = inside + re.escape(EXCLUDE_END)
-    # The line end that was added goes again, unless somebody has written on behind the block.
+    # Remove the added line end again, unless a user has written after the block.
     new = re.sub(rb"\n" + re.escape(EXCLUDE_BEGIN_GLUED) + end + rb"\Z", b"", old)
     begins = b"|".join(map(re.escape, (EXCLUDE_BEGIN, EXCLUDE_BEGIN_GLUED, EXCLUDE_BEGIN_NEW)))
     new = re.sub(rb"(?:" + begins + rb")" + end, b"", new)
@@ -146,7 +146,7 @@ def show_again(exclude: Path, *, keep_file: bool = True, line: bytes = b"") -> N
 
 @dataclass(frozen=True, slots=True)
 class PlaceInstructions(Step):
-    """Put the role's text into a worktree; a file that is there is never touched."""
+    """Write the role's text into a worktree; never touch an existing file."""
 
     tree: str
     file: str

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from swarm.project.model import Agent, Session
     from swarm.project.world import World
 
-#: What an agent has, by its name in a salvage folder.
+#: An agent's boxes, by their names in a salvage folder.
 _BOXES = {"inbox": inbox_folder, "events": events_folder}
 _AT_ONCE = 16
 
@@ -87,7 +87,7 @@ def _save(world: World, folder: Path, salvage: Path, kind: str) -> None:
 
 
 def _move(world: World, folder: Path, target: Path) -> None:
-    """Move a box; not while somebody looks which attachments are still referred to, and might miss it."""
+    """Move a box, but not while a process collects references to attachments, which might miss it."""
     with bus_of(world).attachments_stay():
         files.rename_if_there(folder, target)
 
@@ -121,7 +121,7 @@ class BringInboxBack(Step):
             _move(world, Path(self.folder), Path(self.saved))
 
     def say(self) -> str:
-        return f"bring back the messages of {Path(self.folder).name}"
+        return f"restore the messages of {Path(self.folder).name}"
 
 
 Registry.add(BringInboxBack)
@@ -137,7 +137,7 @@ def _saved_later(saved: Path) -> list[Path]:
 
 
 def _add(world: World, more: Path, folder: Path) -> None:
-    """Send what waits in a box on to another, each message under its id; then nobody looks there again."""
+    """Forward the waiting messages of a box to another, each under its id."""
     from swarm.bus.keeping.saved import waiting_in
 
     ordered = folder.parent.name == "inbox"

@@ -66,7 +66,7 @@ class AddWorktree(Step):
             return False
         if admin.gitdir:
             return admin.gitdir == str(Path(self.tree) / ".git")
-        # Killed before it was told where its tree is: then it holds at most the lock.
+        # Killed before git recorded its tree: then it holds at most the lock.
         name = Path(self.tree).name
         if not admin.name.startswith(name) or (not admin.name[len(name) :].isdigit() and admin.name != name):
             return False

@@ -35,7 +35,7 @@ class TreeBack(TreeSave):
         return {name: json.loads(blob) for name, blob in zip(names, blobs, strict=True) if blob is not None}
 
     def saved_file(self, manifest: str, name: str) -> bytes | None:
-        """Return a plain file that was saved beside the manifest; None when there is none."""
+        """Return a plain file that was saved beside the manifest, or None."""
         return next(_batch(self._git.ask("cat-file", "--batch", stdin=f"{manifest}:{name}\n".encode())))
 
     def bring_back(
@@ -60,7 +60,7 @@ class TreeBack(TreeSave):
         with standin.of_worktree(self._git, tree, admin, self._common) as env:
             self._git.run(*IN_ONE_FILE, "read-tree", refs["work"], env=env, cwd=tree, what="cannot read the saved tree")
             clean = [path for path in work if path not in raw]
-            if manifest["kind"] == "missing":  # nobody saw which files a sparse checkout had left out
+            if manifest["kind"] == "missing":  # the files left out by a sparse checkout are unknown
                 clean = self._without_sparse(clean, admin, tree)
             self._git.run(
                 *("checkout-index", "--force", "-z", "--stdin"),
@@ -187,7 +187,7 @@ class TreeBack(TreeSave):
 def _apply_modes(tree: Path, modes: Mapping[str, int], aside: Iterable[str]) -> None:
     """Give every file the bits it had; folders last and deepest first, they may forbid writing."""
     found = walk(tree)
-    copied = tuple(f"{path}/" for path in aside)  # what is in such folders has its bits already
+    copied = tuple(f"{path}/" for path in aside)  # files in such folders have their bits already
     for path, mode in found.files.items():
         wanted = modes.get(path, 0o755 if mode & 0o100 else 0o644)
         if path not in found.links and mode != wanted and not path.startswith(copied):

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from swarm.git.running.runner import GitRunner
 
-    #: Given some paths, tells what git would have written there, of those of which that can be told.
+    #: Returns, for some paths, the bytes that git would have written there, if known.
     Asks = Callable[[Sequence[str]], Mapping[str, bytes]]
 
-#: How long filter programs may take to say what they would have written; what is not known then is kept.
+#: Time limit for filter programs to produce their content; files that are unknown then are kept.
 _FILTER_SECONDS = 5.0
 _LARGEST = 1 << 31
 _AT_ONCE = 500
@@ -37,13 +37,13 @@ def unlike_checkout(
         files: the paths to look at, all of them among the entries.
     """
     # Nearly all have just the bytes of the blob.  That is seen here: asked with an index that knows nothing of
-    # the files yet, git takes all of them for changed, and each would be looked at by a git of its own.
+    # the files yet, git takes all of them for changed, and would examine each in its own process.
     oids = {path: entries[path][1] for path in files}
     doubtful = {path: oid for path, oid in oids.items() if blobs.name_of(tree / path, len(oid)) != oid}
     if not doubtful:
         return []
     with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
-        # The real tree may hold half of the attributes, so git is told of one with nothing but those.
+        # The real tree may hold half of the attributes, so git gets a tree with nothing but those.
         rules = Path(scratch) / "rules"
         rules.mkdir()
         env = {"GIT_DIR": str(common), "GIT_WORK_TREE": str(rules), "GIT_INDEX_FILE": str(Path(scratch) / "index")}

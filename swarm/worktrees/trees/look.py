@@ -40,7 +40,7 @@ _AT_ONCE = 8
 
 
 class Flagged(NamedTuple):
-    """Tracked files that git was told not to look at.
+    """Tracked files that git is configured to skip.
 
     Attributes:
         left_out: those with the mark of a sparse checkout, which need not be there; deleting another one is a change.
@@ -51,7 +51,7 @@ class Flagged(NamedTuple):
 
 
 class _Inner(NamedTuple):
-    """What was found in a submodule.
+    """The findings in a submodule.
 
     Attributes:
         ignored: files that git ignores there.
@@ -185,7 +185,7 @@ class TreeLook:
         return out.decode("ascii").strip() if code == 0 else ""
 
     def _last_head(self, admin: Path) -> str:
-        """Return the last commit that HEAD was at: of use when its branch was deleted; empty when there is none."""
+        """Return the last commit of HEAD, for a deleted branch; empty without one."""
         try:
             lines = files.read_small(admin / "logs" / "HEAD", 64 << 20).splitlines()
         except OSError:
@@ -397,7 +397,7 @@ def _branch(admin: Path) -> str:
 
 
 def _admin_mark(admin: Path) -> str:
-    """Return what the state of git's own notes about a worktree can be told by."""
+    """Return a mark of the state of a worktree's admin folder."""
     marks = []
     for path in admin_files(admin):
         # git writes a shared index also when it only looks; what the index says of it is in the index itself.

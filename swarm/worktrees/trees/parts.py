@@ -33,7 +33,7 @@ def cwd_of(env: Mapping[str, str]) -> Path | None:
 
 
 def has_index(admin: Path) -> bool:
-    """Whether a worktree has an index of its own."""
+    """Whether a worktree has its own index."""
     return (admin / "index").is_file()
 
 

@@ -88,7 +88,7 @@ class TreeSave(TreeLook):
         return Saved(refs, len(raw_paths))
 
     def _saved_entries(self, env: Mapping[str, str], admin: Path, *, damaged: bool) -> list[tuple[str, str, str, str]]:
-        """Return the index entries to save; of a damaged index those whose objects are there."""
+        """Return the index entries to save; of a damaged index those whose objects exist."""
         if not has_index(admin):
             return []
         with standin.of_worktree(self._git, Path(env["GIT_WORK_TREE"]), admin, self._common) as real:
@@ -99,13 +99,13 @@ class TreeSave(TreeLook):
             entries = next((found for found in tries if found is not None), None)
         if entries is None:
             named = objects_named(fsio.read_small(admin / "index", 1 << 30), len(self._zero) // 2)
-            # What a torn name says is not to be trusted as a path.
+            # A torn name is not trusted as a path.
             entries = [("100644", oid, "0", f"{_RESCUED_FOLDER}/{n}") for n, oid in enumerate(named)]
         there = {oid for oid, kind in self._kinds({oid for _, oid, _, _ in entries}) if kind == "blob"}
         return [entry for entry in entries if entry[0] == "160000" or entry[1] in there]
 
     def _kinds(self, oids: Iterable[str]) -> list[tuple[str, str]]:
-        """Return (object, type) of those that are there."""
+        """Return (object, type) of the existing ones."""
         asked = "".join(f"{oid}\n" for oid in oids).encode("ascii")
         out = self._git.ask("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked)
         lines = (line.decode("ascii").split() for line in out.splitlines() if not line.endswith(b" missing"))
@@ -190,7 +190,7 @@ class TreeSave(TreeLook):
         parents = sorted(oid for oid in commits if oid in lost)
         if parents:
             empty = self._git.run("hash-object", "-t", "tree", "-w", "--stdin").decode("ascii").strip()
-            refs["keep"] = self._commit(empty, parents, f"{wish.message}: commits that only the logs knew")
+            refs["keep"] = self._commit(empty, parents, f"{wish.message}: commits that only the reflogs had")
         return refs
 
     def _manifest_commit(
@@ -206,10 +206,10 @@ class TreeSave(TreeLook):
             files["branch-log"] = log
         oids = self._hash([str(file) for file in files.values()], scratch)
         lines = [("100644", oid, name) for name, oid in zip(files, oids, strict=True)]
-        return self._commit(self._write_tree(env, lines), (), f"{wish.message}: what a restore needs to know")
+        return self._commit(self._write_tree(env, lines), (), f"{wish.message}: the manifest of a restore")
 
     def check_saved(self, oids: Iterable[str], known: str) -> None:
-        """Make sure that every object below *oids* is there; *known* is a commit that certainly is.
+        """Verify that every object below *oids* exists; *known* is a commit that certainly does.
 
         Raises:
             GitFailed
@@ -251,10 +251,10 @@ def _git_mode(path: str, found: Walk) -> str:
 
 
 def _modes(found: Walk, saved: Mapping[str, str]) -> dict[str, int]:
-    """Return the permission bits that a checkout would not give by itself; *saved* is path → git's mode."""
+    """Return the permission bits that a checkout would not set; *saved* is path → git's mode."""
     unusual = {path: mode for path, mode in found.folders.items() if mode != 0o755}
     if found.top:
-        unusual[""] = found.top  # always: what a new folder has depends on the user's umask then
+        unusual[""] = found.top  # always: the bits of a new folder depend on the user's umask then
     for path, mode in found.files.items():
         usual = 0o755 if saved.get(path) == "100755" else 0o644
         if path not in found.links and mode != usual:

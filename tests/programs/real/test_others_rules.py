@@ -248,7 +248,7 @@ def check_codex(agents: AgentLab, tree: Path) -> None:
     assert [path.name for path in (tree / "vault").iterdir()] == ["keep"]
     heard = agents.api.requests("under rules")[-1].text
     assert heard.count("swarm: denied by the rule") == 6, heard[-6000:]
-    assert heard.count("nobody is asked about it here") == 1
+    assert heard.count("no person can be asked here") == 1
     assert heard.count("TTY execution is disabled") == 1
     assert "QUINCE" not in heard
     assert (tree / "plain").exists()
