@@ -301,7 +301,7 @@ def test_coming_near_a_budget_is_an_event(lab: Lab) -> None:
     run = lab.root / ".swarm/sessions/fx/run/developer"
     run.mkdir(parents=True)
     note = {"kind": "tokens", "level": "near", "limit": 1000, "words": "85 % of its budget of 1,000 tokens used"}
-    odd = {"kind": "cost", "level": "unpriced", "limit": 1, "words": "cannot be held"}
+    odd = {"kind": "cost", "level": "unpriced", "limit": 1, "words": "cannot be enforced"}
     (run / "budget.json").write_text(json.dumps({"schema": 1, "at_ms": 1, "notes": [note, odd], "told": []}))
     for _ in range(2):
         lab.swarm.tell_budget("developer", "fx")

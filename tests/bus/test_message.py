@@ -65,7 +65,7 @@ def test_any_text_is_carried_or_refused(body: str) -> None:
 
 
 def test_what_is_wrong_with_bytes_of_another_encoding_is_told() -> None:
-    with pytest.raises(MessageProblem, match="bytes that are no UTF-8"):
+    with pytest.raises(MessageProblem, match="bytes that are not UTF-8"):
         encode(Message("user", "user", b"gr\xfcn".decode("utf-8", "surrogateescape")))
 
 

@@ -61,7 +61,7 @@ def test_the_table(spent: Cli) -> None:
     assert rows[3] == ["b (removed)", "fx", r"new\x1b-model", "1", "10", "0", "0", "0", "?"]
     assert rows[4] == ["c (removed)", "fx", "demo", "-", "-", "-", "-", "-", "-", "1.2"]
     assert rows[5] == ["total", "7", "1,200,010", "3", "4", "2", "$2.25 + ?", "3.8"]
-    assert "1 agent with a program that does not tell what it uses" in said.err
+    assert "1 agent with a program that does not record its usage" in said.err
     assert r"warning: no price is known for new\x1b-model" in said.err
     assert "list prices of 20" in said.err
     assert spent.ok("usage", "--all").out == said.out

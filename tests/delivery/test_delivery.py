@@ -469,7 +469,7 @@ def test_a_line_can_be_typed_without_enter_and_from_standard_input(post: Post) -
 def test_where_keys_go_elsewhere_nothing_is_typed(post: Post) -> None:
     post.start()
     post.lab.tmux("copy-mode", "-t", post.pane)
-    with pytest.raises(PaneBusy, match=r"cannot type into developer of fx: somebody scrolls in its pane \(copy mode\)"):
+    with pytest.raises(PaneBusy, match=r"cannot type into developer of fx: a user scrolls in its pane \(copy mode\)"):
         post.lab.person.type_into(AGENT, "x")
     post.lab.tmux("send-keys", "-t", post.pane, "-X", "cancel")
     with pytest.raises(UsageProblem):

@@ -158,7 +158,7 @@ def test_without_hooks_it_is_told_in_the_pane_but_never_into_a_dialog_or_a_typed
     assert not (claude.one("builder").worktree / "made.txt").exists()
     claude.keys("builder", *"a half line")
     claude.shows("builder", "a half line")
-    assert swarm.nudge("builder", "fx").startswith("something is typed")
+    assert swarm.nudge("builder", "fx").startswith("its prompt holds text")
     assert state_of(swarm, sent.id) == "queued"
     claude.keys("builder", "C-u")
 
