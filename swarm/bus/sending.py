@@ -100,7 +100,7 @@ def _kept_for_swarm(message_id: str) -> SwarmError:
 
     begin = message_id.partition(".")[0]
     return MessageProblem(
-        f"not a message id: {message_id[:60]}: those with {begin}. are reserved for swarm", hint="choose another id"
+        f"reserved message id: {message_id[:60]}: ids with {begin}. are reserved for swarm", hint="choose another id"
     )
 
 

@@ -85,7 +85,7 @@ _HARMLESS = (
     *("start_workflow", "tell_endings"),
 )
 
-#: Verb -> its requirements on an agent. Every public name of the library's objects is here; see tests/roles/test_rights.py.
+#: Verb -> its requirements on an agent. Every public name of the library's objects is here; see test_rights.py.
 VERBS: Mapping[str, Right | Need] = {
     **dict.fromkeys((*_LOOKING, *_NAMESPACES, *_ROLES, *_POST, *_HARMLESS), Need.NOTHING),
     **dict.fromkeys(

@@ -65,7 +65,7 @@ def test_attach_without_a_terminal_leaves_the_panes_as_they_were_shown(panes: Pa
 
     done = [panes.cli("attach", f"{name}@fx") for name in ("developer", "researcher")]
 
-    assert [(one.returncode, "no terminal" in one.stderr) for one in done] == [(2, True), (2, True)]
+    assert [(one.returncode, "not a terminal" in one.stderr) for one in done] == [(2, True), (2, True)]
     assert panes.tmux.rows("#{pane_id} #{pane_active}") == before
 
 

@@ -243,7 +243,7 @@ def test_attach_without_a_terminal(panes: PaneLab) -> None:
     done = panes.cli("attach")
 
     assert done.returncode == 2
-    assert "no terminal" in done.stderr
+    assert "not a terminal" in done.stderr
     assert f"tmux -S {panes.tmux.socket} attach -t swarm" in done.stderr
     found = panes.json("attach", "developer@fx")["data"]
     assert found["pane"] == panes.one("developer").pane

@@ -332,7 +332,7 @@ def test_a_cleanup_that_worked_in_part_says_so(team: Cli, monkeypatch: pytest.Mo
 
 
 def test_restore_without_a_target_lists(team: Cli) -> None:
-    assert "nothing is saved" in team.ok("restore").err
+    assert "no saved work" in team.ok("restore").err
     team.ok("cleanup", "--all")
 
     said = team.ok("restore")

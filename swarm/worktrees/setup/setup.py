@@ -129,7 +129,7 @@ def steps_for(
 
 
 def _hide_links(world: World, operation: str, paths: Sequence[str]) -> Iterator[Step]:
-    """Hide links from git: what the main checkout ignores may be ignored everywhere, but `node_modules/` matches no link."""
+    """Hide links from git: the main checkout may ignore the names, but `node_modules/` matches no link."""
     for path in world.preparing.ignored(paths):
         if _is_plain_pattern(path):
             yield hiding.everywhere(world, operation, path)
