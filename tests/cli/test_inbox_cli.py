@@ -150,7 +150,7 @@ def test_text_comes_from_arguments_files_and_pipes(at: Shell) -> None:
         (("send", "researcher", "x", "--deadline", "0s"), b"", 2, "must be longer than 0"),
         (("send", "researcher", "x", "--ttl", "0s"), b"", 2, "must be longer than 0"),
         (("send", "researcher", "x", "--ttl", "999999999d"), b"", 2, "too long"),
-        (("send", "researcher", "x", "--id", "overdue.1"), b"", 2, "swarm's own"),
+        (("send", "researcher", "x", "--id", "overdue.1"), b"", 2, "are reserved for swarm"),
         (("send", "researcher", "x", "--attach", os.fsdecode(b"r\xe9d.log")), b"", 1, "rename it"),
         (("send", "researcher", "x", "--priority", "urgent"), b"", 2, "no priority"),
         (("send", "researcher", "x", "--id", "a b"), b"", 2, "such as job-17"),
