@@ -68,7 +68,7 @@ class Introduce(Step):
         registry.program(self.program).introduce(self.home, world.layout.root, trees, environ)
 
     def undo_files(self, world: World) -> None:
-        with contextlib.suppress(SwarmError):  # the file is the program's; what is left over there harms nobody
+        with contextlib.suppress(SwarmError):  # the file belongs to the program; leftovers there do no harm
             registry.program(self.program).withdraw(self.home, [Path(tree) for tree in self.trees])
 
     def say(self) -> str:
@@ -114,7 +114,7 @@ class OpenPanes(Step):
         return {pane.agent: pane for pane in mine if pane.dead}
 
     def undo_files(self, world: World) -> None:
-        # A pane that was there before stays: the launcher in it ends by itself, its gate does not open.
+        # A pane from before stays: its launcher ends, because its gate does not open.
         mark = repository_mark(world.layout.root)
         mine = [p.id for p in world.terminal.panes() if p.operation == self.operation and p.repository == mark]
         world.terminal.kill(mine)

@@ -55,8 +55,8 @@ def _elsewhere(world: World, role: Role) -> Iterator[SwarmError]:
     root = find.main_checkout(folder) if folder.is_dir() else None
     if root is None:
         yield ConfigProblem(
-            f"cannot start {role.name}: its root_dir {folder} is no folder of a git repository",
-            hint=f"a relative one counts from {world.swarm_dir}; a folder of its worktree is `worktree: {{subdir: …}}`",
+            f"cannot start {role.name}: its root_dir {folder} is not a folder in a git repository",
+            hint=f"a relative path counts from {world.swarm_dir}; inside the worktree use `worktree: {{subdir: …}}`",
         )
     elif not world.layout.root.samefile(root):
         yield UsageProblem(
@@ -90,14 +90,14 @@ def _print_refusals(program: Program, wish: Wish, role: Role | None) -> Iterator
     by_role = role is not None and role.options.print
     if wish.print_mode and not program.prints:
         yield UsageProblem(
-            f"cannot start {_called(program, wish)} in print mode: it has none, and would not end by itself",
-            hint=f"leave out --print, or take a program that can: --agent {', '.join(_printing())}",
+            f"cannot start {_called(program, wish)} in print mode: the program has no print mode",
+            hint=f"remove --print, or choose a program with one: --agent {', '.join(_printing())}",
         )
     elif (wish.print_mode or by_role) and program.prints and not wish.task.strip():
         whose = f" {role.name}" if role is not None else ""
         yield UsageProblem(
             f"cannot start{whose} in print mode without a task: it does one task and ends",
-            hint="say what to do: swarm start … --task TEXT" + (", or take `print` out of the role" if by_role else ""),
+            hint="say what to do: swarm start … --task TEXT" + (", or remove `print` from the role" if by_role else ""),
         )
 
 

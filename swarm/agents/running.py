@@ -63,7 +63,7 @@ def _end(world: World, session: Session, agent: Agent, view: View) -> tuple[str,
     folder = world.layout.run_folder(session.name, agent.name)
     if not folder.is_dir():
         return ()
-    if view.status(session, agent).runs:  # else how it ended by itself is what counts
+    if view.status(session, agent).runs:  # else its own end counts
         note = {"schema": 1, "at_ms": time.time_ns() // 1_000_000}
         files.write_atomic(folder / "stop.json", json.dumps(note).encode("ascii"))
         _shut_gate(folder, view.pane(session, agent))
@@ -75,11 +75,11 @@ def _end(world: World, session: Session, agent: Agent, view: View) -> tuple[str,
 
 
 def _shut_gate(folder: Path, pane: Pane | None) -> None:
-    """Make sure that nothing is about to start: its launcher is at the gate, or says whom it started."""
+    """Make sure that no program is about to start: its launcher waits at the gate, or has named its program."""
     if pane is None or pane.dead:
         return
     with suppress(FileNotFoundError):
-        own.unlink(os.fspath(folder / "launch.json"))  # whoever removes it decides
+        own.unlink(os.fspath(folder / "launch.json"))  # the process that removes it decides
         return
     deadline = time.monotonic() + _BEGIN_SECONDS
     while processes.facts(folder).supervisor != pane.pid and time.monotonic() < deadline:
@@ -93,7 +93,7 @@ def forget(world: World, session: Session, agent: Agent) -> None:
     world.terminal.kill(pane.id for pane in panes_of(world, session.name) if pane.agent == agent.name)
     usage.keep(world, session, agent)
     folder = world.layout.run_folder(session.name, agent.name)
-    with suppress(SwarmError, OSError):  # the program's own file: what is left over there stops no cleanup
+    with suppress(SwarmError, OSError):  # the program's own file: leftovers there stop no cleanup
         registry.program(agent.program or "shell", agent.command).forget(folder, world.layout.root / agent.worktree)
     files.remove_tree(folder)
     if folder.parent.is_dir():
@@ -112,5 +112,5 @@ def pane_of(world: World, session: Session, agent: Agent) -> str:
         if pane.agent == agent.name:
             return pane.id
     alive = processes.facts(world.layout.run_folder(session.name, agent.name)).alive
-    hint = "it runs: `swarm doctor` tells more" if alive else f"bring it back with `swarm resume {session.name}`"
+    hint = "it runs; `swarm doctor` shows more" if alive else f"bring it back with `swarm resume {session.name}`"
     raise AgentNotRunning(f"agent {agent.name} of {session.name} has no pane", hint=hint)

@@ -19,13 +19,13 @@ EVENTS = "events.jsonl"
 _OLD = "events.old.jsonl"
 LOCK = "waiter.lock"
 CONVERSATION = "conversation.json"
-#: In print mode: who waits would keep the program from ending. What is there already is delivered before it ends.
+#: In print mode: a waiting hook would keep the program from ending. Waiting messages are delivered before it ends.
 _AT_ONCE = "--now"
 _LARGEST = 16 << 20
 _ROLL_AT = 1 << 20
 #: A pipe takes so much without a reader.
 _PIPE = 60_000
-#: What is kept of an event; the rest is the program's own business.
+#: The recorded fields of an event.
 _KEPT = (
     *("hook_event_name", "session_id", "transcript_path", "tool_name", "tool_use_id", "permission_mode", "source"),
     *("reason", "error", "notification_type", "trigger", "agent_type", "duration_ms", "stop_hook_active"),
@@ -35,7 +35,7 @@ _LONGEST = 500
 
 
 def main(args: list[str]) -> int:
-    """Note the event; with a command behind it, become that command if nobody waits for messages yet.
+    """Record the event; with a command after it, become that command unless a process already waits for messages.
 
     Before the command stands ``NAME=VALUE``: the program has set the variable otherwise where it is in print mode.
     """
@@ -70,7 +70,7 @@ def _note_conversation(run_dir: str, event: dict[str, object]) -> None:
 
 
 def _sign(fd: int) -> None:
-    """Write down who holds the lock: the supervisor must see that, and may not try the lock itself."""
+    """Record the holder of the lock: the supervisor must see it, and may not try the lock itself."""
     from swarm.machine import processes
 
     pid = os.getpid()
@@ -79,7 +79,7 @@ def _sign(fd: int) -> None:
 
 
 def is_awaited(run_dir: str) -> bool:
-    """Whether somebody waits for messages of an agent at this moment."""
+    """Whether a process waits for messages of an agent now."""
     from swarm.machine import processes
 
     try:
@@ -96,7 +96,7 @@ def _hand_on(event: dict[str, object]) -> None:
         key: event[key] for key in ("hook_event_name", "transcript_path", "source", "prompt") if key in event
     }
     data = records.line(told)
-    if len(data) > _PIPE:  # then the program's own record tells what was in the prompt
+    if len(data) > _PIPE:  # then the program's own record has the content of the prompt
         told.pop("prompt", None)
         data = records.line(told)
     read, write = os.pipe()

@@ -34,7 +34,7 @@ def facts(run_dir: Path) -> ProgramFacts:
     said = notes.read_state(run_dir)
     stopped = _time_of(run_dir / "stop.json")
     pending = _time_of(run_dir / "launch.json")
-    if pending:  # at its gate: what is written down is of an earlier start
+    if pending:  # at its gate: the records are of an earlier start
         return ProgramFacts(launched=True, stopped_ms=stopped if stopped >= pending else 0)
     if process is None:
         return ProgramFacts(launched=(run_dir / "role.md").exists(), stopped_ms=stopped)
@@ -72,7 +72,7 @@ def facts(run_dir: Path) -> ProgramFacts:
 
 
 def run_aside(argv: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Run a command of the user's that nobody waits for; one that cannot be run is no reason to fail."""
+    """Run a command of the user's in the background; a failure to start it is no error."""
     nothing = subprocess.DEVNULL
     with contextlib.suppress(OSError, ValueError):
         started = subprocess.Popen(
@@ -101,7 +101,7 @@ def was_asked(process: Process, told: Mapping[str, str]) -> bool:
 
 
 def _budget(run_dir: Path, process: Process) -> str:
-    """Return in words how a program stands with its limits; empty when there is nothing to say."""
+    """Return a program's use of its limits in words; empty if far below."""
     from swarm.machine.program_facts import one_line
 
     record = runfiles.read(str(run_dir), runfiles.BUDGET) or {}

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from swarm.roles.role import Role
 
-#: What has no effect in print mode, with programs that have one, and why.
+#: Keys without effect in print mode, with reasons.
 NOT_IN_PRINT = {"heartbeat": "such an agent is never idle"}
-#: What is not acted on yet, and what to do meanwhile.
+#: Keys without effect yet, with alternatives.
 NOT_YET = {
     "worktree.enabled": "every agent works in a worktree of its own",
     "worktree.branch_from": "give the starting point of all with `swarm start … --base`",
@@ -30,7 +30,7 @@ NOT_YET = {
 }
 
 
-#: What is said of rights in a role that agents can edit.
+#: The note about rights in a role that agents can edit.
 NO_RIGHTS = "has no effect: it counts in a swarm directory outside of the repository, where agents do not work"
 
 
@@ -105,7 +105,7 @@ def _without_effect(options: RoleOptions, programs: Sequence[str]) -> Iterator[N
 
 
 def _gaps(options: RoleOptions, programs: Sequence[str]) -> Iterator[Note]:
-    """Name the rules that a program which has rules of its own holds in part only, or not at all."""
+    """Name the rules that a program with its own rules enforces only in part, or not at all."""
     rules = decide.Rules.parse(options.permissions.allow, options.permissions.deny)
     for program in programs:
         gaps = registry.program(program).gaps(rules) if program in PROGRAMS else None

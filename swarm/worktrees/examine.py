@@ -73,7 +73,7 @@ _ENDING, _LOOK_AGAIN = 1.0, 0.05
 
 
 class Living(NamedTuple):
-    """What is alive in a worktree.
+    """The live agents and processes in a worktree.
 
     Attributes:
         agent: the agent's own program runs, with everything it started.
@@ -241,9 +241,9 @@ def _absent(world: World, session: Session, agent: Agent, tree: Path, admin: Adm
 
 
 def _linked(world: World, session: Session, agent: Agent, tree: Path, admin: AdminDir | None) -> Target:
-    """A link stands where the worktree was: it may go, what it leads to is nobody's here."""
+    """Examine a link in place of the worktree: a cleanup may remove the link, never its target."""
     target = _absent(world, session, agent, tree, admin)
-    text = "it is a symbolic link, not the folder swarm made; with --force the link goes, and what it leads to stays"
+    text = "it is a symbolic link, not the folder swarm made; --force removes the link and keeps its target"
     return replace(target, link=True, risks=(*target.risks, Risk(RiskKind.IDENTITY, text, (str(tree),))))
 
 
@@ -251,7 +251,7 @@ def _pointer_risk(world: World, tree: Path, admin: AdminDir) -> Iterator[Risk]:
     if owner.is_moved(admin, tree):
         yield Risk(
             RiskKind.IDENTITY,
-            "git looks for it at another place; from the main checkout this mends it",
+            "git looks for it at another place; run this in the main checkout",
             (owner.repair(world),),
         )
     elif world.git.pointer_of(tree) != admin.path:
@@ -370,7 +370,7 @@ def _matches(path: str, patterns: Sequence[str]) -> bool:
 
 
 def _is_droppable(path: str, rules: Cleanup) -> bool:
-    """Whether a file can be made again; of a folder only what is not precious: somebody put that there by hand.
+    """Whether a program can regenerate a file; precious files in a folder do not count, because a user put them there.
 
     A folder full of other people's files is dropped with all of them: their tests come with keys by the hundred.
     """
@@ -412,7 +412,7 @@ def _state_risks(state: TreeState, files: SortedFiles) -> Iterator[Risk]:
     found = (
         (RiskKind.MODIFIED, modified, f"{_files(modified)} changed and not committed"),
         (RiskKind.STAGED, state.staged, f"{_files(state.staged)} staged and not committed"),
-        (RiskKind.UNTRACKED, files.untracked, f"{_files(files.untracked)} not known to git"),
+        (RiskKind.UNTRACKED, files.untracked, count(len(files.untracked), "untracked file")),
         (RiskKind.PRECIOUS, files.precious, f"{_files(files.precious)} ignored by git but precious"),
         (RiskKind.HIDDEN, state.hidden, f"{_files(state.hidden)} changed behind git's back"),
         (RiskKind.OPERATION, state.operations, f"a {' and a '.join(state.operations)} is in progress"),

@@ -28,7 +28,7 @@ _AT_ONCE = 500
 
 
 class Settings(NamedTuple):
-    """What the configuration says of line ends.
+    """The configuration of line ends.
 
     Attributes:
         takes: files lose carriage returns on their way into git, whatever their attributes say.
@@ -139,7 +139,7 @@ def _of_other_content(
 
 
 def _content(path: Path) -> bytes:
-    """Return what is in a file; what cannot be read is unlike anything, and told of elsewhere."""
+    """Return a file's content; an unreadable file equals no other, and is reported elsewhere."""
     try:
         return files.read_small(path, _LARGEST)
     except (OSError, Environment):

@@ -96,7 +96,7 @@ class TreeLook:
             except SwarmError as error:
                 return error
 
-        with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for gits of its own
+        with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for its own git processes
             return list(pool.map(look, zip(checkouts, given, proved, strict=True)))
 
     def at_rest(self, checkouts: Sequence[Checkout]) -> list[Rest | None]:
