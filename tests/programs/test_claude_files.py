@@ -164,7 +164,9 @@ class TestFirstRun:
         assert len(trusted(file)) == 2
         assert not lock.exists()
 
-    def test_many_at_once_lose_nothing(self, tmp_path: Path) -> None:
+    def test_many_at_once_lose_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(first_run, "_LOCK_WAIT", 60.0)  # a busy disk may take a second for each
+        monkeypatch.setattr(first_run, "_LOCK_STALE", 60.0)
         file = tmp_path / ".claude.json"
         trees = [tmp_path / f"w{number}" for number in range(12)]
         workers = [
