@@ -94,7 +94,7 @@ def _swarm(side: Side, env: dict[str, str], trees: int, names: list[str], *, loo
     began = _now()
     Swarm.open(side.root, environ=env).cleanup(["bench"])
     side.cleanup.append(_now() - began)
-    at_terminal(lambda: Swarm.open(side.root, environ=env).drop_salvage(everything=True))
+    at_terminal(lambda: Swarm.open(side.root, environ=env).salvage.drop(everything=True))
 
 
 def _first_status(side: Side, env: dict[str, str], tree: Path, names: list[str], *, look_closely: bool) -> None:

@@ -5,16 +5,24 @@ from swarm.agents.event_values import AgentEvent as AgentEvent
 from swarm.api.approvals import Approvals as Approvals
 from swarm.api.asynchronous import AsyncSwarm as AsyncSwarm
 from swarm.api.config import Config as Config
+from swarm.api.delivery import Delivery as Delivery
 from swarm.api.events import Events as Events
 from swarm.api.hooks import Hooks as Hooks
 from swarm.api.messages import Messages as Messages
+from swarm.api.operations import Operations as Operations
+from swarm.api.panes import Panes as Panes
 from swarm.api.queues import Queues as Queues
 from swarm.api.roles import CheckedRole as CheckedRole
 from swarm.api.roles import Roles as Roles
+from swarm.api.salvage import Salvage as Salvage
+from swarm.api.sessions import Sessions as Sessions
 from swarm.api.swarm import Swarm as Swarm
 from swarm.api.team import AgentHandle as AgentHandle
 from swarm.api.team import AgentResult as AgentResult
 from swarm.api.team import Team as Team
+from swarm.api.usage import Usage as Usage
+from swarm.api.workflows import Workflows as Workflows
+from swarm.api.worktrees import Worktrees as Worktrees
 from swarm.approvals.errors import AlreadyAnswered as AlreadyAnswered
 from swarm.approvals.errors import ApprovalNotFound as ApprovalNotFound
 from swarm.approvals.errors import GrantExists as GrantExists
@@ -210,6 +218,7 @@ __all__ = [
     "ConflictReport",
     "CreateReport",
     "CreatedAgent",
+    "Delivery",
     "Depth",
     "DiffReport",
     "Ended",
@@ -261,10 +270,12 @@ __all__ = [
     "Note",
     "Notes",
     "NothingToTake",
+    "Operations",
     "OrderStep",
     "Origin",
     "PairForecast",
     "PaneBusy",
+    "Panes",
     "Parent",
     "Placed",
     "ProgramMissing",
@@ -294,6 +305,7 @@ __all__ = [
     "RoleOptions",
     "Roles",
     "RulesNotEnforced",
+    "Salvage",
     "SalvageEntry",
     "SalvageFailed",
     "SalvageNotFound",
@@ -305,6 +317,7 @@ __all__ = [
     "SessionExists",
     "SessionNotFound",
     "SessionStatus",
+    "Sessions",
     "Setting",
     "Settings",
     "Settled",
@@ -333,6 +346,7 @@ __all__ = [
     "TmuxTooOld",
     "Trace",
     "TranscriptEntry",
+    "Usage",
     "UsageProblem",
     "UsageReport",
     "Verdict",
@@ -341,11 +355,13 @@ __all__ = [
     "WorkAtRisk",
     "Workflow",
     "WorkflowNotFound",
+    "Workflows",
     "WorktreeDetails",
     "WorktreeEntry",
     "WorktreeError",
     "WorktreeExists",
     "WorktreeInfo",
     "WorktreeNotFound",
+    "Worktrees",
     "__version__",
 ]

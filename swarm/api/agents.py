@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError, raise_all
@@ -12,18 +13,20 @@ from swarm.project import names
 from swarm.sessions.errors import SessionExists
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from swarm.agents.launch_request import Wish
     from swarm.api.swarm import Swarm
     from swarm.api.team import Team
+    from swarm.programs.reading.transcript import TranscriptEntry
+    from swarm.programs.reading.transcripts import Transcript
     from swarm.project.model import Agent, Session
-    from swarm.roles.workflow import Workflow
     from swarm.sessions.reports import Check, CreateReport, ResumeReport, Skipped, StopReport
     from swarm.sessions.values import AgentStatus, SessionStatus
-    from swarm.worktrees.setup.setup_values import Notes
 
-from swarm.api.worktrees import Sets, options_of
+from swarm.api.sets import Sets, options_of
+
+_LOOK_EVERY = 0.5
 
 
 class Agents(Sets):
@@ -156,7 +159,9 @@ class Agents(Sets):
             session: default: a fresh one.
             base, program, command, print_mode, beside, setup, dry_run: as for ``start``.
         """
-        workflow = self.workflow(kind)
+        from swarm.api.workflows import Workflows
+
+        workflow = Workflows(self._opened).get(kind)
         wish = self._wish(
             workflow.tell(goal),
             program=program,
@@ -174,24 +179,6 @@ class Agents(Sets):
                 return self._start(fresh, roles, base, wish, setup=setup, dry_run=dry_run)
             except SessionExists:  # another process took it at the same moment
                 continue
-
-    def workflow(self, name: str) -> Workflow:
-        """Return a workflow by its name or an alias.
-
-        Raises:
-            WorkflowNotFound
-        """
-        from swarm.roles import workflows
-
-        with files.os_errors("cannot read the workflows"):
-            return workflows.find(name, workflows.places(self._root, self._roles.swarm_dir))
-
-    def workflows(self) -> tuple[Workflow, ...]:
-        """Return all workflows."""
-        from swarm.roles import workflows
-
-        with files.os_errors("cannot read the workflows"):
-            return workflows.all_workflows(workflows.places(self._root, self._roles.swarm_dir))
 
     def status(
         self, session: str | None = None, *, look: bool = True, problems: list[SwarmError] | None = None
@@ -222,14 +209,6 @@ class Agents(Sets):
         with files.os_errors(f"cannot look at {agent}"):
             (alone,) = agents.status(self._world, (replace(found, agents=(one,)),), look=True)
         return alone.agents[0]
-
-    def setup_of(self, agent: str, session: str | None = None) -> Notes | None:
-        """Return what the setup of an agent's worktree did; None where there was none."""
-        from swarm.worktrees.setup import setup_notes
-
-        found, one = self._find(agent, session)
-        with files.os_errors(f"cannot read the notes about {agent}"):
-            return setup_notes.read(self._world, found.name, one.name)
 
     def stop(self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "") -> StopReport:
         """End the programs of agents, each with everything it started; worktrees and panes stay.
@@ -327,32 +306,45 @@ class Agents(Sets):
         with files.os_errors(f"cannot look at {agent}"):
             return self._world.terminal.capture(running.pane_of(self._world, found, one), lines)
 
-    def show_pane(self, agent: str, session: str | None = None) -> str:
-        """Make an agent's pane the one that an attached terminal shows; return its id."""
-        from swarm.agents import running
+    def transcript(self, agent: str, session: str | None = None) -> tuple[TranscriptEntry, ...]:
+        """Return an agent's conversation so far, oldest first. Never writes, never waits.
 
-        found, one = self._find(agent, session)
-        pane = running.pane_of(self._world, found, one)
-        self._world.terminal.select(pane)
-        return pane
+        Raises:
+            NoRecord: its program writes nothing down that swarm can read.
+        """
+        with files.os_errors(f"cannot read what {agent} said"):
+            return tuple(self._transcript(agent, session).more())
 
-    def label_panes(self, found: Sequence[SessionStatus]) -> None:
-        """Show states in the pane borders and the status line."""
-        from swarm.sessions import status as agents
+    def watch_transcript(self, agent: str, session: str | None = None) -> Iterator[tuple[TranscriptEntry, ...]]:
+        """Yield an agent's conversation so far, then new entries as they are written, without end.
 
-        agents.label(self._world, found)
+        Raises:
+            NoRecord: its program writes nothing down that swarm can read.
+        """
+        with files.os_errors(f"cannot read what {agent} said"):
+            found = self._transcript(agent, session)
+            yield tuple(found.more())
+            while True:
+                time.sleep(_LOOK_EVERY)
+                more = found.more()
+                if more:
+                    yield tuple(more)
 
-    def call_user(self, found: Sequence[SessionStatus]) -> int:
-        """Tell the user of agents that newly wait for them, failed or are done; return of how many."""
-        from swarm.agents import alarms
+    def _transcript(self, agent: str, session: str | None) -> Transcript:
+        from swarm.programs.reading.transcripts import open_transcript
+        from swarm.project import names
+        from swarm.sessions import transcripts
+        from swarm.sessions.errors import NoRecord
 
-        return alarms.call(self._world, found)
-
-    def attach_command(self) -> tuple[str, ...]:
-        """Return the argv that shows swarm's panes in this terminal, also from inside tmux."""
-        terminal: Any = self._world.terminal
-        argv: tuple[str, ...] = terminal.switch_argv() if terminal.is_inside() else terminal.attach_argv()
-        return argv
+        names.check_name("agent", agent)
+        name, source = transcripts.find_source(self._world, agent, session)
+        found = open_transcript(source)
+        if found is None:
+            raise NoRecord(
+                f"there is no record that swarm can read of what {name} says: its program is {source.get('program')}",
+                hint=f"while it is there, this shows its pane: swarm peek {name}",
+            )
+        return found
 
     def doctor(self) -> tuple[Check, ...]:
         """Look for what is wrong, each with the command that mends it. Never writes, never waits."""

@@ -1,50 +1,31 @@
-"""Verbs on panes: nudge an agent about messages, send its heartbeat, type text."""
+"""The namespace ``swarm.delivery``: tell agents of messages, and the user of agents; swarm's launchers call it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from swarm.api.worktrees import Sets
+from swarm.api.door import Door
 from swarm.kit import files
 
 if TYPE_CHECKING:
-    from swarm.project.ports import Typist
+    from collections.abc import Sequence
+
+    from swarm.sessions.values import SessionStatus
 
 
-class Delivery(Sets):
-    """Verbs that type into panes and report on agents."""
-
-    def type_into(self, agent: str, text: str, session: str | None = None, *, enter: bool = True) -> str:
-        """Type a text into an agent's pane, literally and whole, and press Enter; return the pane's id.
-
-        Control characters other than line ends and tabs are taken out. A program that does not know bracketed paste
-        takes each line end for an Enter.
-
-        Args:
-            enter: press Enter at the end.
-
-        Raises:
-            AgentNotRunning: it has no pane.
-            PaneBusy: its program has ended, or somebody scrolls in the pane; nothing was typed.
-            NotForAgents: keys answer dialogs, and those are for people.
-        """
-        from swarm.delivery import nudge as delivery
-
-        found, one = self._find(agent, session)
-        self._person(f"cannot type into {agent}")
-        with files.os_errors(f"cannot type into {agent}"):
-            return delivery.type_into(self._world, self._typist(), found, one, text, enter=enter)
+class Delivery(Door):
+    """Bring messages to the notice of agents, and the ends and questions of agents to that of the user."""
 
     def nudge(self, agent: str, session: str) -> str:
         """Type a line into the pane of an idle agent if unannounced messages wait; return the outcome."""
         from swarm.delivery import nudge as delivery
 
         found, one = self._find(agent, session)
-        self._refuse_strangers("nudge", found, one)
+        self._refuse_strangers("delivery.nudge", found, one)
         with files.os_errors(f"cannot tell {agent} of its messages"):
             return delivery.nudge(self._world, self._typist(), found, one)
 
-    def send_heartbeat(self, agent: str, session: str, period: str) -> bool:
+    def heartbeat(self, agent: str, session: str, period: str) -> bool:
         """Send an agent the message of its role for a time of idleness; False when its role has none.
 
         Args:
@@ -53,7 +34,7 @@ class Delivery(Sets):
         from swarm.delivery import nudge as delivery
 
         found, one = self._find(agent, session)
-        self._refuse_strangers("send_heartbeat", found, one)
+        self._refuse_strangers("delivery.heartbeat", found, one)
         with files.os_errors(f"cannot send the heartbeat of {agent}"):
             return delivery.heartbeat(self._world, found, one, period)
 
@@ -64,8 +45,8 @@ class Delivery(Sets):
         with files.os_errors("cannot report ended agents"):
             return endings.tell(self._world)
 
-    def _typist(self) -> Typist:
-        from swarm.delivery.typist import Typist
+    def call_user(self, found: Sequence[SessionStatus]) -> int:
+        """Tell the user of agents that newly wait for them, failed or are done; return of how many."""
+        from swarm.agents import alarms
 
-        terminal: Any = self._world.terminal
-        return Typist(terminal)
+        return alarms.call(self._world, found)

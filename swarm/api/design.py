@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm.api.worktrees import Sets
+from swarm.api.swarm import Swarm
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
 from swarm.project import names
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_AGE_MS = 86_400_000
 
 
-class Design(Sets):
+class Design(Swarm):
     """The design's functions."""
 
     # --- the repository --------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Design(Sets):
 
     def update_role_config(self, role: str, session_id: str | None = None, *, force: bool = False) -> None:
         """Put a role's present text into its existing worktree; an edited file only with *force*."""
-        self.update_role(role, session_id, force=force)
+        self.worktrees.update_role(role, session_id, force=force)
 
     # --- list --------------------------------------------------------------------------------------
 
@@ -245,11 +245,11 @@ class Design(Sets):
 
     def lock_worktree(self, role: str, reason: str | None = None, session_id: str | None = None) -> None:
         """Lock a role's worktree against removal."""
-        self.lock(role, session_id, reason=reason or "")
+        self.worktrees.lock(role, session_id, reason=reason or "")
 
     def unlock_worktree(self, role: str, session_id: str | None = None) -> None:
         """Unlock a role's worktree."""
-        self.unlock(role, session_id)
+        self.worktrees.unlock(role, session_id)
 
     # --- remove ------------------------------------------------------------------------------------
 
@@ -271,7 +271,7 @@ class Design(Sets):
             except (AgentNotFound, SessionNotFound):
                 self._remove_stray(self.get_worktree_path(role, session_id), force=force)
                 return
-        self.remove(agent.name, session.name, force=force, keep_branch=not delete_branch)
+        self.worktrees.remove(agent.name, session.name, force=force, keep_branch=not delete_branch)
 
     def remove_all_worktrees(self, force: bool = False, delete_branches: bool = True) -> int:
         """Remove every worktree of swarm's and return how many.
@@ -284,7 +284,7 @@ class Design(Sets):
 
     def prune_worktrees(self) -> None:
         """Forget worktrees whose folder is gone; only swarm's own, unlike ``git worktree prune``."""
-        self.prune()
+        self.worktrees.prune()
 
     def cleanup_orphaned_worktrees(self, max_age_ms: int | None = None) -> int:
         """Remove worktrees of sessions older than an age (default: 24 hours) and return how many.

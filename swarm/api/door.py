@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from swarm.messages.office.post import Post
     from swarm.project.config.settings import Settings
     from swarm.project.model import Agent, Session
+    from swarm.project.ports import Typist
     from swarm.project.world import World
     from swarm.roles.find import RolePlaces
     from swarm.roles.role import Role
@@ -344,3 +345,9 @@ class Door:
         names.check_name("agent", agent)
         with files.os_errors("cannot read the sessions"):
             return listing.find_agent(self._world, agent, session)
+
+    def _typist(self) -> Typist:
+        from swarm.delivery.typist import Typist
+
+        terminal: Any = self._world.terminal
+        return Typist(terminal)

@@ -23,7 +23,7 @@ from swarm.project.names import BRANCH_PREFIX, ROLES_DIR, VALID_ROLES, WORKTREE_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swarm.api.swarm import Swarm
+    from swarm.api.design import Design
     from swarm.project.model import WorktreeEntry
     from swarm.sessions.values import WorktreeInfo
 
@@ -68,10 +68,10 @@ __all__ = [
 ]
 
 
-def _open(repo: Repo) -> Swarm:
-    from swarm.api.swarm import Swarm
+def _open(repo: Repo) -> Design:
+    from swarm.api.design import Design
 
-    return Swarm.open(repo)
+    return Design.open(repo)
 
 
 def is_git_repository(*, repo: Repo = None) -> bool:

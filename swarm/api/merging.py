@@ -9,10 +9,10 @@ from swarm.kit import files
 if TYPE_CHECKING:
     from swarm.merging.values import ConflictReport, DiffReport, MergeReport
 
-from swarm.api.worktrees import Sets
+from swarm.api.door import Door
 
 
-class Merging(Sets):
+class Merging(Door):
     """Verbs about bringing work together."""
 
     def diff(self, agent: str, session: str | None = None, *, patch: bool = True) -> DiffReport:

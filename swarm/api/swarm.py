@@ -9,35 +9,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swarm.api.agents import Agents
-from swarm.api.delivery import Delivery
-from swarm.api.design import Design
 from swarm.api.door import open_repository
 from swarm.api.events import Waiting
 from swarm.api.merging import Merging
-from swarm.api.usage import Usage
-from swarm.kit import files
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
-    from typing import Any, Self, Unpack
+    from typing import Self, Unpack
 
     from swarm.api.approvals import Approvals
     from swarm.api.config import Config
+    from swarm.api.delivery import Delivery
     from swarm.api.events import Events
     from swarm.api.hooks import Hooks
     from swarm.api.messages import Messages
+    from swarm.api.operations import Operations
+    from swarm.api.panes import Panes
     from swarm.api.queues import Queues
     from swarm.api.roles import Roles
-    from swarm.kit.errors import SwarmError
+    from swarm.api.salvage import Salvage
+    from swarm.api.sessions import Sessions
+    from swarm.api.usage import Usage
+    from swarm.api.workflows import Workflows
+    from swarm.api.worktrees import Worktrees
     from swarm.messages.office.post import Sent
     from swarm.messages.send_options import SendOptions
-    from swarm.project.model import Session
-    from swarm.roles.role import Role
 
 
-class Swarm(Agents, Delivery, Waiting, Merging, Usage, Design):
+class Swarm(Agents, Waiting, Merging):
     """swarm in one repository. Make it with ``Swarm.open``.
 
     Example:
@@ -110,35 +111,6 @@ class Swarm(Agents, Delivery, Waiting, Merging, Usage, Design):
 
         return Config(self._world.settings)
 
-    def sessions(self) -> tuple[Session, ...]:
-        """Return every session's record. Never writes, never waits."""
-        return self._sessions()
-
-    def unreadable(self) -> tuple[SwarmError, ...]:
-        """Return what is wrong with session records that cannot be read; those sessions are missing in a status."""
-        with files.os_errors("cannot read the sessions"):
-            return self._world.sessions.scan()[1]
-
-    def session(self, name: str) -> Session:
-        """Return one session's record.
-
-        Raises:
-            SessionNotFound
-        """
-        return self._session(name)
-
-    def history(self) -> tuple[dict[str, Any], ...]:
-        """Return the operations done in this repository, oldest first."""
-        return self._world.journal.history()
-
-    def role(self, name: str) -> Role:
-        """Return a role by name.
-
-        Raises:
-            RoleNotFound
-        """
-        return self.roles.get(name)
-
     @property
     def messages(self) -> Messages:
         """Messages and inboxes: send, take, acknowledge, look."""
@@ -170,10 +142,58 @@ class Swarm(Agents, Delivery, Waiting, Merging, Usage, Design):
 
         return Roles(self._roles, self._world.environ)
 
-    def role_names(self) -> tuple[str, ...]:
-        """Return the names of the roles, without reading them."""
-        return self.roles.names()
+    @property
+    def delivery(self) -> Delivery:
+        """What swarm's launchers tell agents and the user: nudges, heartbeats, ends of agents."""
+        from swarm.api.delivery import Delivery
 
-    def unfinished(self) -> tuple[str, ...]:
-        """Return the ids of interrupted operations. Never writes, never waits."""
-        return self._world.journal.unfinished()
+        return Delivery(self._opened)
+
+    @property
+    def operations(self) -> Operations:
+        """What was done here; ``swarm.operations()`` returns the operations, oldest first."""
+        from swarm.api.operations import Operations
+
+        return Operations(self._opened)
+
+    @property
+    def panes(self) -> Panes:
+        """The tmux panes of agents."""
+        from swarm.api.panes import Panes
+
+        return Panes(self._opened)
+
+    @property
+    def salvage(self) -> Salvage:
+        """Saved work; ``swarm.salvage()`` lists it, and ``swarm.restore`` brings it back."""
+        from swarm.api.salvage import Salvage
+
+        return Salvage(self._opened)
+
+    @property
+    def sessions(self) -> Sessions:
+        """The records of sessions; ``swarm.sessions()`` returns all of them."""
+        from swarm.api.sessions import Sessions
+
+        return Sessions(self._opened)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens, cost and time; ``swarm.usage()`` returns the report."""
+        from swarm.api.usage import Usage
+
+        return Usage(self._opened)
+
+    @property
+    def workflows(self) -> Workflows:
+        """Kinds of work; ``swarm.workflows()`` returns all of them."""
+        from swarm.api.workflows import Workflows
+
+        return Workflows(self._opened)
+
+    @property
+    def worktrees(self) -> Worktrees:
+        """The worktrees of agents; ``swarm.worktrees()`` returns all of them."""
+        from swarm.api.worktrees import Worktrees
+
+        return Worktrees(self._opened)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from swarm.roles.role import Role
 
 #: Verbs at whose end the programs of their targets do not run, or not as they did.
-_ENDS_PROGRAMS = frozenset({"cleanup", "remove", "restart", "stop"})
+_ENDS_PROGRAMS = frozenset({"cleanup", "worktrees.remove", "restart", "stop"})
 
 
 @dataclass(frozen=True, slots=True)

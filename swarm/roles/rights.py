@@ -34,38 +34,37 @@ class Need(StrEnum):
 
 
 _LOOKING = (
-    *("attach_command", "branch_exists", "conflicts", "diff", "doctor", "generate_branch_name"),
-    *("get_current_branch", "get_git_root", "get_role_config_path", "get_worktree_head", "get_worktree_info"),
-    *(
-        "get_worktree_path",
-        "has_commits",
-        "has_uncommitted_changes",
-        "history",
-        "is_changing",
-        "new_session_id",
-    ),
-    *("is_git_repository", "list_all_worktrees", "list_worktrees", "peek", "role", "role_config_exists"),
-    *("role_names", "roles", "root", "salvage_entry", "salvaged", "session", "sessions", "setup_of"),
-    *(
-        "show",
-        "status",
-        "team",
-        "transcript",
-        "unfinished",
-        "unfinished_acts",
-        "unreadable",
-        "usage",
-        "validate_repository",
-    ),
-    *("wait_for", "watch_transcript", "why", "workflow", "workflows", "worktree_exists", "worktrees", "open"),
+    *("conflicts", "diff", "doctor", "is_changing", "open", "peek", "root", "status", "team"),
+    *("transcript", "wait_for", "watch_transcript", "why"),
+)
+#: The documents' functions, of the module ``swarm.worktrees``.
+_DOCUMENTS = (
+    *("branch_exists", "create_worktree", "create_worktrees", "generate_branch_name", "get_current_branch"),
+    *("get_git_root", "get_role_config_path", "get_worktree_head", "get_worktree_info", "get_worktree_path"),
+    *("has_commits", "has_uncommitted_changes", "is_git_repository", "list_all_worktrees", "list_worktrees"),
+    *("new_session_id", "role_config_exists", "validate_repository", "worktree_exists"),
 )
 _NAMESPACES = (
+    *("approvals", "approvals.grants", "approvals.near"),
     *("config", "config.around", "config.init", "config.settings", "config.validate"),
-    *("approvals", "approvals.grants", "approvals.near", "hooks", "hooks.collect_own", "hooks.note_own_trouble"),
-    "hooks.trouble",
+    *("delivery", "delivery.call_user", "delivery.tell_endings"),
+    *("hooks", "hooks.collect_own", "hooks.note_own_trouble", "hooks.trouble"),
+    *("operations", "operations.describe_unfinished", "operations.unfinished"),
+    *("panes", "panes.attach_command", "panes.label", "panes.show"),
+    *("salvage", "salvage.get", "sessions", "sessions.get", "sessions.unreadable", "usage"),
+    *("workflows", "workflows.get", "worktrees", "worktrees.setup_of", "worktrees.show"),
 )
 _ROLES = (
-    *("roles.around", "roles.check", "roles.get", "roles.hidden", "roles.init", "roles.is_shipped", "roles.names"),
+    *(
+        "roles",
+        "roles.around",
+        "roles.check",
+        "roles.get",
+        "roles.hidden",
+        "roles.init",
+        "roles.is_shipped",
+        "roles.names",
+    ),
     *("roles.notes", "roles.options", "roles.scan"),
 )
 #: Messages, tasks and events: the bus knows the caller, and lets it change what is its own.
@@ -79,34 +78,33 @@ _POST = (
     *("queues", "queues.get", "queue.add", "queue.back", "queue.done", "queue.extend", "queue.fail"),
     *("queue.take", "queue.tasks"),
 )
-#: New sessions, recovery, and output in terminals.
-_HARMLESS = (
-    *("call_user", "create_worktree", "create_worktrees", "label_panes", "recover", "show_pane", "start"),
-    *("start_workflow", "tell_endings"),
-)
+#: New sessions, and recovery.
+_HARMLESS = ("recover", "start", "start_workflow")
 
 #: Verb -> its requirements on an agent. Every public name of the library's objects is here; see test_rights.py.
 VERBS: Mapping[str, Right | Need] = {
-    **dict.fromkeys((*_LOOKING, *_NAMESPACES, *_ROLES, *_POST, *_HARMLESS), Need.NOTHING),
+    **dict.fromkeys((*_LOOKING, *_DOCUMENTS, *_NAMESPACES, *_ROLES, *_POST, *_HARMLESS), Need.NOTHING),
     **dict.fromkeys(
-        ("approvals.ask", "hooks.collect", "hooks.note_trouble", "nudge", "send_heartbeat", "tell_budget"), Need.OWN
+        ("approvals.ask", "hooks.collect", "hooks.note_trouble", "delivery.nudge", "delivery.heartbeat", "usage.tell"),
+        Need.OWN,
     ),
     **dict.fromkeys(("cleanup", "cleanup_orphaned_worktrees", "cleanup_swarm_branches", "full_cleanup"), Right.CLEANUP),
-    **dict.fromkeys(("remove", "remove_all_worktrees", "remove_worktree"), Right.CLEANUP),
+    **dict.fromkeys(("worktrees.remove", "remove_all_worktrees", "remove_worktree"), Right.CLEANUP),
     "merge": Right.MERGE,
     "restore": Right.RESTORE,
     "resume": Right.RESUME,
     **dict.fromkeys(("restart", "stop"), Right.STOP),
     # `create` is here because it can add agents to another caller's session.
     **dict.fromkeys(
-        ("copy_role_config", "create", "lock", "lock_worktree", "unlock", "unlock_worktree"), Right.WORKTREE
+        ("copy_role_config", "create", "worktrees.lock", "lock_worktree", "worktrees.unlock", "unlock_worktree"),
+        Right.WORKTREE,
     ),
-    **dict.fromkeys(("update_role", "update_role_config"), Right.WORKTREE),
+    **dict.fromkeys(("worktrees.update_role", "update_role_config"), Right.WORKTREE),
     **dict.fromkeys(
         ("approvals.approve", "approvals.deny", "approvals.grant", "approvals.revoke", "approvals.revoke_grant"),
         Need.PERSON,
     ),
-    **dict.fromkeys(("type_into",), Need.PERSON),
-    **dict.fromkeys(("cleanup.discard", "drop_salvage", "messages.prune", "messages.prune_attachments"), Need.PERSON),
-    **dict.fromkeys(("prune", "prune_sessions", "prune_worktrees"), Need.NO_AGENT),
+    **dict.fromkeys(("panes.type",), Need.PERSON),
+    **dict.fromkeys(("cleanup.discard", "salvage.drop", "messages.prune", "messages.prune_attachments"), Need.PERSON),
+    **dict.fromkeys(("worktrees.prune", "sessions.prune", "prune_worktrees"), Need.NO_AGENT),
 }

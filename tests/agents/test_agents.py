@@ -389,13 +389,13 @@ def test_a_resume_that_waited_brings_no_old_record_back(panes: PaneLab, monkeypa
     panes.swarm.stop(["fx"])
 
     def meanwhile() -> None:
-        panes.swarm.remove("reviewer", "fx")
+        panes.swarm.worktrees.remove("reviewer", "fx")
         panes.swarm.create("fx", "researcher")
 
     report = _waiting(panes, monkeypatch, meanwhile).resume(["fx"])
 
     assert report.started == (("fx", "developer"),)
-    assert [agent.name for agent in panes.swarm.session("fx").agents] == ["developer", "researcher"]
+    assert [agent.name for agent in panes.swarm.sessions.get("fx").agents] == ["developer", "researcher"]
 
 
 def test_a_stop_that_waited_ends_what_was_started_meanwhile(panes: PaneLab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -497,7 +497,7 @@ def test_a_resume_that_fails_changes_nothing(panes: PaneLab, monkeypatch: pytest
         name: (s.state, s.detail, s.since_ms) for name, s in before.items()
     }
     assert (panes.root / ".swarm/sessions/fx/session.json").read_bytes() == record
-    assert panes.swarm.unfinished() == ()
+    assert panes.swarm.operations.unfinished() == ()
     assert "locked" not in panes.git("worktree", "list", "--porcelain")
     assert len(panes.swarm.resume(["fx"]).started) == 2
 
@@ -521,7 +521,7 @@ def test_claude_takes_its_own_conversation_up_again(panes: PaneLab, how: str) ->
     panes.swarm.start("fx", "researcher,developer", task="-x; the goal")
     for agent in ("researcher", "developer"):
         panes.see(agent, "claude is here")  # and has left something to take up again
-    ids = {agent.name: agent.conversation for agent in panes.swarm.session("fx").agents}
+    ids = {agent.name: agent.conversation for agent in panes.swarm.sessions.get("fx").agents}
 
     panes.swarm.stop(["fx"])
     panes.swarm.resume(["fx"])
@@ -647,7 +647,7 @@ def test_one_agent_is_removed_the_others_go_on(panes: PaneLab) -> None:
     panes.start()
     panes.all_until("idle")
 
-    panes.swarm.remove("developer", "fx", force=True)
+    panes.swarm.worktrees.remove("developer", "fx", force=True)
 
     assert panes.panes() == ["fx researcher"]
     assert panes.state("researcher") == "idle"
@@ -673,7 +673,7 @@ def test_the_history_tells_it_all(panes: PaneLab) -> None:
     panes.until("developer", "idle")
     panes.swarm.cleanup(["fx"], force=True)
 
-    told: list[Mapping[str, object]] = list(panes.swarm.history())
+    told: list[Mapping[str, object]] = list(panes.swarm.operations())
 
     assert [(one["verb"], one["session"], one["outcome"]) for one in told] == [
         *(("start", "fx", "done"), ("stop", "fx", "done"), ("resume", "fx", "done")),

@@ -34,15 +34,15 @@ def begin(panes: PaneLab, *roles: str, session: str = "fx") -> None:
 def test_workers_open_in_the_window_of_their_lead_and_others_in_their_own(panes: PaneLab) -> None:
     begin(panes, "lead=architect", "reviewer")
     panes.tmux("select-pane", "-t", panes.one("reviewer").pane)
-    before = panes.swarm.session("fx")
+    before = panes.swarm.sessions.get("fx")
 
     panes.start("developer:2", "parts", task=QUICK, beside="lead")
     panes.start("researcher", "own", task=QUICK)
 
     assert windows(panes) == ["fx: developer-1 developer-2 lead reviewer", "own: researcher"]
     assert panes.tmux.rows("#{pane_active} #{@swarm_agent}", "-t", panes.one("lead").pane).count("1 reviewer") == 1
-    assert panes.swarm.session("parts").beside == "lead@fx"
-    assert panes.swarm.session("fx") == before
+    assert panes.swarm.sessions.get("parts").beside == "lead@fx"
+    assert panes.swarm.sessions.get("fx") == before
     for name in ("developer-1", "developer-2"):
         assert panes.until(name, "idle", session="parts").worktree == panes.tree(name, "parts")
 

@@ -104,7 +104,7 @@ def test_the_machine_says_who_started_a_session_not_the_environment(lead: PaneLa
     lead.swarm.cleanup(["one", "three"], force=True)
     lead.swarm.restore("one")
     lead.swarm.restore("three")
-    assert [lead.swarm.session(name).parent is None for name in ("one", "three")] == [False, True]
+    assert [lead.swarm.sessions.get(name).parent is None for name in ("one", "three")] == [False, True]
 
 
 def test_the_team_of_an_agent_starts_from_the_agents_own_commit(lead: PaneLab) -> None:
@@ -128,7 +128,7 @@ def test_the_team_of_an_agent_starts_from_the_agents_own_commit(lead: PaneLab) -
     assert json.loads(said)["data"]["warnings"] == [
         "uncommitted changes of your worktree lead-fx stay there; the worktrees start from the last commit"
     ]
-    found = {name: lead.swarm.session(name) for name in ("one", "two", "sub", "three", "four")}
+    found = {name: lead.swarm.sessions.get(name) for name in ("one", "two", "sub", "three", "four")}
     main = lead.git("rev-parse", "main")
     bases = {"one": tip, "two": main, "sub": tip, "three": tip, "four": main}
     assert {name: one.base for name, one in found.items()} == bases
@@ -169,7 +169,7 @@ def test_an_end_reaches_the_user_and_the_parent_once_and_waits_as_an_event_for_t
     wait_for((lead.run("developer", "sub") / "told.json").exists, "the note that it was told", SOON)
     for _ in range(2):
         (lead.run("developer", "sub") / "told.json").unlink()  # as if who told it had been killed
-        lead.swarm.tell_endings()
+        lead.swarm.delivery.tell_endings()
         assert (lead.run("developer", "sub") / "told.json").exists()
     subject = "developer@sub is failed: killed by signal 9"
     assert [m.subject for m in mail(lead, "user")] == [subject]

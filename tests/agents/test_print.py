@@ -97,7 +97,7 @@ def test_every_kind_of_work_can_be_done_so(panes: PaneLab) -> None:
     panes.swarm.start_workflow("research", f"Look\n{QUICK}", session="fx", program="demo", print_mode=True)
 
     panes.all_until("done")
-    assert panes.swarm.session("fx").workflow == "research"
+    assert panes.swarm.sessions.get("fx").workflow == "research"
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def test_claude_goes_on_when_it_was_stopped_and_begins_anew_when_it_is_restarted
     panes.program("claude", CLAUDE)
     panes.swarm.start("fx", "developer", task="-x; the goal", program="claude", print_mode=True)
     panes.see("developer", "claude is here")
-    before = panes.swarm.session("fx").agents[0].conversation
+    before = panes.swarm.sessions.get("fx").agents[0].conversation
 
     panes.swarm.stop(["fx"])
     panes.swarm.resume(["fx"])
@@ -184,7 +184,7 @@ def test_claude_goes_on_when_it_was_stopped_and_begins_anew_when_it_is_restarted
     panes.swarm.restart("developer", "fx")
     wait_for(lambda: len(calls(panes, "claude")) == 3, "the third call")
 
-    after = panes.swarm.session("fx").agents[0].conversation
+    after = panes.swarm.sessions.get("fx").agents[0].conversation
     first, second, third = calls(panes, "claude")
     assert (first[:2], first[-3:]) == (["--session-id", before], ["--print", "--", "-x; the goal"])
     assert second[:2] == ["--resume", before]
@@ -219,7 +219,7 @@ def test_nothing_is_typed_and_whoever_writes_to_it_is_told_the_truth(panes: Pane
     wait_for(lambda: len(mail(panes, "delivery")) == 1, "the notice")
     assert "was not typed: it is in print mode" in mail(panes, "delivery")[0].body
     with pytest.raises(PaneBusy, match="it is in print mode"):
-        panes.person.type_into("developer", "hello")
+        panes.person.panes.type("developer", "hello")
     shown = "\n".join(panes.swarm.peek("developer"))
     assert "[swarm]" not in shown
     assert "hello" not in shown

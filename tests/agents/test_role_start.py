@@ -81,9 +81,9 @@ def test_a_role_has_its_own_program_unless_the_user_names_one(panes: PaneLab) ->
     panes.see("own", "I am own")
     panes.swarm.start("fy", "qa", program="demo", task=QUICK)
 
-    programs = {a.name: (a.program, a.command[:1]) for a in panes.swarm.session("fx").agents}
+    programs = {a.name: (a.program, a.command[:1]) for a in panes.swarm.sessions.get("fx").agents}
     assert programs == {"qa": ("shell", ()), "own": ("command", ("sh",)), "developer": ("demo", ())}
-    assert [a.program for a in panes.swarm.session("fy").agents] == ["demo"]
+    assert [a.program for a in panes.swarm.sessions.get("fy").agents] == ["demo"]
 
 
 def test_a_program_of_a_role_that_is_missing_is_told_before_anything_is_made(panes: PaneLab) -> None:

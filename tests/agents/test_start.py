@@ -92,7 +92,7 @@ def test_private_files_and_a_locked_worktree(panes: PaneLab) -> None:
     panes.until("developer", "idle")
     run = panes.run("developer")
 
-    assert (run / "role.md").read_text() == panes.swarm.role("developer").instructions
+    assert (run / "role.md").read_text() == panes.swarm.roles.get("developer").instructions
     assert (run / "task.md").read_text() == f"a secret goal\n{QUICK}"
     assert not (run / "launch.json").exists()
     for path in (run, *run.iterdir()):
@@ -179,7 +179,7 @@ def test_no_secret_in_arguments_or_in_tmux(panes: PaneLab) -> None:
 def test_the_record_knows_what_was_asked_for(panes: PaneLab) -> None:
     panes.start("lead=architect,developer:2", task=f"The goal\n{QUICK}")
 
-    session = panes.swarm.session("fx")
+    session = panes.swarm.sessions.get("fx")
 
     assert session.task == f"The goal\n{QUICK}"
     assert [(a.name, a.role, a.program) for a in session.agents] == [
@@ -341,7 +341,7 @@ def test_a_pane_that_cannot_be_opened_takes_everything_back(panes: PaneLab, monk
 
     assert "no space for new pane" in str(problem)
     assert problem.exit_code in {1, 5}
-    assert panes.swarm.unfinished() == ()
+    assert panes.swarm.operations.unfinished() == ()
     wait_for(lambda: panes.agents_processes() == {}, "the end of the launchers")
     monkeypatch.undo()
     panes.start("developer:12")
@@ -536,4 +536,4 @@ def test_an_agent_asks_swarm_in_its_own_pane(panes: PaneLab) -> None:
     out = (panes.root / ".worktrees" / "out.json").read_text()
     assert '"name": "developer"' in out
     assert panes.panes() == ["fx developer", "inner reviewer"]
-    assert panes.swarm.history()[-1]["actor"] == "developer@fx"
+    assert panes.swarm.operations()[-1]["actor"] == "developer@fx"

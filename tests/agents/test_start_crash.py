@@ -210,7 +210,7 @@ class Trial:
             self.lab.swarm.cleanup(["fx"], force=True)
         elif outcome.exit_code == 0:
             yield f"it reported success, and there is nothing: {words}"
-        yield from self._nothing({"exclude"} if "fx" in str(self.lab.swarm.history()[-1:]) else set())
+        yield from self._nothing({"exclude"} if "fx" in str(self.lab.swarm.operations()[-1:]) else set())
 
     def _whole(self) -> Iterator[str]:
         wait_for(lambda: ran(self.lab) == sorted(AGENTS), f"each has run once, not {ran(self.lab)}")
@@ -236,7 +236,7 @@ class Trial:
             yield f"left over: {list((self.lab.root / '.swarm/sessions').rglob('*'))}"
 
     def _after_resume(self, outcome: Outcome, words: str) -> Iterator[str]:
-        if self.lab.swarm.session("fx").operations[-1:] != self._operation():
+        if self.lab.swarm.sessions.get("fx").operations[-1:] != self._operation():
             yield from self._whole()
             return
         if outcome.exit_code == 0:
@@ -274,11 +274,11 @@ class Trial:
             return
         if outcome.exit_code == 0:
             yield f"it reported success, and the session is there: {words}"
-        if len(self.lab.swarm.session("fx").agents) != len(AGENTS) or self.lab.panes() != [
+        if len(self.lab.swarm.sessions.get("fx").agents) != len(AGENTS) or self.lab.panes() != [
             "fx developer",
             "fx researcher",
         ]:
-            yield f"half of it is gone: {self.lab.swarm.session('fx')} {self.lab.panes()}"
+            yield f"half of it is gone: {self.lab.swarm.sessions.get('fx')} {self.lab.panes()}"
         self.lab.swarm.cleanup(["fx"], force=True)
 
 

@@ -38,8 +38,8 @@ def test_the_ones_that_ship(panes: PaneLab, kind: str, roles: set[str]) -> None:
     report = panes.swarm.start_workflow(kind, goal, program="demo")
 
     assert {agent.role for agent in report.agents} == roles
-    session = panes.swarm.session(report.session)
-    assert session.workflow == panes.swarm.workflow(kind).name
+    session = panes.swarm.sessions.get(report.session)
+    assert session.workflow == panes.swarm.workflows.get(kind).name
     assert "Make {it} {goal} 100%" in session.task
     panes.all_until("idle")
     for agent in session.agents:
@@ -60,7 +60,7 @@ def test_the_projects_own_with_its_own_role(panes: PaneLab) -> None:
         *(("tester-1", "tester"), ("tester-2", "tester"), ("lead", "architect")),
     ]
     panes.until("lead", "idle")
-    assert panes.swarm.session("s1").task.startswith("Sort: the bugs\n")
+    assert panes.swarm.sessions.get("s1").task.startswith("Sort: the bugs\n")
     assert "Breaks things." in (panes.run("tester-1", "s1") / "role.md").read_text()
 
 

@@ -223,7 +223,7 @@ def test_what_cannot_be_written_is_said_and_nothing_is_left(lab: Lab, parts: tup
     odd.same(before, odd.state(lab))
     assert not (lab.root / ".worktrees").exists()
     assert lab.swarm.worktrees() == ()
-    assert lab.swarm.unfinished() == ()
+    assert lab.swarm.operations.unfinished() == ()
     whole_life(lab)
 
 
@@ -317,7 +317,7 @@ def test_a_disk_that_fills_up_on_the_way_leaves_nothing(tmp_path: Path, kind: st
             lab.open(worktrees__durable=False).create(SESSION, AGENTS, base="big")
 
         assert lab.swarm.worktrees() == ()
-        assert lab.swarm.unfinished() == ()
+        assert lab.swarm.operations.unfinished() == ()
         whole_life(lab)
 
 
@@ -433,7 +433,7 @@ def test_threads_with_sessions_of_their_own_all_succeed(lab: Lab, shared: bool) 
 
     assert not [result for result in results if isinstance(result, SwarmError)], results
     assert sorted(info.session for info in lab.swarm.worktrees()) == ["s1", "s2", "s3"]
-    assert lab.swarm.unfinished() == ()
+    assert lab.swarm.operations.unfinished() == ()
 
 
 # --- what the library leaves alone ------------------------------------------------------------------
@@ -468,7 +468,7 @@ def test_the_library_never_prints_and_leaves_the_process_as_it_was(
     with pytest.raises(SwarmError):
         swarm.cleanup([SESSION])
     swarm.worktrees()
-    swarm.show("developer")
+    swarm.worktrees.show("developer")
     swarm.cleanup([SESSION], force=True)
     swarm.restore(SESSION)
     swarm.roles()

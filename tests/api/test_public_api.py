@@ -17,6 +17,7 @@ import pytest
 import swarm
 from swarm import AgentHandle, Swarm, worktrees
 from swarm.api import functions
+from swarm.api.design import Design
 from swarm.kit.errors import all_error_classes
 from swarm.project.model import Session, WorktreeEntry
 from swarm.sessions.reports import CleanupReport, CreateReport, RestoreReport, WorktreeDetails
@@ -202,6 +203,20 @@ NAMESPACES = {
         "options",
         "scan",
     ),
+    "delivery": ("call_user", "heartbeat", "nudge", "tell_endings"),
+    "operations": ("__call__", "describe_unfinished", "unfinished"),
+    "panes": ("attach_command", "label", "show", "type"),
+    "salvage": ("__call__", "drop", "get"),
+    "sessions": ("__call__", "get", "prune", "unreadable"),
+    "usage": ("__call__", "tell"),
+    "workflows": ("__call__", "get"),
+    "worktrees": ("__call__", "lock", "prune", "remove", "setup_of", "show", "unlock", "update_role"),
+}
+#: The everyday verbs.
+EVERYDAY = {
+    *("open", "root", "is_changing", "start", "start_workflow", "create", "team", "status", "why", "peek"),
+    *("transcript", "watch_transcript", "diff", "conflicts", "merge", "send", "wait_for", "wait_for_event"),
+    *("stop", "resume", "restart", "cleanup", "restore", "recover", "doctor"),
 }
 VERBS = {
     "open": (
@@ -218,32 +233,30 @@ VERBS = {
         "discard: bool = False, keep_branches: bool = False, older_than_ms: int | None = None, "
         "teardown: bool = True, dry_run: bool = False) -> CleanupReport"
     ),
-    "remove": (
+    "worktrees.remove": (
         "(self, agent: str, session: str | None = None, *, force: bool = False, discard: bool = False, "
         "keep_branch: bool = False, teardown: bool = True, dry_run: bool = False) -> CleanupReport"
     ),
-    "prune": "(self, *, dry_run: bool = False) -> CleanupReport",
+    "worktrees.prune": "(self, *, dry_run: bool = False) -> CleanupReport",
     "recover": "(self) -> RecoverReport",
     "restore": "(self, target: str, *, dry_run: bool = False) -> RestoreReport",
-    "salvaged": "(self, session: str | None = None, *, dropped: bool = False) -> tuple[SalvageEntry, ...]",
-    "salvage_entry": "(self, target: str) -> SalvageEntry",
-    "drop_salvage": (
+    "salvage.__call__": "(self, session: str | None = None, *, dropped: bool = False) -> tuple[SalvageEntry, ...]",
+    "salvage.get": "(self, target: str) -> SalvageEntry",
+    "salvage.drop": (
         "(self, targets: Sequence[str] = (), *, everything: bool = False, "
         "older_than_ms: int | None = None, now: bool = False) -> tuple[SalvageEntry, ...]"
     ),
-    "lock": "(self, agent: str, session: str | None = None, *, reason: str = '') -> WorktreeInfo",
-    "unlock": "(self, agent: str, session: str | None = None) -> WorktreeInfo",
-    "update_role": "(self, agent: str, session: str | None = None, *, force: bool = False) -> WorktreeInfo",
-    "sessions": "(self) -> tuple[Session, ...]",
-    "session": "(self, name: str) -> Session",
-    "worktrees": "(self, session: str | None = None, *, look: bool = True) -> tuple[WorktreeInfo, ...]",
-    "show": "(self, agent: str, session: str | None = None) -> WorktreeDetails",
-    "history": "(self) -> tuple[dict[str, Any], ...]",
-    "unfinished": "(self) -> tuple[str, ...]",
-    "role": "(self, name: str) -> Role",
-    "role_names": "(self) -> tuple[str, ...]",
+    "worktrees.lock": "(self, agent: str, session: str | None = None, *, reason: str = '') -> WorktreeInfo",
+    "worktrees.unlock": "(self, agent: str, session: str | None = None) -> WorktreeInfo",
+    "worktrees.update_role": "(self, agent: str, session: str | None = None, *, force: bool = False) -> WorktreeInfo",
+    "sessions.__call__": "(self) -> tuple[Session, ...]",
+    "sessions.get": "(self, name: str) -> Session",
+    "worktrees.__call__": "(self, session: str | None = None, *, look: bool = True) -> tuple[WorktreeInfo, ...]",
+    "worktrees.show": "(self, agent: str, session: str | None = None) -> WorktreeDetails",
+    "operations.__call__": "(self) -> tuple[dict[str, Any], ...]",
+    "operations.unfinished": "(self) -> tuple[str, ...]",
     "transcript": "(self, agent: str, session: str | None = None) -> tuple[TranscriptEntry, ...]",
-    "usage": "(self, session: str | None = None, *, everything: bool = False) -> UsageReport",
+    "usage.__call__": "(self, session: str | None = None, *, everything: bool = False) -> UsageReport",
     "wait_for_event": (
         "(self, timeout: float | None = None, kinds: Sequence[str] = (), *, session: str | None = None, "
         "agents: Sequence[str] = (), ack: bool = True) -> AgentEvent | None"
@@ -382,7 +395,7 @@ def test_a_constant_keeps_its_value(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_each_function_is_a_method_too(name: str) -> None:
     function = [p for p in inspect.signature(getattr(functions, name)).parameters.values() if p.name != "repo"]
-    method = list(inspect.signature(getattr(Swarm, name)).parameters.values())[1:]
+    method = list(inspect.signature(getattr(Design, name)).parameters.values())[1:]
     assert [p.name for p in method] == [p.name for p in function]
     assert [p.default for p in method] == [p.default for p in function]
     if name not in _SESSION_BY_POSITION:
@@ -394,10 +407,16 @@ def test_a_swarm_has_these_namespaces_with_these_verbs() -> None:
     assert found == {name: tuple(sorted(verbs)) for name, verbs in NAMESPACES.items()}
 
 
+def test_the_everyday_verbs_are_on_the_swarm_itself() -> None:
+    assert set(verbs_of(Swarm)) == EVERYDAY | set(NAMESPACES)
+
+
 @pytest.mark.parametrize("name", VERBS)
 def test_a_verb_keeps_its_signature(name: str) -> None:
-    assert signature_of(getattr(Swarm, name)) == VERBS[name]
-    assert (getattr(Swarm, name).__doc__ or "").strip()
+    space, _, verb = name.rpartition(".")
+    function = getattr(namespaces()[space] if space else Swarm, verb)
+    assert signature_of(function) == VERBS[name]
+    assert (function.__doc__ or "").strip()
 
 
 def test_every_public_method_tells_what_it_does() -> None:
@@ -427,14 +446,14 @@ def types_of_the_public_names(one: Swarm) -> None:
     assert_type(one.team("s")["developer"].result().text, str)
     one.send("developer", "hello", nonsense=1)  # type: ignore[call-arg]
     assert_type(one.cleanup(everything=True), CleanupReport)
-    assert_type(one.remove("developer"), CleanupReport)
+    assert_type(one.worktrees.remove("developer"), CleanupReport)
     assert_type(one.restore("s"), RestoreReport)
     assert_type(one.recover(), RecoverReport)
-    assert_type(one.salvaged(), tuple[SalvageEntry, ...])
-    assert_type(one.session("s"), Session)
+    assert_type(one.salvage(), tuple[SalvageEntry, ...])
+    assert_type(one.sessions.get("s"), Session)
     assert_type(one.worktrees(), tuple[WorktreeInfo, ...])
-    assert_type(one.show("developer"), WorktreeDetails)
-    assert_type(one.full_cleanup(), dict[str, int])
+    assert_type(one.worktrees.show("developer"), WorktreeDetails)
+    assert_type(functions.full_cleanup(), dict[str, int])
     assert_type(one.usage("s").agents[0].total.cost, float | None)
     assert_type(one.transcript("developer"), tuple[swarm.TranscriptEntry, ...])
     assert_type(one.send("developer", "hello"), tuple[swarm.Sent, ...])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.testing.terminal import wait_for
+from tests.support.library import documents
 
 if TYPE_CHECKING:
     from swarm.testing.lab import Lab
@@ -36,10 +37,10 @@ def test_threads_with_one_object_live_their_lives_side_by_side(lab: Lab) -> None
     def life(name: str) -> list[str]:
         gate.wait(30)
         swarm.create(name, "developer,reviewer")
-        assert swarm.session(name).name == name
-        assert swarm.worktree_exists("developer", name)
+        assert swarm.sessions.get(name).name == name
+        assert documents(swarm).worktree_exists("developer", name)
         (swarm.root / ".worktrees" / f"developer-{name}" / "new.txt").write_text(name)
-        assert swarm.has_uncommitted_changes("developer", name)
+        assert documents(swarm).has_uncommitted_changes("developer", name)
         sent = swarm.send(f"developer@{name}", name)
         assert [one.message.body for one in swarm.messages.inbox(f"developer@{name}")] == [name]
         swarm.cleanup([name], force=True)
@@ -51,7 +52,7 @@ def test_threads_with_one_object_live_their_lives_side_by_side(lab: Lab) -> None
         gate.wait(30)
         found = []
         for _ in range(5):
-            assert swarm.session("shared").agent("developer") is not None
+            assert swarm.sessions.get("shared").agent("developer") is not None
             assert any(info.session == "shared" for info in swarm.worktrees())
             found += [one.to for one in swarm.send("developer@shared", "hello")]
         return found

@@ -23,7 +23,7 @@ def test_the_log_names_the_account_and_believes_no_variable(lab: Lab) -> None:
 
     lab.swarm.create("fx", "developer")
 
-    assert [entry["actor"] for entry in lab.swarm.history()] == [pwd.getpwuid(os.geteuid()).pw_name]
+    assert [entry["actor"] for entry in lab.swarm.operations()] == [pwd.getpwuid(os.geteuid()).pw_name]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes on another account")

@@ -254,9 +254,9 @@ def test_what_is_for_people_is_refused_to_nobody_with_the_reason(lab: Lab) -> No
 #: What cannot be taken back, or is gone for good sooner for it.
 LOSES: dict[str, Callable[[Swarm], object]] = {
     "cleanup": lambda swarm: swarm.cleanup(["fx"], force=True, discard=True),
-    "remove": lambda swarm: swarm.remove("developer", "fx", force=True, discard=True),
-    "drop": lambda swarm: swarm.drop_salvage(everything=True),
-    "drop --now": lambda swarm: swarm.drop_salvage(everything=True, now=True),
+    "remove": lambda swarm: swarm.worktrees.remove("developer", "fx", force=True, discard=True),
+    "drop": lambda swarm: swarm.salvage.drop(everything=True),
+    "drop --now": lambda swarm: swarm.salvage.drop(everything=True, now=True),
     "prune": lambda swarm: swarm.messages.prune(older_than_ms=0),
     "attachments": lambda swarm: swarm.messages.prune_attachments(older_than_ms=0),
 }
@@ -274,7 +274,7 @@ def test_what_loses_something_needs_a_person_or_a_grant(lab: Lab, what: str) -> 
     with pytest.raises(NotAPerson, match="it has no terminal") as caught:
         without_terminal(lambda: act(lab.env))
     assert "swarm approvals grant NAME" in caught.value.hint
-    assert (len(lab.swarm.sessions()), len(lab.swarm.salvaged())) == (1, 1)
+    assert (len(lab.swarm.sessions()), len(lab.swarm.salvage())) == (1, 1)
 
     granted = lab.env | {VARIABLE: lab.person.approvals.grant("bridge")}
     without_terminal(lambda: act(granted))
@@ -283,8 +283,8 @@ def test_what_loses_something_needs_a_person_or_a_grant(lab: Lab, what: str) -> 
 def test_what_saves_everything_needs_no_person(lab: Lab) -> None:
     lab.swarm.create("fx", "developer")
 
-    without_terminal(lab.swarm.prune)
-    without_terminal(lambda: lab.swarm.prune_sessions(older_than_ms=0))
+    without_terminal(lab.swarm.worktrees.prune)
+    without_terminal(lambda: lab.swarm.sessions.prune(older_than_ms=0))
 
     assert lab.swarm.sessions() == ()
 

@@ -26,48 +26,49 @@ SWARM = f"{shlex.quote(sys.executable)} -P -m swarm"
 _TRIES = """
 import json, sys
 from swarm import Question, Swarm
+from swarm.api.design import Design
 from swarm.kit.errors import SwarmError
 
-swarm = Swarm.open(sys.argv[1])
+swarm, documents = Swarm.open(sys.argv[1]), Design.open(sys.argv[1])
 question = Question("f" * 32, "other", "dev", "Bash", {"command": "true"})
 tries = {
     "approvals.ask": lambda: swarm.approvals.ask(question, timeout=0),
     "hooks.collect": lambda: swarm.hooks.collect({"hook_event_name": "Stop"}, "dev", "other"),
     "hooks.note_trouble": lambda: swarm.hooks.note_trouble("collect", "x", "dev", "other"),
-    "nudge": lambda: swarm.nudge("dev", "other"),
-    "send_heartbeat": lambda: swarm.send_heartbeat("dev", "other", "x"),
-    "tell_budget": lambda: swarm.tell_budget("dev", "other"),
+    "delivery.nudge": lambda: swarm.delivery.nudge("dev", "other"),
+    "delivery.heartbeat": lambda: swarm.delivery.heartbeat("dev", "other", "x"),
+    "usage.tell": lambda: swarm.usage.tell("dev", "other"),
     "cleanup": lambda: swarm.cleanup(["other"], force=True),
-    "cleanup_orphaned_worktrees": lambda: swarm.cleanup_orphaned_worktrees(0),
-    "cleanup_swarm_branches": lambda: swarm.cleanup_swarm_branches(),
-    "full_cleanup": lambda: swarm.full_cleanup(),
-    "remove": lambda: swarm.remove("dev", "other", force=True),
-    "remove_all_worktrees": lambda: swarm.remove_all_worktrees(force=True),
-    "remove_worktree": lambda: swarm.remove_worktree("dev", force=True, session_id="other"),
+    "cleanup_orphaned_worktrees": lambda: documents.cleanup_orphaned_worktrees(0),
+    "cleanup_swarm_branches": lambda: documents.cleanup_swarm_branches(),
+    "full_cleanup": lambda: documents.full_cleanup(),
+    "worktrees.remove": lambda: swarm.worktrees.remove("dev", "other", force=True),
+    "remove_all_worktrees": lambda: documents.remove_all_worktrees(force=True),
+    "remove_worktree": lambda: documents.remove_worktree("dev", force=True, session_id="other"),
     "merge": lambda: swarm.merge("other", into="swarm/lead-fx"),
     "restore": lambda: swarm.restore("old"),
     "resume": lambda: swarm.resume(["other"]),
     "restart": lambda: swarm.restart("dev", "other"),
     "stop": lambda: swarm.stop(["other"]),
-    "copy_role_config": lambda: swarm.copy_role_config("reviewer", swarm.get_worktree_path("dev", "other")),
+    "copy_role_config": lambda: documents.copy_role_config("reviewer", documents.get_worktree_path("dev", "other")),
     "create": lambda: swarm.create("other", "tester=reviewer"),
-    "lock": lambda: swarm.lock("dev", "other"),
-    "lock_worktree": lambda: swarm.lock_worktree("dev", session_id="other"),
-    "unlock": lambda: swarm.unlock("dev", "other"),
-    "unlock_worktree": lambda: swarm.unlock_worktree("dev", "other"),
-    "update_role": lambda: swarm.update_role("dev", "other", force=True),
-    "update_role_config": lambda: swarm.update_role_config("dev", "other", force=True),
+    "worktrees.lock": lambda: swarm.worktrees.lock("dev", "other"),
+    "lock_worktree": lambda: documents.lock_worktree("dev", session_id="other"),
+    "worktrees.unlock": lambda: swarm.worktrees.unlock("dev", "other"),
+    "unlock_worktree": lambda: documents.unlock_worktree("dev", "other"),
+    "worktrees.update_role": lambda: swarm.worktrees.update_role("dev", "other", force=True),
+    "update_role_config": lambda: documents.update_role_config("dev", "other", force=True),
     "approvals.approve": lambda: swarm.approvals.approve("abcdef"),
     "approvals.deny": lambda: swarm.approvals.deny("abcdef"),
     "approvals.revoke": lambda: swarm.approvals.revoke("abcdef"),
     "approvals.grant": lambda: swarm.approvals.grant("bridge"),
     "approvals.revoke_grant": lambda: swarm.approvals.revoke_grant("bridge"),
-    "type_into": lambda: swarm.type_into("dev", "x", "other"),
+    "panes.type": lambda: swarm.panes.type("dev", "x", "other"),
     "cleanup.discard": lambda: swarm.cleanup(["sub"], force=True, discard=True),
-    "drop_salvage": lambda: swarm.drop_salvage(everything=True),
-    "prune": lambda: swarm.prune(),
-    "prune_sessions": lambda: swarm.prune_sessions(older_than_ms=0),
-    "prune_worktrees": lambda: swarm.prune_worktrees(),
+    "salvage.drop": lambda: swarm.salvage.drop(everything=True),
+    "worktrees.prune": lambda: swarm.worktrees.prune(),
+    "sessions.prune": lambda: swarm.sessions.prune(older_than_ms=0),
+    "prune_worktrees": lambda: documents.prune_worktrees(),
     "messages.prune": lambda: swarm.messages.prune(older_than_ms=0),
     "messages.prune_attachments": lambda: swarm.messages.prune_attachments(older_than_ms=0),
 }
@@ -131,14 +132,14 @@ def team(panes: PaneLab) -> PaneLab:
 
 def test_an_agent_without_rights_does_nothing_to_what_others_started(team: PaneLab) -> None:
     """Every verb that asks for something is tried, so that none can forget to ask."""
-    before = [team.fingerprint(), record(team, "other"), [one.name for one in team.swarm.salvaged()]]
+    before = [team.fingerprint(), record(team, "other"), [one.name for one in team.swarm.salvage()]]
 
     said = attempts(team, "lead", "fx")
 
     assert said.keys() == {verb for verb, need in VERBS.items() if need is not Need.NOTHING}
     assert {verb: one for verb, one in said.items() if one[0] != "NOT_FOR_AGENTS"} == {}
     assert all("you are agent lead@fx" in text for _, text in said.values()), said
-    assert [team.fingerprint(), record(team, "other"), [one.name for one in team.swarm.salvaged()]] == before
+    assert [team.fingerprint(), record(team, "other"), [one.name for one in team.swarm.salvage()]] == before
 
 
 def test_a_role_of_the_users_own_gives_rights_and_they_are_frozen_at_the_start(panes: PaneLab) -> None:
@@ -174,8 +175,8 @@ from swarm import Swarm
 
 swarm = Swarm.open(sys.argv[1])
 swarm.merge("sub", into="swarm/lead-fx")
-swarm.lock("reviewer", "deep")
-swarm.unlock("reviewer", "deep")
+swarm.worktrees.lock("reviewer", "deep")
+swarm.worktrees.unlock("reviewer", "deep")
 swarm.stop(["sub"])
 swarm.cleanup(["deep"])
 swarm.restore("deep")

@@ -167,7 +167,7 @@ def test_cut_short_in_the_middle_of_a_start(panes: PaneLab, how: str) -> None:
 
     assert users(panes) == before
     assert panes.swarm.sessions() == ()
-    assert panes.swarm.unfinished() == ()
+    assert panes.swarm.operations.unfinished() == ()
     assert panes.panes() == []
     wait_for(lambda: panes.agents_processes() == {}, "nothing that runs")
 

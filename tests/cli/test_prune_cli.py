@@ -80,6 +80,6 @@ def test_attachments_go_when_no_message_refers_to_them_any_longer(at: Shell) -> 
     assert done["attachments"] == {"files": 2, "bytes": len("to the user") + len("no message")}
     assert there() == {"to an agent"}, "a restore brings its message back"
 
-    at.swarm.drop_salvage(everything=True, now=True)
+    at.swarm.salvage.drop(everything=True, now=True)
     assert at.said("inbox", "prune") == "1 attachment removed (11 bytes)\n"
     assert there() == set()

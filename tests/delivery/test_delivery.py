@@ -133,7 +133,7 @@ def test_an_idle_agent_is_told_at_once_and_once(post: Post) -> None:
     assert post.trace(message).stored.state in ("nudged", "seen")  # the agent's own word may have come already
     wait_for(post.lines, "the line in the pane")
     assert post.lines() == ["demo> [swarm] 1 new message from user: run `swarm inbox take`"]
-    assert post.lab.swarm.nudge(AGENT, "fx") == "it was told"
+    assert post.lab.swarm.delivery.nudge(AGENT, "fx") == "it was told"
     assert len(post.lines()) == 1
 
 
@@ -176,7 +176,7 @@ def test_an_agent_at_work_is_told_when_it_is_idle(post: Post) -> None:
     post.busy()
 
     message = post.send()
-    assert post.lab.swarm.nudge(AGENT, "fx") == "it is working, not idle: busy for 3000 s"
+    assert post.lab.swarm.delivery.nudge(AGENT, "fx") == "it is working, not idle: busy for 3000 s"
     assert post.lines() == []
 
     post.done()
@@ -190,7 +190,7 @@ def test_nothing_is_typed_into_a_dialog(post: Post) -> None:
     post.lab.until(AGENT, "waiting")
 
     message = post.send()
-    assert post.lab.swarm.nudge(AGENT, "fx") == "it is waiting, not idle: permission: Bash"
+    assert post.lab.swarm.delivery.nudge(AGENT, "fx") == "it is waiting, not idle: permission: Bash"
     wait_for(lambda: post.screen().before.rstrip() == "y/n>", "the question, and nothing behind it")
 
     post.lab.type(AGENT, "y")
@@ -232,7 +232,7 @@ def test_nothing_is_typed_into_panes_that_share_their_keys(post: Post) -> None:
 
     post.send()
 
-    assert "shares them with others" in post.lab.swarm.nudge(AGENT, "fx")
+    assert "shares them with others" in post.lab.swarm.delivery.nudge(AGENT, "fx")
     assert post.lines() == []
 
 
@@ -244,7 +244,7 @@ def test_of_a_program_that_tells_nothing_nothing_is_assumed(post: Post) -> None:
     post.send()
 
     post.held()
-    assert post.lab.swarm.nudge(AGENT, "fx").startswith("it is unknown, not idle")
+    assert post.lab.swarm.delivery.nudge(AGENT, "fx").startswith("it is unknown, not idle")
     assert post.lines() == []
 
 
@@ -266,7 +266,7 @@ def test_a_setting_forbids_it(post: Post) -> None:
 
     post.send()
 
-    assert "agents.nudge" in post.lab.swarm.nudge(AGENT, "fx")
+    assert "agents.nudge" in post.lab.swarm.delivery.nudge(AGENT, "fx")
     assert post.lines() == []
 
 
@@ -280,7 +280,7 @@ def test_a_message_in_hand_is_no_news(post: Post) -> None:
 
     post.send("another")
 
-    assert post.lab.swarm.nudge(AGENT, "fx") == "it has messages in hand"
+    assert post.lab.swarm.delivery.nudge(AGENT, "fx") == "it has messages in hand"
     assert post.lines() == []
 
 
@@ -317,7 +317,7 @@ def test_a_shell_that_runs_something_is_told_afterwards(post: Post) -> None:
     post.lab.until(AGENT, "working")
 
     message = post.send()
-    assert post.lab.swarm.nudge(AGENT, "fx") == "it is working, not idle: running a command"
+    assert post.lab.swarm.delivery.nudge(AGENT, "fx") == "it is working, not idle: running a command"
 
     go.write_text("go\n")
     post.nudged(message)
@@ -333,7 +333,7 @@ def test_a_question_of_a_shell_is_not_answered(post: Post, question: str) -> Non
 
     post.send()
 
-    assert post.lab.swarm.nudge(AGENT, "fx") == "it is working, not idle: running a command"
+    assert post.lab.swarm.delivery.nudge(AGENT, "fx") == "it is working, not idle: running a command"
     post.lab.type(AGENT, "mine")
     post.lab.see(AGENT, "got <mine>")
 
@@ -345,7 +345,7 @@ def test_a_shell_that_wants_the_rest_of_a_text_is_left_alone(post: Post) -> None
 
     post.send()
 
-    assert post.lab.swarm.nudge(AGENT, "fx") == "its prompt holds text, or swarm does not recognize the prompt"
+    assert post.lab.swarm.delivery.nudge(AGENT, "fx") == "its prompt holds text, or swarm does not recognize the prompt"
     assert post.lines() == []
 
 
@@ -380,7 +380,7 @@ def test_an_agent_that_does_not_read_is_told_four_times_then_the_sender_once(pos
     assert "typed, not submitted or not heeded: it was announced 4 times in the pane, and not taken" in notice.body
     assert len([e for e in post.trace(message).events if e.name == "nudged"]) == 4
     wait_for(lambda: post.memory()["again_ms"] == 0, "the end of trying")
-    assert post.lab.swarm.nudge(AGENT, "fx") == "it was told"
+    assert post.lab.swarm.delivery.nudge(AGENT, "fx") == "it was told"
     assert len(post.notices()) == 1
     assert len(post.lines()) == 4
 
@@ -409,7 +409,7 @@ def test_what_was_typed_is_remembered_over_a_resume(post: Post) -> None:
     post.lab.swarm.restart(AGENT, "fx")
     post.lab.until(AGENT, "idle")
 
-    assert post.lab.swarm.nudge(AGENT, "fx") == "it was told"
+    assert post.lab.swarm.delivery.nudge(AGENT, "fx") == "it was told"
     assert len([e for e in post.trace(message).events if e.name == "nudged"]) == 1
 
 
@@ -434,7 +434,7 @@ def test_text_arrives_literally_and_whole(post: Post, text: str) -> None:
     post.lab.start(AGENT, command=(sys.executable, "-c", READER))
     post.lab.see(AGENT, "ready>")
 
-    post.lab.person.type_into(AGENT, f"{text}\n\n")
+    post.lab.person.panes.type(AGENT, f"{text}\n\n")
 
     post.lab.see(AGENT, "done")
     typed = (post.lab.root.parent / "home" / "typed").read_bytes()
@@ -445,7 +445,7 @@ def test_what_would_end_the_paste_is_taken_out(post: Post) -> None:
     post.lab.start(AGENT, command=(sys.executable, "-c", READER))
     post.lab.see(AGENT, "ready>")
 
-    post.lab.person.type_into(AGENT, "a\x1b[201~\rb\x03")
+    post.lab.person.panes.type(AGENT, "a\x1b[201~\rb\x03")
 
     post.lab.see(AGENT, "done")
     assert (post.lab.root.parent / "home" / "typed").read_bytes() == b"\x1b[200~a[201~b\x1b[201~\r"
@@ -470,13 +470,13 @@ def test_where_keys_go_elsewhere_nothing_is_typed(post: Post) -> None:
     post.start()
     post.lab.tmux("copy-mode", "-t", post.pane)
     with pytest.raises(PaneBusy, match=r"cannot type into developer of fx: a user scrolls in its pane \(copy mode\)"):
-        post.lab.person.type_into(AGENT, "x")
+        post.lab.person.panes.type(AGENT, "x")
     post.lab.tmux("send-keys", "-t", post.pane, "-X", "cancel")
     with pytest.raises(UsageProblem):
-        post.lab.person.type_into(AGENT, "\x1b", enter=False)
+        post.lab.person.panes.type(AGENT, "\x1b", enter=False)
 
     post.lab.type(AGENT, "exit")
     wait_for(lambda: post.screen().dead, "the end of the pane")
     with pytest.raises(AgentNotRunning, match="its program has ended"):
-        post.lab.person.type_into(AGENT, "x")
+        post.lab.person.panes.type(AGENT, "x")
     assert post.lab.typed("type", AGENT, "x").returncode == 6

@@ -59,14 +59,14 @@ def test_what_a_killed_waiter_had_claimed_waits_again_at_once(panes: PaneLab, tm
         os.close(unread)
 
     assert bus.claims(ADDRESS) == ()
-    assert "agents.nudge" in swarm.nudge(AGENT, "fx"), "it would be told of them again"
+    assert "agents.nudge" in swarm.delivery.nudge(AGENT, "fx"), "it would be told of them again"
     waiter = deliver(panes, free)
     wait_for(lambda: free.exists() and "[swarm] end of messages" in free.read_text(), "the messages", 90)
     wait_for(lambda: processes.start_of(waiter) is None, "the end of the second waiter", 90)
     text = free.read_text()
     assert all(body in text for body in BODIES)
     assert bus.claims(ADDRESS), "they are in the program's hands now"
-    assert swarm.nudge(AGENT, "fx") == "it has messages in hand"
+    assert swarm.delivery.nudge(AGENT, "fx") == "it has messages in hand"
 
 
 def idle_for_long(panes: PaneLab, folder: Path) -> None:
@@ -96,14 +96,14 @@ def test_what_an_idle_program_dropped_waits_again_and_what_stands_in_its_queue_d
     wait_for(lambda: first.exists() and "are you there?" in first.read_text(), "the message", 90)
     wait_for(lambda: processes.start_of(waiter) is None, "the end of the waiter", 90)
     bus = swarm.messages._post.bus
-    assert swarm.nudge(AGENT, "fx") == "it has messages in hand"
+    assert swarm.delivery.nudge(AGENT, "fx") == "it has messages in hand"
 
     given = panes.note(AGENT, GIVEN)
     runfiles.write(str(panes.run(AGENT)), GIVEN, {**given, "at_ms": given["at_ms"] - 60_000})
-    assert swarm.nudge(AGENT, "fx") == "it has messages in hand"  # it may be at work: it does not tell
+    assert swarm.delivery.nudge(AGENT, "fx") == "it has messages in hand"  # it may be at work: it does not tell
     record.write_text(json.dumps({"type": "queue-operation", "operation": "enqueue", "content": mark(sent.id)}) + "\n")
     idle_for_long(panes, tmp_path)
-    assert swarm.nudge(AGENT, "fx") == "it has messages in hand"
+    assert swarm.delivery.nudge(AGENT, "fx") == "it has messages in hand"
     record.write_text("")
 
     if watched:
@@ -111,7 +111,7 @@ def test_what_an_idle_program_dropped_waits_again_and_what_stands_in_its_queue_d
         deliver(panes, second, transcript_path=str(record))
         wait_for(lambda: second.exists() and "are you there?" in second.read_text(), "the message once more", 120)
     else:
-        assert "agents.nudge" in swarm.nudge(AGENT, "fx"), "it would be told of it again"
+        assert "agents.nudge" in swarm.delivery.nudge(AGENT, "fx"), "it would be told of it again"
         assert bus.claims(ADDRESS) == ()
         assert swarm.messages.get(sent.id)[0].stored.state == "queued"
     assert "returned" in [event.name for event in swarm.messages.get(sent.id)[0].events]

@@ -31,6 +31,7 @@ from swarm.git.running.explain import explain
 from swarm.git.running.runner import GitRunner, clean_environment
 from swarm.kit.errors import NoPermission, NoSpace, SwarmError
 from tests.support.descriptors import open_descriptors
+from tests.support.library import documents
 from tests.support.odd import is_running, program, reads_well
 
 if TYPE_CHECKING:
@@ -495,7 +496,7 @@ def test_the_real_list_is_read(lab: Lab) -> None:
     lab.git("worktree", "add", "--quiet", "--detach", str(lab.root.parent / "gone"))
     os.rename(lab.root.parent / "gone", lab.root.parent / "elsewhere")
 
-    found = lab.swarm.list_all_worktrees()
+    found = documents(lab.swarm).list_all_worktrees()
 
     assert [(e.path.name, e.branch, e.detached, e.locked, e.prunable) for e in found] == [
         ("my project", "main", False, False, False),

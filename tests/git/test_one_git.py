@@ -204,7 +204,7 @@ RESTLESS: dict[str, Callable[[Lab, Path], object]] = {
 def test_a_worktree_is_at_rest_when_it_is_exactly_its_commit(lab: Lab) -> None:
     doings = {**RESTFUL, **RESTLESS}
     lab.swarm.create("feature-x", [f"developer:{len(doings)}"])
-    session = lab.swarm.session("feature-x")
+    session = lab.swarm.sessions.get("feature-x")
     checkouts = []
     for act, agent in zip(doings.values(), session.agents, strict=True):
         tree = lab.root / agent.worktree

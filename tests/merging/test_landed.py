@@ -204,7 +204,7 @@ def test_what_became_of_the_commits_is_told(lab: Lab, name: str) -> None:
     swarm.create("feature-x", ["developer"])
     tree = lab.tree("developer")
     make(lab, tree)
-    assert swarm.show("developer").landed == landed
+    assert swarm.worktrees.show("developer").landed == landed
     known = set(lab.git("rev-list", "--all", "--reflog").split())
     (removed,) = swarm.cleanup(["feature-x"]).removed
     assert removed.landed == landed
@@ -227,4 +227,4 @@ def test_what_the_user_likes_to_see_of_changes_makes_no_difference(lab: Lab, set
     swarm.create("feature-x", ["developer"])
     squash_and_main_changed_the_same_lines(lab, lab.tree("developer"))
 
-    assert swarm.show("developer").landed == "squashed"
+    assert swarm.worktrees.show("developer").landed == "squashed"

@@ -60,7 +60,7 @@ def files_of(lab: Lab, commit: str = "main") -> list[str]:
 
 
 def landed(lab: Lab) -> list[str]:
-    session = lab.swarm.session("feature-x")
+    session = lab.swarm.sessions.get("feature-x")
     trees, target = lab.swarm._world.trees, tip(lab)
     return list(trees.landed([(tip(lab, agent.branch), agent.base) for agent in session.agents], target))
 
@@ -84,7 +84,7 @@ def test_a_session_is_merged_and_the_checkout_follows(lab: Lab, how: str) -> Non
     assert not (lab.root / "run.sh").exists()
     assert lab.git("rev-parse", "HEAD") == report.new
     assert "swarm: merge feature-x" in lab.git("reflog", "-1", "HEAD")
-    assert lab.swarm.unfinished() == ()
+    assert lab.swarm.operations.unfinished() == ()
     assert {file.path: file.status for file in report.files}["run.sh"] == "deleted"
     lab.git("fsck", "--strict")
 
@@ -359,7 +359,7 @@ def refused(lab: Lab, kind: type[SwarmError], target: str = "feature-x", **how: 
     assert lab.fingerprint() == before
     assert lab.git("count-objects", "-v") == objects
     assert {str(path): path.read_bytes() for path in (lab.root / ".git").rglob("index")} == indexes
-    assert lab.swarm.unfinished() == ()
+    assert lab.swarm.operations.unfinished() == ()
     return caught.value
 
 
@@ -550,7 +550,7 @@ def test_a_target_that_moves_meanwhile_is_not_overwritten(lab: Lab, monkeypatch:
         swarm_.merge("feature-x")
 
     assert tip(lab) == old
-    assert lab.swarm.unfinished() == ()
+    assert lab.swarm.operations.unfinished() == ()
     assert lab.git("diff", "--cached", "--stat", before) == ""
     assert file_digests(lab.root, skip={".git", ".swarm", ".worktrees"}) == files
 
@@ -622,7 +622,7 @@ def test_what_the_user_wrote_after_a_crash_stays(lab: Lab, monkeypatch: pytest.M
         patch.setattr("swarm.merging.merge._settle", lambda *_: None)
         with pytest.raises(SwarmError):
             lab.swarm.merge("feature-x")
-    assert len(lab.swarm.unfinished()) == 1
+    assert len(lab.swarm.operations.unfinished()) == 1
     lab.write({"README": "mine, after the crash\n", f"{TWO}/mine": "new\n"})
 
     assert lab.swarm.recover().rolled_back == ("merge of feature-x",)
@@ -749,6 +749,6 @@ def test_killed_or_failing_at_any_point_it_is_old_or_new(lab: Lab, action: Actio
         new = {key for key in after if found[key] != after[key]}
         where = counted.points[at - 1]
         assert not old or not new, f"{action} at {where}: neither old ({old}) nor new ({new})"
-        assert lab.swarm.unfinished() == ()
+        assert lab.swarm.operations.unfinished() == ()
         seen.add("old" if not old else "new")
     assert seen == {"old", "new"}

@@ -131,7 +131,7 @@ def test_an_agent_is_not_told_of_what_has_expired(panes: PaneLab) -> None:
     )
     panes.type("developer", "")
     panes.until("developer", "idle")
-    assert panes.swarm.nudge("developer", "fx") == "nothing waits"
+    assert panes.swarm.delivery.nudge("developer", "fx") == "nothing waits"
 
 
 def test_a_note_that_is_none_is_not_tried_for_ever(lab: Lab, clock: Clock) -> None:
@@ -159,7 +159,7 @@ def test_nobody_is_told_of_what_was_answered(lab: Lab, clock: Clock) -> None:
 
 def test_who_was_cleaned_up_is_named_and_who_never_got_it_is_not(lab: Lab, clock: Clock) -> None:
     ask(lab)
-    lab.swarm.remove("developer", "fx")
+    lab.swarm.worktrees.remove("developer", "fx")
     clock.later = SOON
     endings.tell(lab.swarm._world)
     assert [one.metadata["silent"] for one in notices(lab)] == [["researcher@fx", "developer@fx"]]

@@ -510,7 +510,7 @@ def test_a_restored_agent_is_the_same_agent(lab: Lab) -> None:
 
 def test_one_agent_that_is_removed_leaves_the_others_their_messages(lab: Lab) -> None:
     lab.swarm.messages.broadcast("hello")
-    lab.swarm.remove("developer-1", "fx")
+    lab.swarm.worktrees.remove("developer-1", "fx")
     assert boxes(lab) == ["developer-2-fx", "researcher-fx"]
     with pytest.raises(AgentNotFound):
         lab.swarm.send("developer-1", "x")

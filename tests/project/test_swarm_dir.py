@@ -56,14 +56,14 @@ def test_roles_of_the_user_are_known_after_the_first_session_too(lab: Lab, place
     for session in ("one", "two"):
         lab.swarm.create(session, "mine")
 
-    assert {lab.swarm.session(session).swarm_dir for session in ("one", "two")} == {str(made)}
-    assert lab.swarm.role("mine").source == made / "roles/mine.yaml"
+    assert {lab.swarm.sessions.get(session).swarm_dir for session in ("one", "two")} == {str(made)}
+    assert lab.swarm.roles.get("mine").source == made / "roles/mine.yaml"
 
 
 def test_a_repository_without_another_directory_uses_its_own(lab: Lab) -> None:
     lab.swarm.create("one", "developer")
 
-    assert lab.swarm.session("one").swarm_dir == str(lab.root / ".swarm")
+    assert lab.swarm.sessions.get("one").swarm_dir == str(lab.root / ".swarm")
 
 
 def test_agents_see_the_users_roles_and_know_where_the_state_is(panes: PaneLab) -> None:
@@ -87,14 +87,14 @@ def test_a_session_keeps_the_directory_that_was_named_at_its_start(panes: PaneLa
     named = type(panes.swarm).open(panes.root, environ={**panes.env, "SWARM_DIR": str(made)})
     named.start("fx", "mine")
     with pytest.raises(RoleNotFound):
-        panes.swarm.role("mine")
+        panes.swarm.roles.get("mine")
 
     panes.swarm.stop(["fx"])
     assert panes.swarm.resume(["fx"]).started == (("fx", "mine"),)
     wait_for(lambda: f"SWARM_DIR={made}" in environ_of(panes), "the environment of the program that was resumed")
     panes.swarm.restart("mine", "fx")
     panes.swarm.create("fx", "second=mine")
-    panes.swarm.update_role("mine", "fx")
+    panes.swarm.worktrees.update_role("mine", "fx")
     panes.swarm.stop(["fx"])
 
     report = panes.swarm.cleanup(["fx"])
@@ -111,6 +111,6 @@ def test_a_session_whose_directory_is_gone_uses_the_one_that_is_there(lab: Lab, 
     made.rename(tmp_path / "moved")
     lab.env["SWARM_DIR"] = str(tmp_path / "moved")
 
-    lab.swarm.update_role("mine", "fx")
+    lab.swarm.worktrees.update_role("mine", "fx")
 
     assert (lab.tree("mine", "fx") / "CLAUDE.local.md").read_text() == "Do it."

@@ -45,7 +45,7 @@ def test_a_cleaned_repository_knows_its_sessions_again(lab: Lab, swarm: Swarm) -
 
     assert len(notes) == 2
     assert {(s.name, s.created_ms, s.base, tuple(a.name for a in s.agents)) for s in swarm.sessions()} == before
-    assert swarm.show("developer", "one").info.dirty
+    assert swarm.worktrees.show("developer", "one").info.dirty
     assert swarm.recover().notes == ()
 
 
@@ -60,13 +60,13 @@ def test_a_cleanup_needs_no_record(lab: Lab, swarm: Swarm) -> None:
     swarm.restore("fx")
     assert (lab.tree("developer", "fx") / "work.txt").read_text() == "work\n"
     swarm.cleanup(everything=True, force=True)
-    lab.person.drop_salvage(everything=True)
+    lab.person.salvage.drop(everything=True)
     assert lab.fingerprint() == before
 
 
 def test_a_record_that_is_there_is_never_written_over(lab: Lab, swarm: Swarm) -> None:
     swarm.create("fx", ["developer", "reviewer"])
-    swarm.remove("reviewer", "fx")
+    swarm.worktrees.remove("reviewer", "fx")
     record = lab.root / ".swarm" / "sessions" / "fx" / "session.json"
     before = record.read_bytes()
 

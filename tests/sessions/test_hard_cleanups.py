@@ -63,7 +63,7 @@ def test_a_process_that_is_no_agent_is_not_to_be_stopped_by_swarm(lab: Lab, swar
 
 def test_a_lock_is_taken_away_by_the_command_that_is_named(lab: Lab, swarm: Swarm) -> None:
     make(swarm, lab, "developer")
-    swarm.lock("developer", "fx", reason="mine")
+    swarm.worktrees.lock("developer", "fx", reason="mine")
 
     assert "swarm worktree unlock developer@fx" in refused(swarm).hint
 
@@ -87,10 +87,10 @@ def test_edited_instructions_are_kept_when_they_are_replaced(lab: Lab, swarm: Sw
     tree = make(swarm, lab, "developer")
     file = tree / "CLAUDE.local.md"
     before = file.read_text()
-    assert swarm.update_role("developer", "fx", force=True).kept is None
+    assert swarm.worktrees.update_role("developer", "fx", force=True).kept is None
     file.write_text("notes of the agent\n")
 
-    info = swarm.update_role("developer", "fx", force=True)
+    info = swarm.worktrees.update_role("developer", "fx", force=True)
 
     assert file.read_text() == before
     assert info.kept is not None
@@ -224,13 +224,13 @@ def test_a_linked_state_folder_is_not_initialised(lab: Lab) -> None:
 
 def test_unfinished_operations_are_named(lab: Lab, swarm: Swarm) -> None:
     make(swarm, lab, "developer")
-    assert swarm.unfinished_acts() == ()
+    assert swarm.operations.describe_unfinished() == ()
     (lab.root / ".swarm" / "journal" / "20260101T000000-0.json").write_text(
         '{"schema": 1, "verb": "create", "session": "x"}'
     )
 
-    assert swarm.unfinished_acts() == ("create of x",)
-    assert len(swarm.unfinished()) == 1
+    assert swarm.operations.describe_unfinished() == ("create of x",)
+    assert len(swarm.operations.unfinished()) == 1
 
 
 def test_a_branch_that_git_named_by_a_link_comes_back(lab: Lab, swarm: Swarm) -> None:
@@ -262,10 +262,10 @@ def test_a_worktree_inside_an_agents_is_never_taken_along(lab: Lab, swarm: Swarm
         (lab.root / ".git" / "worktrees" / tree.name / "index").write_text("trash\n")
 
     with pytest.raises(CleanupFailed, match="inside it: tools/inner") as caught:
-        swarm.remove("developer", "fx", force=True)
+        swarm.worktrees.remove("developer", "fx", force=True)
     assert f"git worktree move '{inner}' PATH" in caught.value.hint
     with pytest.raises(CleanupFailed, match="inside it: tools/inner"):
-        lab.person.remove("developer", "fx", force=True, discard=True)
+        lab.person.worktrees.remove("developer", "fx", force=True, discard=True)
     report = swarm.cleanup(["fx"], force=True)
     assert [one.agent for one in report.removed] == ["reviewer"]
     assert "tools/inner; first `git worktree move" in report.skipped[0].reason

@@ -86,7 +86,7 @@ VERBS: dict[str, Callable[[Lab], object]] = {
     "send": lambda lab: lab.swarm.send("developer", "hello", attach=[lab.root / "README"]),
     "take": _take,
     "restore": lambda lab: lab.swarm.restore("saved"),
-    "drop": lambda lab: lab.person.drop_salvage(everything=True),
+    "drop": lambda lab: lab.person.salvage.drop(everything=True),
     "cleanup": lambda lab: lab.swarm.cleanup([S], force=True),
     "discard": lambda lab: lab.person.cleanup([S], force=True, discard=True),
 }

@@ -10,6 +10,7 @@ import pytest
 from swarm.testing.lab import file_digests
 from swarm.worktrees.errors import WorkAtRisk
 from swarm.worktrees.reports import RiskKind
+from tests.support.library import documents
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +50,7 @@ def test_a_moved_worktree_is_listed_as_what_it_is(lab: Lab, moved: tuple[Swarm, 
     swarm, tip, _ = moved
 
     (info,) = swarm.worktrees("fx")
-    shown = swarm.show("developer", "fx")
+    shown = swarm.worktrees.show("developer", "fx")
 
     assert (info.missing, info.head, info.branch) == (False, tip, "")
     assert shown.changes == ("AM staged.txt",)
@@ -76,7 +77,7 @@ def test_a_moved_worktree_is_saved_wholly_and_comes_back(lab: Lab, moved: tuple[
     swarm.cleanup(["fx"], force=True)
     assert not tree.exists()
     assert not (lab.root / ".git" / "worktrees").exists()
-    assert not swarm.branch_exists("swarm/developer-fx")
+    assert not documents(swarm).branch_exists("swarm/developer-fx")
     lab.git("gc", "--quiet", "--prune=now")
     swarm.restore("fx")
 

@@ -44,8 +44,8 @@ def test_no_hostile_name_makes_anything(lab: Lab) -> None:
             lambda name=name: swarm.create(SESSION, [AgentSpec(name, "developer")]),  # type: ignore[misc]
             lambda name=name: swarm.create(SESSION, ["developer", name], dry_run=True),  # type: ignore[misc]
             lambda name=name: swarm.cleanup([name]),  # type: ignore[misc]
-            lambda name=name: swarm.role(name),  # type: ignore[misc]
-            lambda name=name: swarm.remove(name),  # type: ignore[misc]
+            lambda name=name: swarm.roles.get(name),  # type: ignore[misc]
+            lambda name=name: swarm.worktrees.remove(name),  # type: ignore[misc]
         ]
         for attempt in attempts:
             with pytest.raises(SwarmError) as caught:
@@ -125,7 +125,7 @@ def test_a_valid_name_comes_through_everything(lab: Lab, shape: str) -> None:
     for agent, tree in paths.items():
         assert tree == lab.root / ".worktrees" / f"{agent}-{shape}"
         assert lab.git("symbolic-ref", "--short", "HEAD", cwd=tree) == f"swarm/{agent}-{shape}"
-        assert swarm.show(agent.lower(), shape.lower()).info.path == tree
+        assert swarm.worktrees.show(agent.lower(), shape.lower()).info.path == tree
     assert len(swarm.cleanup([shape], force=True).removed) == 5
     assert {agent.name for agent in swarm.restore(shape).agents} == set(paths)
 
@@ -434,20 +434,20 @@ def test_an_unknown_role_is_named_once(lab: Lab) -> None:
 # --- what is not there ------------------------------------------------------------------------------
 
 ABSENT: dict[str, tuple[Callable[[Any], object], str, str]] = {
-    "session": (lambda swarm: swarm.session("nope"), "SESSION_NOT_FOUND", "no session nope"),
+    "session": (lambda swarm: swarm.sessions.get("nope"), "SESSION_NOT_FOUND", "no session nope"),
     "worktrees": (lambda swarm: swarm.worktrees("nope"), "SESSION_NOT_FOUND", "no session nope"),
-    "show": (lambda swarm: swarm.show("nope"), "WORKTREE_NOT_FOUND", "no agent nope"),
-    "show-in": (lambda swarm: swarm.show("developer", "nope"), "SESSION_NOT_FOUND", "no session nope"),
+    "show": (lambda swarm: swarm.worktrees.show("nope"), "WORKTREE_NOT_FOUND", "no agent nope"),
+    "show-in": (lambda swarm: swarm.worktrees.show("developer", "nope"), "SESSION_NOT_FOUND", "no session nope"),
     "cleanup": (lambda swarm: swarm.cleanup(["nope"]), "SESSION_NOT_FOUND", "no session nope"),
     "cleanup-force": (lambda swarm: swarm.cleanup(["nope"], force=True), "SESSION_NOT_FOUND", "nope"),
-    "remove": (lambda swarm: swarm.remove("nope"), "WORKTREE_NOT_FOUND", "no agent nope"),
+    "remove": (lambda swarm: swarm.worktrees.remove("nope"), "WORKTREE_NOT_FOUND", "no agent nope"),
     "restore": (lambda swarm: swarm.restore("nope"), "SALVAGE_NOT_FOUND", "nope"),
     "restore-agent": (lambda swarm: swarm.restore("nope/developer@1"), "SALVAGE_NOT_FOUND", "nope"),
-    "lock": (lambda swarm: swarm.lock("nope"), "WORKTREE_NOT_FOUND", "no agent nope"),
-    "unlock": (lambda swarm: swarm.unlock("nope"), "WORKTREE_NOT_FOUND", "no agent nope"),
-    "update-role": (lambda swarm: swarm.update_role("nope"), "WORKTREE_NOT_FOUND", "no agent nope"),
-    "role": (lambda swarm: swarm.role("nope"), "ROLE_NOT_FOUND", "nope"),
-    "salvage": (lambda swarm: swarm.salvage_entry("nope/developer"), "SALVAGE_NOT_FOUND", "nope"),
+    "lock": (lambda swarm: swarm.worktrees.lock("nope"), "WORKTREE_NOT_FOUND", "no agent nope"),
+    "unlock": (lambda swarm: swarm.worktrees.unlock("nope"), "WORKTREE_NOT_FOUND", "no agent nope"),
+    "update-role": (lambda swarm: swarm.worktrees.update_role("nope"), "WORKTREE_NOT_FOUND", "no agent nope"),
+    "role": (lambda swarm: swarm.roles.get("nope"), "ROLE_NOT_FOUND", "nope"),
+    "salvage": (lambda swarm: swarm.salvage.get("nope/developer"), "SALVAGE_NOT_FOUND", "nope"),
 }
 
 
@@ -466,7 +466,7 @@ def test_what_is_not_there_is_said_and_nothing_is_made(
 )
 def test_a_hostile_restore_target_is_refused(lab: Lab, target: str) -> None:
     before = lab.fingerprint()
-    for act in (lab.swarm.restore, lab.swarm.salvage_entry, lambda target: lab.person.drop_salvage([target])):
+    for act in (lab.swarm.restore, lab.swarm.salvage.get, lambda target: lab.person.salvage.drop([target])):
         with pytest.raises(SwarmError) as caught:
             act(target)
         assert caught.value.exit_code in (2, 6), caught.value.message
@@ -480,14 +480,14 @@ def test_looking_never_makes_anything(lab: Lab) -> None:
 
     assert swarm.sessions() == ()
     assert swarm.worktrees() == ()
-    assert swarm.salvaged() == ()
-    assert swarm.history() == ()
-    assert swarm.unfinished() == ()
+    assert swarm.salvage() == ()
+    assert swarm.operations() == ()
+    assert swarm.operations.unfinished() == ()
     assert swarm.create(SESSION, AGENTS, dry_run=True).dry_run
     assert swarm.cleanup(everything=True, dry_run=True).removed == ()
     assert swarm.cleanup(everything=True).removed == ()
     assert swarm.recover().rolled_back == ()
-    assert swarm.prune().removed == ()
+    assert swarm.worktrees.prune().removed == ()
 
     nothing_was_made(lab, before)
 

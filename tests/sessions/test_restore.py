@@ -14,6 +14,7 @@ from swarm.kit.errors import Refused, SwarmError, UsageProblem
 from swarm.project.errors import InvalidName
 from swarm.testing.lab import file_digests
 from swarm.worktrees.errors import SalvageNotFound
+from tests.support.library import documents
 from tests.support.work import kept_commits
 
 if TYPE_CHECKING:
@@ -43,16 +44,16 @@ def removed(lab: Lab, swarm: Swarm, text: str = "mine\n", roles: Any = ("researc
 
 
 def snapshot(lab: Lab, swarm: Swarm) -> Any:
-    return lab.fingerprint(), swarm.sessions(), swarm.salvaged(), file_digests(lab.root / ".worktrees")
+    return lab.fingerprint(), swarm.sessions(), swarm.salvage(), file_digests(lab.root / ".worktrees")
 
 
 def test_a_session_comes_back_with_its_record(lab: Lab, swarm: Swarm) -> None:
     swarm.create("Feature-X", ["researcher", "developer:2", "lead=architect"], base="HEAD")
-    before = swarm.session("Feature-X")
+    before = swarm.sessions.get("Feature-X")
     swarm.cleanup(["feature-x"])
     report = swarm.restore("FEATURE-x")
     assert report.session == "Feature-X"
-    after = swarm.session("Feature-X")
+    after = swarm.sessions.get("Feature-X")
     assert after.agents == before.agents
     assert (after.name, after.created_ms, after.base, after.base_ref) == (
         *(before.name, before.created_ms),
@@ -64,9 +65,9 @@ def test_a_session_comes_back_with_its_record(lab: Lab, swarm: Swarm) -> None:
 
 def test_the_entry_stays_after_a_restore(lab: Lab, swarm: Swarm) -> None:
     removed(lab, swarm)
-    entries = swarm.salvaged()
+    entries = swarm.salvage()
     swarm.restore("feature-x")
-    assert swarm.salvaged() == entries
+    assert swarm.salvage() == entries
 
 
 def test_a_dry_run_tells_and_changes_nothing(lab: Lab, swarm: Swarm) -> None:
@@ -81,27 +82,27 @@ def test_a_dry_run_tells_and_changes_nothing(lab: Lab, swarm: Swarm) -> None:
 def test_one_agent_of_a_set_comes_back_alone_and_the_other_later(lab: Lab, swarm: Swarm) -> None:
     tip = removed(lab, swarm)
     swarm.restore("feature-x/developer")
-    assert [agent.name for agent in swarm.session("feature-x").agents] == ["developer"]
+    assert [agent.name for agent in swarm.sessions.get("feature-x").agents] == ["developer"]
     assert not lab.tree("researcher").exists()
     assert lab.git("rev-parse", BRANCH) == tip
     swarm.restore("feature-x/researcher")
-    assert [agent.name for agent in swarm.session("feature-x").agents] == ["developer", "researcher"]
+    assert [agent.name for agent in swarm.sessions.get("feature-x").agents] == ["developer", "researcher"]
 
 
 def test_one_agent_comes_back_into_a_session_that_goes_on(lab: Lab, swarm: Swarm) -> None:
     swarm.create("feature-x", ["researcher", "developer"])
     lab.write({"notes.txt": "n"}, lab.tree("developer"))
-    swarm.remove("developer", force=True)
-    assert [agent.name for agent in swarm.session("feature-x").agents] == ["researcher"]
+    swarm.worktrees.remove("developer", force=True)
+    assert [agent.name for agent in swarm.sessions.get("feature-x").agents] == ["researcher"]
     swarm.restore("feature-x/Developer")
-    assert [agent.name for agent in swarm.session("feature-x").agents] == ["researcher", "developer"]
+    assert [agent.name for agent in swarm.sessions.get("feature-x").agents] == ["researcher", "developer"]
     assert (lab.tree("developer") / "notes.txt").read_text() == "n"
 
 
 def test_an_older_entry_is_restored_by_its_id(lab: Lab, swarm: Swarm) -> None:
     first = removed(lab, swarm, "first\n")
     second = removed(lab, swarm, "second\n")
-    newest, oldest = (entry for entry in swarm.salvaged("feature-x") if entry.agent == "developer")
+    newest, oldest = (entry for entry in swarm.salvage("feature-x") if entry.agent == "developer")
     assert (oldest.head, newest.head) == (first, second)
     swarm.restore(oldest.name)
     assert lab.git("rev-parse", BRANCH) == first
@@ -125,7 +126,7 @@ def test_cleanup_and_restore_go_round_and_round(lab: Lab, swarm: Swarm) -> None:
         swarm.restore("feature-x")
         assert (lab.tree("developer") / "notes.txt").read_text() == "mine\n"
         swarm.cleanup(["feature-x"], force=True)
-        assert len(swarm.salvaged("feature-x")) == 2 * (turn + 2)
+        assert len(swarm.salvage("feature-x")) == 2 * (turn + 2)
 
 
 def test_it_survives_a_thorough_gc(lab: Lab, swarm: Swarm) -> None:
@@ -151,7 +152,7 @@ def test_branches_that_were_kept_are_used_again(lab: Lab, swarm: Swarm) -> None:
     lab.write({"notes.txt": "n"}, lab.tree("developer"))
     report = swarm.cleanup(["feature-x"], force=True, keep_branches=True)
     assert report.branches_removed == 0
-    assert swarm.branch_exists(BRANCH)
+    assert documents(swarm).branch_exists(BRANCH)
     swarm.restore("feature-x")
     assert lab.git("symbolic-ref", "HEAD", cwd=lab.tree("developer")) == f"refs/heads/{BRANCH}"
     assert (lab.tree("developer") / "notes.txt").read_text() == "n"
@@ -178,7 +179,7 @@ def _branch_elsewhere(lab: Lab, swarm: Swarm) -> None:
 
 
 def _branch_checked_out(lab: Lab, swarm: Swarm) -> None:
-    lab.git("branch", BRANCH, swarm.salvage_entry("feature-x/developer").branch_tip)
+    lab.git("branch", BRANCH, swarm.salvage.get("feature-x/developer").branch_tip)
     lab.git("worktree", "add", "--quiet", str(lab.root.parent / "mine"), BRANCH)
 
 
@@ -213,7 +214,7 @@ def test_what_is_in_the_way_is_named_and_nothing_changes(lab: Lab, swarm: Swarm,
     assert code in {problem.code for problem in problems}
     assert caught.value.exit_code == 3
     assert snapshot(lab, swarm) == before
-    assert swarm.unfinished() == ()
+    assert swarm.operations.unfinished() == ()
 
 
 @pytest.mark.parametrize(
@@ -325,8 +326,8 @@ def test_submodules_work_also_when_the_admin_folder_has_another_name(
 
     assert submodules_of(lab, tree) == before
     pointer = (tree / "outer" / ".git").read_text()
-    assert f"/{swarm.session('feature-x').agents[0].admin}/modules/outer" in pointer
-    assert swarm.session("feature-x").agents[0].admin != tree.name
+    assert f"/{swarm.sessions.get('feature-x').agents[0].admin}/modules/outer" in pointer
+    assert swarm.sessions.get("feature-x").agents[0].admin != tree.name
 
 
 def test_commits_of_a_submodule_outlive_the_folder(lab: Lab, swarm: Swarm, with_submodules: Path) -> None:

@@ -16,6 +16,7 @@ from swarm.testing.lab import file_digests
 from swarm.testing.terminal import at_terminal
 from swarm.worktrees.errors import SalvageNotFound, WorkAtRisk
 from swarm.worktrees.saved import salvage
+from tests.support.library import documents
 from tests.support.work import process
 
 if TYPE_CHECKING:
@@ -55,22 +56,22 @@ def test_entries_are_listed_newest_first_and_told_in_full(lab: Lab, swarm: Swarm
         swarm.create(session, ["developer"])
         work(lab, "developer", session)
         swarm.cleanup([session], force=True)
-    entries = swarm.salvaged()
+    entries = swarm.salvage()
     assert [entry.session for entry in entries] == ["two", "one"]
-    assert [entry.session for entry in swarm.salvaged("ONE")] == ["one"]
-    (entry,) = swarm.salvaged("one")
+    assert [entry.session for entry in swarm.salvage("ONE")] == ["one"]
+    (entry,) = swarm.salvage("one")
     assert entry.name == f"one/developer@{entry.id}"
-    assert swarm.salvage_entry(entry.name) == entry
-    assert swarm.salvage_entry("ONE/Developer") == entry
+    assert swarm.salvage.get(entry.name) == entry
+    assert swarm.salvage.get("ONE/Developer") == entry
     assert entry.record.branch == "swarm/developer-one"
     assert entry.head == entry.branch_tip == lab.git("rev-parse", f"refs/swarm/salvage/one/developer/{entry.id}/head")
 
 
 def test_looking_at_nothing_makes_nothing(lab: Lab, swarm: Swarm) -> None:
     before = lab.fingerprint()
-    assert swarm.salvaged() == ()
+    assert swarm.salvage() == ()
     assert swarm.cleanup(everything=True).removed == ()
-    assert swarm.cleanup_swarm_branches() == 0
+    assert documents(swarm).cleanup_swarm_branches() == 0
     assert lab.fingerprint() == before
     assert not (lab.root / ".swarm").exists()
 
@@ -84,9 +85,9 @@ def test_dropped_work_is_gone_with_refs_and_files(lab: Lab) -> None:
     tip = work(lab)
     swarm.cleanup(["feature-x"], force=True)
     assert (lab.root / ".swarm/salvage").is_dir()
-    (dropped,) = lab.person.drop_salvage(["feature-x/developer"], now=True)
+    (dropped,) = lab.person.salvage.drop(["feature-x/developer"], now=True)
     assert dropped.agent == "developer"
-    assert [entry.agent for entry in swarm.salvaged()] == ["reviewer"]
+    assert [entry.agent for entry in swarm.salvage()] == ["reviewer"]
     assert not any("/developer/" in ref for ref in salvage_refs(lab))
     assert not (lab.root / ".swarm/salvage").exists()
     with pytest.raises(SalvageNotFound):
@@ -102,7 +103,7 @@ def test_dropping_everything_leaves_no_trace(lab: Lab, swarm: Swarm) -> None:
         swarm.create(session, ["developer"])
         work(lab, "developer", session)
         swarm.cleanup([session], force=True)
-    assert len(lab.person.drop_salvage(everything=True, now=True)) == 2
+    assert len(lab.person.salvage.drop(everything=True, now=True)) == 2
     assert salvage_refs(lab) == []
     assert not (lab.root / ".git/refs/swarm").exists()
     assert lab.fingerprint() == before
@@ -113,15 +114,15 @@ def test_a_drop_takes_every_entry_of_a_name_and_restore_brings_one_back(lab: Lab
         swarm.create("feature-x", ["developer", "reviewer"])
         work(lab)
         swarm.cleanup(["feature-x"], force=True)
-    assert len(swarm.salvaged()) == 4
+    assert len(swarm.salvage()) == 4
 
-    assert len(lab.person.drop_salvage(["feature-x/developer"])) == 2
-    assert [entry.agent for entry in swarm.salvaged()] == ["reviewer", "reviewer"]
-    assert len(lab.person.drop_salvage(["feature-x"])) == 2
-    assert swarm.salvaged() == ()
-    assert len(swarm.salvaged(dropped=True)) == 4
+    assert len(lab.person.salvage.drop(["feature-x/developer"])) == 2
+    assert [entry.agent for entry in swarm.salvage()] == ["reviewer", "reviewer"]
+    assert len(lab.person.salvage.drop(["feature-x"])) == 2
+    assert swarm.salvage() == ()
+    assert len(swarm.salvage(dropped=True)) == 4
     with pytest.raises(SalvageNotFound):
-        lab.person.drop_salvage(["feature-x"])
+        lab.person.salvage.drop(["feature-x"])
     swarm.restore("feature-x/developer")
     assert (lab.tree("developer") / "notes.txt").read_text() == "not committed\n"
 
@@ -133,20 +134,20 @@ def test_what_was_dropped_is_deleted_when_its_time_is_over_or_at_once(lab: Lab, 
         swarm.cleanup([session], force=True)
 
     saved("one")
-    lab.person.drop_salvage(["one"])
+    lab.person.salvage.drop(["one"])
     saved("two")
     assert len(salvage_refs(lab)) > 0
-    assert [entry.session for entry in swarm.salvaged(dropped=True)] == ["one"]
+    assert [entry.session for entry in swarm.salvage(dropped=True)] == ["one"]
     record = lab.root / ".swarm/dropped.json"
     record.write_text(re.sub(r"\d{13}", str(time.time_ns() // 1_000_000 - 7 * 86_400_000), record.read_text()))
     saved("three")
     assert not any("/one/" in ref for ref in salvage_refs(lab))
     assert not record.exists()
 
-    lab.person.drop_salvage(["two"])
-    lab.person.drop_salvage(["two"], now=True)
+    lab.person.salvage.drop(["two"])
+    lab.person.salvage.drop(["two"], now=True)
     assert not any("/two/" in ref for ref in salvage_refs(lab))
-    assert len(at_terminal(lambda: lab.open(cleanup__keep_dropped="0").drop_salvage(["three"]))) == 1
+    assert len(at_terminal(lambda: lab.open(cleanup__keep_dropped="0").salvage.drop(["three"]))) == 1
     assert salvage_refs(lab) == []
     assert not record.exists()
 
@@ -154,26 +155,26 @@ def test_what_was_dropped_is_deleted_when_its_time_is_over_or_at_once(lab: Lab, 
 def test_a_damaged_note_of_what_was_dropped_deletes_nothing(lab: Lab, swarm: Swarm) -> None:
     swarm.create("feature-x", ["developer"])
     swarm.cleanup(["feature-x"])
-    lab.person.drop_salvage(everything=True)
+    lab.person.salvage.drop(everything=True)
     (lab.root / ".swarm/dropped.json").write_text("{")
     swarm.create("other", ["developer"])
     swarm.cleanup(["other"])
 
-    assert [entry.session for entry in swarm.salvaged()] == ["other", "feature-x"]
+    assert [entry.session for entry in swarm.salvage()] == ["other", "feature-x"]
 
 
 def test_dropping_by_age_spares_what_is_younger(lab: Lab, swarm: Swarm) -> None:
     swarm.create("feature-x", ["developer"])
     swarm.cleanup(["feature-x"])
-    assert lab.person.drop_salvage(older_than_ms=3_600_000) == ()
-    assert len(lab.person.drop_salvage(older_than_ms=0)) == 1
+    assert lab.person.salvage.drop(older_than_ms=3_600_000) == ()
+    assert len(lab.person.salvage.drop(older_than_ms=0)) == 1
 
 
 def test_a_drop_names_what_it_means(lab: Lab, swarm: Swarm) -> None:
     with pytest.raises(UsageProblem):
-        lab.person.drop_salvage()
+        lab.person.salvage.drop()
     with pytest.raises(SalvageNotFound):
-        lab.person.drop_salvage(["feature-x"])
+        lab.person.salvage.drop(["feature-x"])
 
 
 # --- discard, keep, age -------------------------------------------------------------------------------
@@ -188,10 +189,10 @@ def test_discard_saves_nothing_and_says_so(lab: Lab, swarm: Swarm) -> None:
     assert removed.salvage == ""
     assert removed.saved_files == 0
     assert removed.discarded == ("notes.txt",)
-    assert swarm.salvaged() == ()
+    assert swarm.salvage() == ()
     assert salvage_refs(lab) == []
     assert not (lab.root / ".swarm/salvage").exists()
-    assert not swarm.branch_exists(BRANCH)
+    assert not documents(swarm).branch_exists(BRANCH)
 
 
 def test_what_is_only_staged_counts_as_saved(lab: Lab) -> None:
@@ -221,7 +222,7 @@ def test_age_takes_old_sessions_and_skips_what_is_at_risk(lab: Lab, swarm: Swarm
     lab.write({"notes.txt": "n"}, lab.tree("developer", "risky"))
     for session, hours in (("old", 30), ("risky", 30), ("unknown", None)):
         _age(swarm, session, hours)
-    assert swarm.cleanup_orphaned_worktrees() == 1
+    assert documents(swarm).cleanup_orphaned_worktrees() == 1
     assert [session.name for session in swarm.sessions()] == ["risky", "unknown", "young"]
     report = swarm.cleanup(older_than_ms=86_400_000)
     assert report.removed == ()
@@ -238,7 +239,7 @@ def test_age_takes_old_sessions_and_skips_what_is_at_risk(lab: Lab, swarm: Swarm
 def _age(swarm: Swarm, session: str, hours: int | None) -> None:
     from dataclasses import replace
 
-    record = swarm.session(session)
+    record = swarm.sessions.get(session)
     made = 0 if hours is None else time.time_ns() // 1_000_000 - hours * 3_600_000
     swarm._world.sessions.write(replace(record, created_ms=made))
 
@@ -246,12 +247,12 @@ def _age(swarm: Swarm, session: str, hours: int | None) -> None:
 def test_locked_and_living_worktrees_are_not_old(lab: Lab, swarm: Swarm) -> None:
     for session in ("locked", "alive"):
         swarm.create(session, ["developer"])
-    swarm.lock("developer", "locked", reason="mine")
+    swarm.worktrees.lock("developer", "locked", reason="mine")
     with process(cwd=lab.tree("developer", "alive")):
-        assert swarm.cleanup_orphaned_worktrees(max_age_ms=0) == 0
+        assert documents(swarm).cleanup_orphaned_worktrees(max_age_ms=0) == 0
         assert len(swarm.cleanup(older_than_ms=0).skipped) == 2
-    swarm.unlock("developer", "locked")
-    assert swarm.cleanup_orphaned_worktrees(max_age_ms=0) == 2
+    swarm.worktrees.unlock("developer", "locked")
+    assert documents(swarm).cleanup_orphaned_worktrees(max_age_ms=0) == 2
 
 
 # --- what changes while swarm looks -------------------------------------------------------------------
@@ -313,8 +314,8 @@ def test_what_took_the_place_of_a_tree_meanwhile_stays_and_the_rest_goes(lab: La
     assert [one.name for one in caught.value.facts["failed"]] == ["feature-x/developer"]
     assert [one.agent for one in caught.value.facts["report"].removed] == ["researcher", "reviewer"]
     assert file_digests(lab.root, skip={".git", ".swarm", ".worktrees"}) == before
-    assert swarm.branch_exists(BRANCH)
-    assert [agent.name for agent in swarm.session("feature-x").agents] == ["developer"]
+    assert documents(swarm).branch_exists(BRANCH)
+    assert [agent.name for agent in swarm.sessions.get("feature-x").agents] == ["developer"]
     tree.unlink()
     aside.rename(tree)
     assert swarm.cleanup(["feature-x"]).worktrees_removed == 1
@@ -359,10 +360,10 @@ def test_an_entry_that_an_earlier_version_made_of_nothing_is_passed_over(
     gone_by_hand(lab)
     monkeypatch.setattr(salvage, "is_nothing", lambda _target, _tip: False)
     swarm.cleanup(["feature-x"])
-    assert len(swarm.salvaged()) == 2
+    assert len(swarm.salvage()) == 2
 
     assert [agent.name for agent in swarm.restore("feature-x").agents] == ["reviewer"]
-    assert len(lab.person.drop_salvage(["feature-x/developer"])) == 1
+    assert len(lab.person.salvage.drop(["feature-x/developer"])) == 1
 
 
 # --- which, and from where ----------------------------------------------------------------------------
@@ -374,11 +375,11 @@ def test_swarm_branches_are_told_by_who_made_them_not_by_their_name(lab: Lab, sw
     tip = work(lab)
     swarm.cleanup(["feature-x"], force=True, keep_branches=True)
     swarm.create("other", ["developer"])
-    assert swarm.cleanup_swarm_branches() == 2
-    assert swarm.branch_exists("swarm/mine")
-    assert swarm.branch_exists("swarm/developer-other")
-    assert not swarm.branch_exists(BRANCH)
-    saved = swarm.salvage_entry("leftover/developer-feature-x")
+    assert documents(swarm).cleanup_swarm_branches() == 2
+    assert documents(swarm).branch_exists("swarm/mine")
+    assert documents(swarm).branch_exists("swarm/developer-other")
+    assert not documents(swarm).branch_exists(BRANCH)
+    saved = swarm.salvage.get("leftover/developer-feature-x")
     assert saved.branch_tip == tip
     report = swarm.restore("leftover/developer-feature-x")
     assert (report.agents, report.branches) == ((), (BRANCH,))
@@ -401,8 +402,8 @@ def test_leftover_branches_with_long_names_are_saved_too(lab: Lab, swarm: Swarm)
     swarm.create(long, ["a=developer", "b=developer"])
     tips = {agent: lab.commit(agent, cwd=lab.tree(agent, long)) for agent in "ab"}
     swarm.cleanup([long], keep_branches=True)
-    assert swarm.cleanup_swarm_branches() == 2
-    for entry in swarm.salvaged("leftover"):
+    assert documents(swarm).cleanup_swarm_branches() == 2
+    for entry in swarm.salvage("leftover"):
         swarm.restore(entry.name)
     assert {agent: lab.git("rev-parse", f"swarm/{agent}-{long}") for agent in "ab"} == tips
 
@@ -420,10 +421,10 @@ def test_cleanup_of_everything_takes_leftover_branches_along(lab: Lab, swarm: Sw
 
 def test_names_are_found_without_case(lab: Lab, swarm: Swarm) -> None:
     swarm.create("Feature-X", ["Developer"])
-    assert swarm.session("feature-x").name == "Feature-X"
-    assert swarm.show("DEVELOPER", "FEATURE-X").info.agent == "Developer"
-    assert swarm.remove("developer", "feature-X").worktrees_removed == 1
-    assert swarm.salvaged("FEATURE-X")[0].agent == "Developer"
+    assert swarm.sessions.get("feature-x").name == "Feature-X"
+    assert swarm.worktrees.show("DEVELOPER", "FEATURE-X").info.agent == "Developer"
+    assert swarm.worktrees.remove("developer", "feature-X").worktrees_removed == 1
+    assert swarm.salvage("FEATURE-X")[0].agent == "Developer"
 
 
 def test_cleanup_from_inside_the_worktree_that_goes(lab: Lab, swarm: Swarm) -> None:
@@ -446,13 +447,19 @@ def test_cleanup_by_a_process_that_stands_in_the_tree(lab: Lab, swarm: Swarm, mo
 def test_two_sessions_with_the_same_role(lab: Lab, swarm: Swarm) -> None:
     swarm.create("one", ["developer"])
     swarm.create("two", ["developer"])
-    for call in (swarm.show, swarm.remove, swarm.lock, swarm.get_worktree_info, swarm.worktree_exists):
+    for call in (
+        swarm.worktrees.show,
+        swarm.worktrees.remove,
+        swarm.worktrees.lock,
+        documents(swarm).get_worktree_info,
+        documents(swarm).worktree_exists,
+    ):
         with pytest.raises(Ambiguous) as caught:
             call("developer")
         assert "developer@one" in caught.value.message
         assert "developer@two" in caught.value.message
-    assert swarm.remove("developer", "one").worktrees_removed == 1
-    assert swarm.show("developer").info.session == "two"
+    assert swarm.worktrees.remove("developer", "one").worktrees_removed == 1
+    assert swarm.worktrees.show("developer").info.session == "two"
 
 
 def test_what_is_not_there_is_said_and_nothing_is_removed(lab: Lab, swarm: Swarm) -> None:
@@ -468,11 +475,11 @@ def test_prune_forgets_only_what_is_gone_and_keeps_branches(lab: Lab, swarm: Swa
     swarm.create("feature-x", ["developer", "reviewer"])
     tip = work(lab)
     shutil.rmtree(lab.tree("developer"))
-    report = swarm.prune()
+    report = swarm.worktrees.prune()
     assert [one.agent for one in report.removed] == ["developer"]
     assert lab.git("rev-parse", BRANCH) == tip
     assert lab.tree("reviewer").is_dir()
-    assert [agent.name for agent in swarm.session("feature-x").agents] == ["reviewer"]
+    assert [agent.name for agent in swarm.sessions.get("feature-x").agents] == ["reviewer"]
 
 
 def test_files_of_the_user_in_the_folder_of_worktrees_stay_and_are_named(lab: Lab, swarm: Swarm) -> None:
@@ -498,13 +505,13 @@ def test_a_worktree_of_the_user_on_the_agents_branch_keeps_the_branch(lab: Lab, 
 def test_a_dry_run_of_cleanup_changes_nothing(lab: Lab, swarm: Swarm) -> None:
     swarm.create("feature-x", ["developer"])
     work(lab)
-    before = (lab.fingerprint(), file_digests(lab.root / ".worktrees"), swarm.history())
+    before = (lab.fingerprint(), file_digests(lab.root / ".worktrees"), swarm.operations())
     report = swarm.cleanup(["feature-x"], force=True, dry_run=True)
     assert report.dry_run
     assert [one.agent for one in report.removed] == ["developer"]
     with pytest.raises(WorkAtRisk):
         swarm.cleanup(["feature-x"], dry_run=True)
-    assert (lab.fingerprint(), file_digests(lab.root / ".worktrees"), swarm.history()) == before
+    assert (lab.fingerprint(), file_digests(lab.root / ".worktrees"), swarm.operations()) == before
 
 
 def test_an_exclude_file_that_was_not_there_is_gone_again(lab: Lab) -> None:

@@ -28,6 +28,7 @@ from swarm.roles.errors import RoleNotFound
 from swarm.sessions.errors import CleanupFailed
 from swarm.testing.lab import Lab, file_digests
 from swarm.worktrees.errors import WorkAtRisk, WorktreeExists, WorktreeNotFound
+from tests.support.library import documents
 from tests.support.work import process
 
 if TYPE_CHECKING:
@@ -100,12 +101,12 @@ def test_card07_the_library_does_the_whole_life_in_silence(
 ) -> None:
     swarm.create(SESSION, ["developer"])
     lab.write({"x": "x"}, lab.tree("developer"))
-    swarm.show("developer")
+    swarm.worktrees.show("developer")
     with pytest.raises(WorkAtRisk):
         swarm.cleanup([SESSION])
     swarm.cleanup([SESSION], force=True)
     swarm.restore(SESSION)
-    swarm.full_cleanup()
+    documents(swarm).full_cleanup()
     assert capfd.readouterr() == ("", "")
 
 
@@ -123,7 +124,7 @@ def test_card08_a_set_that_fails_leaves_what_was_there(lab: Lab, swarm: Swarm) -
         doomed.create(SESSION, ["researcher", "developer", "reviewer", "architect"])
     assert caught.value.code == "NO_SPACE"
     assert (lab.fingerprint(), file_digests(lab.root / ".worktrees"), swarm.sessions()) == before
-    assert swarm.unfinished() == ()
+    assert swarm.operations.unfinished() == ()
 
 
 def test_card10_git_sees_neither_folder_and_no_tracked_file_was_touched(lab: Lab, swarm: Swarm) -> None:
@@ -235,7 +236,7 @@ def test_wt11_the_path_of_a_role(lab: Lab) -> None:
     made = wt.create_worktree("developer", SESSION)
     assert wt.get_worktree_path("developer") == made
     flat = lab.open(worktrees__layout="role", worktrees__durable=False)
-    assert flat.create_worktree("reviewer", "other") == lab.root / ".worktrees" / "reviewer"
+    assert documents(flat).create_worktree("reviewer", "other") == lab.root / ".worktrees" / "reviewer"
 
 
 # --- create ---------------------------------------------------------------------------------------------
@@ -255,18 +256,18 @@ def test_wt12_one_worktree_with_its_branch_and_instructions(lab: Lab) -> None:
 def test_wt12_the_arguments_stand_in_the_order_of_the_design(lab: Lab, swarm: Swarm) -> None:
     assert not (wt.create_worktree("developer", SESSION, None, False) / "CLAUDE.local.md").exists()
     assert not (wt.create_worktrees(["reviewer"], SESSION, None, False)["reviewer"] / "CLAUDE.local.md").exists()
-    assert (swarm.create_worktree("architect", SESSION, None, True) / "CLAUDE.local.md").exists()
+    assert (documents(swarm).create_worktree("architect", SESSION, None, True) / "CLAUDE.local.md").exists()
 
 
 def test_wt13_the_base_is_the_current_branch_or_head(lab: Lab) -> None:
     lab.git("switch", "--quiet", "-c", "develop")
     on_develop = lab.commit("on develop")
     wt.create_worktree("developer", "one")
-    assert lab.swarm.session("one").base_ref == "develop"
+    assert lab.swarm.sessions.get("one").base_ref == "develop"
     lab.git("switch", "--quiet", "--detach", "main")
     detached = lab.commit("detached")
     wt.create_worktree("developer", "two")
-    assert lab.swarm.session("two").base_ref == "HEAD"
+    assert lab.swarm.sessions.get("two").base_ref == "HEAD"
     wt.create_worktree("developer", "three", "main")
     bases = [lab.git("rev-parse", f"swarm/developer-{session}") for session in ("one", "two", "three")]
     assert bases == [on_develop, detached, lab.git("rev-parse", "main")]
@@ -544,7 +545,7 @@ def test_wt30_a_folder_that_is_in_no_session_goes_and_what_is_in_it_is_moved_asi
     assert f"swarm worktree remove developer@{SESSION} --force" in taken.value.hint
     with pytest.raises(WorkAtRisk, match=re.escape(str(tree))):
         wt.remove_worktree("developer", session_id=SESSION)
-    report = lab.swarm.remove("developer", SESSION, force=True)
+    report = lab.swarm.worktrees.remove("developer", SESSION, force=True)
 
     (aside,) = (lab.root / ".swarm/salvage/stray").glob("*/*")
     assert str(aside) in report.warnings[0]
@@ -601,7 +602,7 @@ def test_wt33_removing_all_tells_how_many_and_what_failed(lab: Lab) -> None:
             tree.mkdir()
 
     with pytest.raises(CleanupFailed) as caught:
-        Swarm.open(lab.root, environ=lab.env, progress=swap).remove_all_worktrees(force=True)
+        documents(Swarm.open(lab.root, environ=lab.env, progress=swap)).remove_all_worktrees(force=True)
     assert caught.value.code == "CLEANUP_FAILED"
     assert [one.name for one in caught.value.facts["failed"]] == ["one/developer"]
     assert not lab.tree("reviewer", "one").exists()  # the rest was tried
@@ -670,9 +671,9 @@ def test_wt37_a_git_that_fails_gives_an_empty_list_or_with_strict_the_error(lab:
     swarm.create(SESSION, ["developer"])
     head = lab.root / ".git/HEAD"
     head.rename(head.with_name("HEAD.aside"))
-    assert swarm.list_worktrees() == []
+    assert documents(swarm).list_worktrees() == []
     with pytest.raises(SwarmError):
-        swarm.list_worktrees(strict=True)
+        documents(swarm).list_worktrees(strict=True)
 
 
 def test_wt37_where_there_is_no_repository_there_are_no_worktrees() -> None:
@@ -814,7 +815,7 @@ def test_wt43_files_that_git_is_set_not_to_show_are_uncommitted_work(lab: Lab) -
     (path / "notes.txt").write_text("new\n")
 
     assert wt.has_uncommitted_changes("developer")
-    assert lab.swarm.show("developer").changes == ("?? notes.txt",)
+    assert lab.swarm.worktrees.show("developer").changes == ("?? notes.txt",)
 
 
 def test_wt44_old_sessions_are_cleaned_up(lab: Lab, swarm: Swarm) -> None:
@@ -823,7 +824,7 @@ def test_wt44_old_sessions_are_cleaned_up(lab: Lab, swarm: Swarm) -> None:
         wt.create_worktree("developer", session)
     lab.git("worktree", "lock", str(lab.tree("developer", "busy")))
     for session, made in (("old", 1), ("unknown", 0), ("busy", 1)):
-        swarm._world.sessions.write(replace(swarm.session(session), created_ms=made))
+        swarm._world.sessions.write(replace(swarm.sessions.get(session), created_ms=made))
     assert wt.cleanup_orphaned_worktrees() == 1
     assert [session.name for session in swarm.sessions()] == ["busy", "unknown", "young"]
     assert wt.cleanup_orphaned_worktrees(max_age_ms=0) == 1  # not the locked one, not the one of unknown age
@@ -835,9 +836,9 @@ def test_wt44_an_age_is_not_negative(lab: Lab, swarm: Swarm, age: int) -> None:
     with pytest.raises(UsageProblem):
         wt.cleanup_orphaned_worktrees(age)
     with pytest.raises(UsageProblem):
-        swarm.prune_sessions(older_than_ms=age)
+        swarm.sessions.prune(older_than_ms=age)
     with pytest.raises(UsageProblem):
-        lab.person.drop_salvage(everything=True, older_than_ms=age)
+        lab.person.salvage.drop(everything=True, older_than_ms=age)
     assert path.is_dir()
 
 
@@ -877,7 +878,7 @@ def test_wt47_of_two_that_want_the_same_one_wins(lab: Lab) -> None:
     assert sorted(run.returncode for run in runs) == [0, 1, 1]
     assert all("already exists" in text for text, run in zip(said, runs, strict=True) if run.returncode)
     assert len(wt.list_worktrees(strict=True)) == 2
-    assert lab.swarm.unfinished() == ()
+    assert lab.swarm.operations.unfinished() == ()
 
 
 def test_wt48_a_worktree_that_vanishes_while_being_looked_at_is_gone(lab: Lab, swarm: Swarm) -> None:
@@ -899,9 +900,9 @@ def test_wt48_a_worktree_that_vanishes_while_being_looked_at_is_gone(lab: Lab, s
     try:
         for agent in ("developer", "reviewer", "architect"):
             shutil.rmtree(lab.tree(agent))
-        swarm.prune()
+        swarm.worktrees.prune()
         wt.create_worktrees(["developer"], "other")
-        swarm.full_cleanup()
+        documents(swarm).full_cleanup()
     finally:
         stop.set()
         watcher.join(60)
@@ -990,7 +991,7 @@ def test_wt58_only_an_explicit_call_removes_a_worktree(lab: Lab, swarm: Swarm) -
     with process(cwd=path):
         pass  # the agent ends
     swarm.recover()
-    swarm.prune()
+    swarm.worktrees.prune()
     assert path.is_dir()
 
 
@@ -1061,14 +1062,14 @@ def test_wt61_every_function_of_the_design_is_importable_and_takes_a_repository(
 def test_role12_the_four_roles_are_shipped(swarm: Swarm) -> None:
     for role in ("researcher", "developer", "reviewer", "architect"):
         assert (PROJECT / "roles" / role / "CLAUDE.md").is_file()
-        assert swarm.role(role).instructions.strip()
+        assert swarm.roles.get(role).instructions.strip()
 
 
 def test_role13_a_new_role_is_a_new_folder(lab: Lab, swarm: Swarm) -> None:
     lab.write({"roles/plumber/CLAUDE.md": "# You mend pipes\n"})
     path = wt.create_worktree("plumber", SESSION)
     assert (path / "CLAUDE.local.md").read_text() == "# You mend pipes\n"
-    assert "plumber" in swarm.role_names()
+    assert "plumber" in swarm.roles.names()
     assert [info.role for info in wt.list_worktrees()] == ["plumber"]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import swarm
 from swarm import Swarm
+from swarm.api.design import Design
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,3 +27,8 @@ def namespaces() -> dict[str, type]:
 def verbs_of(kind: type) -> Iterator[str]:
     """Give the names of the public members of a class; ``__call__`` where the namespace itself is a verb."""
     yield from (name for name in dir(kind) if name[0] != "_" or (name == "__call__" and kind is not Swarm))
+
+
+def documents(one: Swarm) -> Design:
+    """Return the documents' functions for an open repository, with its environment."""
+    return Design(one._opened)

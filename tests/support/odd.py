@@ -178,7 +178,7 @@ def whole_life(
     paths = swarm.create(SESSION, AGENTS, base=base, instructions=instructions).paths()
 
     assert list(paths) == list(AGENTS)
-    assert swarm.unfinished() == ()
+    assert swarm.operations.unfinished() == ()
     for agent, tree in paths.items():
         assert tree.parent == root / swarm.config.settings.worktrees.base_path
         check_tree(lab, tree, agent=agent, base=commit, status=status, sparse=sparse)
@@ -205,7 +205,7 @@ def _remove_again(lab: Lab, swarm: Swarm, paths: Mapping[str, Path], before: Map
     for tree in paths.values():
         assert not tree.exists()
     assert swarm.worktrees() == ()
-    assert swarm.unfinished() == ()
+    assert swarm.operations.unfinished() == ()
     same(before, state(lab, root))
 
 

@@ -241,7 +241,7 @@ SCENARIOS = {
         Scenario(
             "remove",
             with_work,
-            lambda swarm: swarm.remove("researcher", SESSION, force=True),
+            lambda swarm: swarm.worktrees.remove("researcher", SESSION, force=True),
             goes_on=True,
             undo=lambda swarm: swarm.restore(f"{SESSION}/researcher"),
         ),
@@ -252,17 +252,19 @@ SCENARIOS = {
             may_log="refs/heads/users/topic",
         ),
         Scenario("restore", after_cleanup, lambda swarm: swarm.restore(SESSION)),
-        Scenario("lock", with_session, lambda swarm: swarm.lock("developer", SESSION, reason="busy"), goes_on=True),
+        Scenario(
+            "lock", with_session, lambda swarm: swarm.worktrees.lock("developer", SESSION, reason="busy"), goes_on=True
+        ),
         Scenario(
             "update-role",
             with_new_role,
-            lambda swarm: swarm.update_role("researcher", SESSION),
+            lambda swarm: swarm.worktrees.update_role("researcher", SESSION),
             goes_on=True,
         ),
         Scenario(
             "salvage-drop",
             after_cleanup_with_grant,
-            lambda swarm: swarm.drop_salvage(everything=True, now=True),
+            lambda swarm: swarm.salvage.drop(everything=True, now=True),
             goes_on=True,
             drops=True,
         ),

@@ -25,7 +25,7 @@ SECOND = {"WORKTREE_EXISTS", "BRANCH_EXISTS", "LOCKED", "SESSION_NOT_FOUND", "GI
 def assert_whole(lab: Lab) -> None:
     """Every session is complete, and nothing is there that belongs to none."""
     assert lab.swarm.recover() == lab.swarm.recover()
-    assert lab.swarm.unfinished() == ()
+    assert lab.swarm.operations.unfinished() == ()
     common = lab.root / ".git"
     agents = [agent for session in lab.swarm.sessions() for agent in session.agents]
     for agent in agents:

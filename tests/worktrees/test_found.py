@@ -152,14 +152,14 @@ def test_update_role_does_not_bring_back_an_agent_removed_meanwhile(lab: Lab) ->
 
     def find_and_lose(agent: str, session: str | None) -> object:
         found = find(agent, session)
-        if lab.swarm.session(SESSION).agent(ROLES[1]) is not None:
-            lab.swarm.remove(ROLES[1], SESSION)
+        if lab.swarm.sessions.get(SESSION).agent(ROLES[1]) is not None:
+            lab.swarm.worktrees.remove(ROLES[1], SESSION)
         return found
 
     late._find = find_and_lose  # type: ignore[method-assign, assignment]
-    late.update_role(ROLES[0], SESSION)
+    late.worktrees.update_role(ROLES[0], SESSION)
 
-    assert [agent.name for agent in lab.swarm.session(SESSION).agents] == ROLES[:1]
+    assert [agent.name for agent in lab.swarm.sessions.get(SESSION).agents] == ROLES[:1]
 
 
 def test_branch_without_worktree_can_be_saved_and_comes_back(lab: Lab) -> None:

@@ -19,6 +19,7 @@ from swarm.sessions.errors import CleanupFailed
 from swarm.testing.lab import Lab, file_digests
 from swarm.worktrees.errors import WorkAtRisk
 from swarm.worktrees.reports import RiskKind
+from tests.support.library import documents
 from tests.support.work import BRANCH, KINDS, Kind, commits_of, kept_commits, process, state_of
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def test_work_is_refused_saved_removed_and_brought_back(lab: Lab, kind: Kind) ->
 
     swarm.cleanup([SESSION], force=True)
     assert not tree.exists()
-    assert len(swarm.salvaged(SESSION)) == 2
+    assert len(swarm.salvage(SESSION)) == 2
 
 
 def _assert_seen_alike(lab: Lab, tree: Path) -> None:
@@ -106,8 +107,8 @@ def _plain_cleanup(lab: Lab, swarm: Swarm, kind: Kind, tree: Path) -> None:
         assert (agent.session, agent.agent, agent.path) == (SESSION, "developer", tree)
         assert {risk.kind for risk in agent.risks} == kind.risks
     assert (lab.fingerprint(), _contents(tree), _contents(admin), swarm.sessions()) == untouched
-    assert swarm.salvaged() == ()
-    assert swarm.unfinished() == ()
+    assert swarm.salvage() == ()
+    assert swarm.operations.unfinished() == ()
 
 
 def _contents(folder: Path) -> dict[str, str]:
@@ -122,7 +123,7 @@ def _unsaved(notes: tuple[str, ...]) -> set[str]:
 def _assert_gone(lab: Lab, tree: Path, clean: dict[str, Any], users: dict[str, Any]) -> None:
     assert not tree.exists()
     assert not (lab.root / ".git/worktrees" / tree.name).exists()
-    assert not lab.swarm.branch_exists(BRANCH)
+    assert not documents(lab.swarm).branch_exists(BRANCH)
     now = lab.fingerprint()
     for part in ("head", "index", "stash", "files", "status"):
         assert now[part] == users[part], part
@@ -221,7 +222,7 @@ def test_a_link_to_the_main_checkout_is_never_followed(lab: Lab, force: bool) ->
     after = lab.fingerprint()
     for part in ("head", "index", "files", "status", "config"):
         assert after[part] == before[part]
-    assert [agent.name for agent in swarm.session(SESSION).agents] == ["developer"]
+    assert [agent.name for agent in swarm.sessions.get(SESSION).agents] == ["developer"]
 
     tree.unlink()  # the way out
     assert swarm.cleanup([SESSION]).worktrees_removed == 1
@@ -258,7 +259,7 @@ def test_a_moved_worktree_is_refused_and_stays_where_it_is(lab: Lab) -> None:
     assert report.branches_removed == 0
     assert file_digests(elsewhere) == before
     assert "?? new.txt" in lab.git("status", "--porcelain", cwd=elsewhere).splitlines()
-    assert swarm.branch_exists(BRANCH)
+    assert documents(swarm).branch_exists(BRANCH)
 
 
 def test_a_folder_that_git_has_forgotten_is_kept_whole(lab: Lab) -> None:
@@ -295,7 +296,7 @@ def test_a_file_at_the_place_of_the_tree_is_kept(lab: Lab) -> None:
     assert not tree.exists()
     (late,) = (lab.root / ".swarm/salvage").rglob("late")
     assert late.read_text() == "a file\n"
-    assert [entry.agent for entry in swarm.salvaged()] == ["developer"]
+    assert [entry.agent for entry in swarm.salvage()] == ["developer"]
 
 
 # --- what may not be read -----------------------------------------------------------------------------
@@ -370,6 +371,6 @@ def test_files_of_another_user_do_not_block_swarm(open_folder: Path) -> None:
         report = swarm.cleanup([SESSION], force=True)
         assert report.worktrees_removed == 1
         assert any("could not be deleted" in warning for warning in report.warnings)
-        assert swarm.unfinished() == ()
+        assert swarm.operations.unfinished() == ()
         swarm.create("next", ["developer"])
-        assert [entry.session for entry in swarm.salvaged()] == [SESSION]
+        assert [entry.session for entry in swarm.salvage()] == [SESSION]

@@ -795,11 +795,11 @@ def test_no_hook_but_post_checkout_runs_for_swarm(lab: Lab, place: str, habit: s
     paths = swarm.create(SESSION, AGENTS).paths()
     (paths["developer"] / odd.WORK).write_text("work\n")
     swarm.worktrees()
-    swarm.show("developer")
+    swarm.worktrees.show("developer")
     swarm.cleanup([SESSION], force=True)
     swarm.restore(SESSION)
-    swarm.lock("developer", reason="mine")
-    swarm.unlock("developer")
+    swarm.worktrees.lock("developer", reason="mine")
+    swarm.worktrees.unlock("developer")
 
     assert (paths["developer"] / odd.WORK).exists()
     assert not marks.exists(), marks.read_text()
@@ -841,7 +841,7 @@ def test_a_required_filter_that_fails_leaves_nothing(lab: Lab) -> None:
         lab.swarm.create(SESSION, AGENTS)
 
     assert lab.swarm.sessions() == ()
-    assert lab.swarm.unfinished() == ()
+    assert lab.swarm.operations.unfinished() == ()
 
 
 def test_a_filter_program_that_is_missing_leaves_nothing(lab: Lab) -> None:

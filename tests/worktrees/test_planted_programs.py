@@ -111,7 +111,7 @@ def _verbs(swarm: Swarm) -> dict[str, Callable[[], object]]:
     return {
         "status": lambda: swarm.status(SESSION),
         "worktree list": swarm.worktrees,
-        "worktree show": lambda: swarm.show("developer"),
+        "worktree show": lambda: swarm.worktrees.show("developer"),
         "why": lambda: swarm.why("developer"),
         "diff": lambda: swarm.diff("developer"),
         "conflicts": lambda: swarm.conflicts(SESSION),
@@ -121,7 +121,7 @@ def _verbs(swarm: Swarm) -> dict[str, Callable[[], object]]:
         "cleanup": lambda: swarm.cleanup([SESSION]),
         "cleanup --force": lambda: swarm.cleanup([SESSION], force=True),
         "restore": lambda: swarm.restore(SESSION),
-        "show what was restored": lambda: swarm.show("developer"),
+        "show what was restored": lambda: swarm.worktrees.show("developer"),
     }
 
 
@@ -153,13 +153,13 @@ def test_changes_in_a_repository_inside_are_told_and_counted_as_work(lab: Lab) -
     tree = swarm.create(SESSION, ["developer"]).paths()["developer"]
     nested_repository(lab, tree)
 
-    details = swarm.show("developer")
+    details = swarm.worktrees.show("developer")
 
     assert details.changes == (" M inner",)
     assert details.info.dirty
     assert (RiskKind.SUBMODULE, ("inner",)) in [(risk.kind, risk.items) for risk in details.risks]
     lab.write({"inner.txt": "first\n"}, tree / "inner")
-    assert swarm.show("developer").changes == ()
+    assert swarm.worktrees.show("developer").changes == ()
 
 
 def test_the_user_s_own_filter_runs_for_swarm(lab: Lab) -> None:
@@ -173,7 +173,7 @@ def test_the_user_s_own_filter_runs_for_swarm(lab: Lab) -> None:
     swarm = lab.open(worktrees__durable=False)
     tree = swarm.create(SESSION, ["developer"]).paths()["developer"]
     os.utime(tree / "a.bin")
-    assert swarm.show("developer").changes == ()
+    assert swarm.worktrees.show("developer").changes == ()
     lab.write({"a.bin": "content of the agent\n"}, tree)
 
     assert "+pointer of the agent" in swarm.diff("developer").uncommitted_patch

@@ -108,9 +108,9 @@ def test_what_the_agent_changed_is_work_and_all_of_it_comes_back(lab: Lab) -> No
     assert ((one / ".env").read_text(), (one / "notes").read_text()) == ("A=2\n", "theirs\n")
     assert ((two / ".env").read_text(), (two / "made.log").read_text()) == ("A=1\n", "made\n")
     assert lab.git("status", "--porcelain", cwd=two) == ""
-    lab.swarm.remove("qa-2", "fx")
+    lab.swarm.worktrees.remove("qa-2", "fx")
     with pytest.raises(WorkAtRisk):
-        lab.swarm.remove("qa-1", "fx")
+        lab.swarm.worktrees.remove("qa-1", "fx")
 
 
 def test_a_restored_worktree_has_its_links_again(lab: Lab) -> None:
@@ -163,7 +163,7 @@ def test_copies_that_are_not_saved_are_made_again(lab: Lab) -> None:
     assert not (tree / "node_modules").is_symlink()
     lab.git("add", "--all", cwd=tree)
     assert lab.git("status", "--porcelain", cwd=tree) == ""
-    lab.swarm.remove("qa", "fx")
+    lab.swarm.worktrees.remove("qa", "fx")
 
 
 def test_what_cannot_be_given_is_left_out_or_refused(lab: Lab) -> None:
@@ -211,8 +211,8 @@ def test_a_dry_run_tells_and_no_setup_leaves_it_out(lab: Lab) -> None:
     assert sorted(os.listdir(lab.tree("qa", "fx"))) == [
         *(".git", ".gitignore", "CLAUDE.local.md", "README", "run.sh", "src")
     ]
-    assert lab.swarm.session("fx").agents[0].ports == ()
-    assert lab.swarm.setup_of("qa") is None
+    assert lab.swarm.sessions.get("fx").agents[0].ports == ()
+    assert lab.swarm.worktrees.setup_of("qa") is None
 
 
 # --- commands ------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def test_a_failed_command_takes_everything_back(panes: PaneLab, tmp_path: Path) 
     assert not (panes.root / ".swarm/salvage").exists()
     wait_for(lambda: gone(number_in(out / "slow")) and gone(number_in(out / "bad")), "the end of what they started")
     assert "oh dear" in (panes.root / ".swarm/setup-failed.log").read_text()
-    assert "ended with 3" in commands(panes.swarm.history(), "setup")[0]
+    assert "ended with 3" in commands(panes.swarm.operations(), "setup")[0]
 
 
 def test_a_warning_is_told_and_the_agent_has_its_ports(panes: PaneLab, tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_warning_is_told_and_the_agent_has_its_ports(panes: PaneLab, tmp_path:
     (panes.root / ".swarm").chmod(0o700)
 
     report = panes.swarm.start("fx", "qa:2")
-    ports = {one.name: dict(one.ports) for one in panes.swarm.session("fx").agents}
+    ports = {one.name: dict(one.ports) for one in panes.swarm.sessions.get("fx").agents}
 
     assert len({port for several in ports.values() for port in several.values()}) == 6
     assert set(ports["qa-1"]) == {"MAIN_PORT", "PORT", "DEBUG_PORT"}
@@ -275,20 +275,20 @@ def test_a_warning_is_told_and_the_agent_has_its_ports(panes: PaneLab, tmp_path:
 def test_a_port_that_somebody_listens_on_is_not_given_and_ports_come_back(lab: Lab) -> None:
     role(lab, "setup: {ports: [PORT]}\n")
     lab.swarm.create("fx", "qa")
-    (port,) = dict(lab.swarm.session("fx").agents[0].ports).values()
+    (port,) = dict(lab.swarm.sessions.get("fx").agents[0].ports).values()
     lab.swarm.cleanup(["fx"])
 
     lab.swarm.create("fx", "qa")
-    again = dict(lab.swarm.session("fx").agents[0].ports)["PORT"]
+    again = dict(lab.swarm.sessions.get("fx").agents[0].ports)["PORT"]
     lab.swarm.cleanup(["fx"])
     with socket.create_server(("127.0.0.1", port)):
         lab.swarm.create("fx", "qa")
-        other = dict(lab.swarm.session("fx").agents[0].ports)["PORT"]
+        other = dict(lab.swarm.sessions.get("fx").agents[0].ports)["PORT"]
 
     assert again == port
     assert other != port
     lab.swarm.restore("fx/qa") if lab.swarm.cleanup(["fx"]).removed else None
-    assert dict(lab.swarm.session("fx").agents[0].ports)["PORT"] == other
+    assert dict(lab.swarm.sessions.get("fx").agents[0].ports)["PORT"] == other
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
@@ -362,7 +362,7 @@ def test_a_teardown_runs_before_anything_is_looked_at(lab: Lab, tmp_path: Path) 
     )
     lab.swarm.create("fx", "qa")
     server = number_in(out)
-    port = dict(lab.swarm.session("fx").agents[0].ports)["PORT"]
+    port = dict(lab.swarm.sessions.get("fx").agents[0].ports)["PORT"]
     planned = lab.swarm.cleanup(["fx"], dry_run=True)
     assert not gone(server)
 
@@ -373,7 +373,7 @@ def test_a_teardown_runs_before_anything_is_looked_at(lab: Lab, tmp_path: Path) 
     assert [text.partition("` ")[2] for text in report.warnings] == ["ended with 1: cannot", "did not end within 4 s"]
     assert gone(server)
     assert (lab.tree("qa", "fx") / "dump.log").read_text() == f"teardown {port}\n"
-    assert len(commands(lab.swarm.history(), "teardown")) == 2
+    assert len(commands(lab.swarm.operations(), "teardown")) == 2
 
 
 def test_a_teardown_may_keep_the_worktree(lab: Lab) -> None:

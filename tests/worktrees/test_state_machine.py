@@ -220,7 +220,7 @@ class Machine(RuleBasedStateMachine):
         assert self.model.commits <= crash.kept_commits(self.lab)
         git_dir = self.lab.root / ".git"
         assert [str(path) for path in git_dir.rglob("*.lock")] == []
-        assert self.lab.swarm.unfinished() == ()
+        assert self.lab.swarm.operations.unfinished() == ()
 
 
 def test_any_order_of_commands_and_kills(bench: crash.Bench) -> None:

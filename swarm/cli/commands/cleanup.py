@@ -125,7 +125,7 @@ def prune(
     """Remove old sessions without running agents and without uncommitted work."""
     age = milliseconds("--older-than", older_than)
     swarm = run.open()
-    return removal(lambda: swarm.prune_sessions(older_than_ms=age or 0, dry_run=dry_run), "there is nothing to prune")
+    return removal(lambda: swarm.sessions.prune(older_than_ms=age or 0, dry_run=dry_run), "there is nothing to prune")
 
 
 def _which(swarm: Swarm) -> str:

@@ -32,7 +32,7 @@ def log(
     ] = None,
 ) -> Answer:
     """List the operations in this repository, oldest first, with time, user and outcome."""
-    entries = [entry for entry in run.open().history() if session is None or _concerns(entry, session)]
+    entries = [entry for entry in run.open().operations() if session is None or _concerns(entry, session)]
 
     def show(output: Output) -> None:
         if not entries:

@@ -108,7 +108,7 @@ def _next(swarm: Swarm, report: MergeReport) -> Iterator[str]:
     done = {(one.session, one.agent) for one in report.agents}
     session = report.agents[0].session
     with suppress(SwarmError):  # then nothing is proposed
-        there = {(session, agent.name) for agent in swarm.session(session).agents}
+        there = {(session, agent.name) for agent in swarm.sessions.get(session).agents}
         if there <= done:
             yield f"next: swarm cleanup {session}"
         else:

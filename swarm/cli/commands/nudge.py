@@ -43,7 +43,7 @@ def type_(
     """Type a text into an agent's pane, character by character as given."""
     name, session = split_agent(agent)
     words = _typed() if text == "-" else text
-    pane = run.open().type_into(name, words, session, enter=enter)
+    pane = run.open().panes.type(name, words, session, enter=enter)
     data = {"agent": name, "pane": pane, "entered": enter}
     return Answer(data, lambda output: output.out(f"typed into {pane}" + ("" if enter else "; Enter was not pressed")))
 
@@ -68,7 +68,7 @@ def nudge(
         state = str(swarm.why(agent, session).status.state)
         return Answer({"state": state}, lambda _output: None, exit_code=0 if state == "idle" else 1, status="ok")
     if heartbeat:
-        sent = swarm.send_heartbeat(agent, session, heartbeat)
+        sent = swarm.delivery.heartbeat(agent, session, heartbeat)
         return Answer({"sent": sent}, lambda _output: None)
-    words = swarm.nudge(agent, session)
+    words = swarm.delivery.nudge(agent, session)
     return Answer({"outcome": words}, lambda output: output.out(words))

@@ -55,7 +55,7 @@ def restore(
     swarm = run.open()
     if list or target is None:
         session = target.partition("/")[0] if target else None
-        return listing(swarm.salvaged(session), hint="" if list else "restore with: swarm restore SESSION[/AGENT]")
+        return listing(swarm.salvage(session), hint="" if list else "restore with: swarm restore SESSION[/AGENT]")
     report = replace(swarm.restore(target, dry_run=dry_run), dry_run=dry_run)
     return Answer(
         report_data(report),

@@ -41,7 +41,7 @@ def list_(
     ] = False,
 ) -> Answer:
     """List saved work, newest first."""
-    return listing(run.open().salvaged(session, dropped=dropped), hint="restore with: swarm restore SESSION[/AGENT]")
+    return listing(run.open().salvage(session, dropped=dropped), hint="restore with: swarm restore SESSION[/AGENT]")
 
 
 def listing(entries: Sequence[SalvageEntry], hint: str) -> Answer:
@@ -97,7 +97,7 @@ Target = Annotated[
 @verb(app, "show", attempt="cannot show {target}", examples="swarm salvage show feature-x/developer")
 def show(run: Run, target: Target) -> Answer:
     """Show one saved worktree."""
-    entry = run.open().salvage_entry(target)
+    entry = run.open().salvage.get(target)
     facts = entry.manifest
     dropped = [str(item) for item in facts.get("dropped") or ()]
     unsaved = [str(item) for item in facts.get("unsaved") or ()]
@@ -175,7 +175,7 @@ def drop(
     now = now or not swarm.config.settings.cleanup.keep_dropped
     if not yes and not _confirmed(run.output, ", ".join(names) or "everything that was saved", older_than, now=now):
         return Answer({"dropped": [], "for_good": now}, lambda output: output.out("nothing was dropped"))
-    dropped = swarm.drop_salvage(names, everything=all, older_than_ms=limit, now=now)
+    dropped = swarm.salvage.drop(names, everything=all, older_than_ms=limit, now=now)
 
     def words(output: Output) -> None:
         what = count(len(dropped), "saved worktree") if dropped else ""

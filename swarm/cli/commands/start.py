@@ -246,16 +246,16 @@ def attach(
         if not agent:
             _need_panes(swarm)
         _need_terminal(swarm)
-    pane = swarm.show_pane(*split_agent(agent)) if agent else ""
+    pane = swarm.panes.show(*split_agent(agent)) if agent else ""
     if run.output.json:
-        return Answer({"command": swarm.attach_command(), "pane": pane}, lambda _output: None)
+        return Answer({"command": swarm.panes.attach_command(), "pane": pane}, lambda _output: None)
     _attach(run, swarm)
     return Answer({}, lambda _output: None)
 
 
 def _attach(run: Run, swarm: Swarm) -> None:
     """Become tmux; comes back only when that is not possible."""
-    argv = swarm.attach_command()
+    argv = swarm.panes.attach_command()
     run.output.clear_progress()
     os.execv(argv[0], list(argv))  # noqa: S606  # argv, no shell
 
@@ -269,7 +269,7 @@ def _need_terminal(swarm: Swarm) -> None:
     """Refuse, before anything is done, where tmux could show nothing."""
     if not (given.is_typed() and sys.stdout is not None and sys.stdout.isatty()):
         raise UsageProblem("cannot attach: this is not a terminal", hint=f"in a terminal: {_attach_line(swarm)}")
-    if os.environ.get("TMUX") and "switch-client" not in swarm.attach_command():
+    if os.environ.get("TMUX") and "switch-client" not in swarm.panes.attach_command():
         raise UsageProblem(
             "cannot attach: this terminal is inside another tmux server",
             hint=f"in a terminal outside of it: {_attach_line(swarm)}",

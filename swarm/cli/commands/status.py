@@ -73,9 +73,9 @@ def label(run: Run) -> Answer:
     """Show the states in the pane borders and the status line of tmux; the launchers call it."""
     swarm = run.open()
     found = swarm.status(look=False)
-    swarm.label_panes(found)
-    swarm.call_user(found)
-    swarm.tell_endings()
+    swarm.panes.label(found)
+    swarm.delivery.call_user(found)
+    swarm.delivery.tell_endings()
     return Answer({}, lambda _output: None)
 
 
@@ -287,7 +287,7 @@ def _watch(run: Run, swarm: Swarm, session: str | None) -> Answer:
 
     def look() -> None:
         found = swarm.status(session)
-        swarm.label_panes(found)
+        swarm.panes.label(found)
         if run.output.json:
             run.output.answer(run.command, _answer(swarm, found, session))
             return
@@ -308,8 +308,8 @@ def why(run: Run, agent: AgentName) -> Answer:
     swarm = run.open()
     one = swarm.why(name, session)
     where = one.session
-    done = swarm.setup_of(one.agent.name, where)
-    parent = swarm.session(where).parent
+    done = swarm.worktrees.setup_of(one.agent.name, where)
+    parent = swarm.sessions.get(where).parent
     trouble = swarm.hooks.trouble(one.agent.name, where)
     told = {
         "parent": parent.address if parent else "",

@@ -36,7 +36,7 @@ def budget(
     session: Annotated[str, typer.Argument(metavar="SESSION", show_default=False)],
 ) -> Answer:
     """Notify the user about an agent's limits."""
-    return Answer({"told": run.open().tell_budget(agent, session)}, lambda _output: None)
+    return Answer({"told": run.open().usage.tell(agent, session)}, lambda _output: None)
 
 
 def usage(

@@ -41,7 +41,7 @@ def show(
     run: Run, name: Annotated[str, typer.Argument(metavar="NAME", help="Name or alias.", show_default=False)]
 ) -> Answer:
     """Show one workflow, with the prompt for its agents."""
-    one = run.open().workflow(name)
+    one = run.open().workflows.get(name)
     return Answer(_data(one), lambda output: _show(output, one))
 
 

@@ -155,7 +155,7 @@ def list_(
     swarm = run.open()
     found = swarm.worktrees(session)
     lost = any(not info.session for info in found)
-    unfinished = [f"{what} is not finished" for what in swarm.unfinished_acts()]
+    unfinished = [f"{what} is not finished" for what in swarm.operations.describe_unfinished()]
     hints = [f"{'; '.join(unfinished)}: it still runs, or finish it with: swarm recover"] if unfinished else []
     if lost and not unfinished:
         hints.append("some belong to no known session; if swarm made them: swarm recover")
@@ -238,7 +238,7 @@ def show(run: Run, agent: AgentName) -> Answer:
 
     Shows its commits, its changes, and the reasons that would stop a cleanup.
     """
-    found = run.open().show(*split_agent(agent))
+    found = run.open().worktrees.show(*split_agent(agent))
     data = {
         **info_data(found.info),
         "base": found.base,
@@ -317,13 +317,13 @@ def lock(
     ] = "",
 ) -> Answer:
     """Lock a worktree against removal, as git does."""
-    return _changed(run.open().lock(*split_agent(agent), reason=reason), "locked", "unlock")
+    return _changed(run.open().worktrees.lock(*split_agent(agent), reason=reason), "locked", "unlock")
 
 
 @verb(app, "unlock", attempt="cannot unlock {agent}", examples="swarm worktree unlock developer@feature-x")
 def unlock(run: Run, agent: AgentName) -> Answer:
     """Remove the lock of a worktree."""
-    return _changed(run.open().unlock(*split_agent(agent)), "unlocked", "")
+    return _changed(run.open().worktrees.unlock(*split_agent(agent)), "unlocked", "")
 
 
 def _changed(info: WorktreeInfo, did: str, undo: str) -> Answer:
@@ -348,7 +348,7 @@ def update_role(
     force: Annotated[bool, typer.Option("--force", help="Overwrite edits of the agent.", show_default=False)] = False,
 ) -> Answer:
     """Update the role instructions in an existing worktree."""
-    info = run.open().update_role(*split_agent(agent), force=force)
+    info = run.open().worktrees.update_role(*split_agent(agent), force=force)
     return _changed(info, f"updated the instructions ({info.role}) of", "")
 
 
@@ -377,7 +377,7 @@ def remove(
     name, session = split_agent(agent)
     swarm = run.open()
     return removal(
-        lambda: swarm.remove(
+        lambda: swarm.worktrees.remove(
             name,
             session,
             force=force,
@@ -393,4 +393,4 @@ def remove(
 def prune(run: Run, dry_run: DryRun = False) -> Answer:
     """Forget worktrees whose folder is gone; their branches stay."""
     swarm = run.open()
-    return removal(lambda: swarm.prune(dry_run=dry_run), nothing="nothing to prune")
+    return removal(lambda: swarm.worktrees.prune(dry_run=dry_run), nothing="nothing to prune")

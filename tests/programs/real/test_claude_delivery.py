@@ -150,7 +150,7 @@ def test_without_hooks_it_is_told_in_the_pane_but_never_into_a_dialog_or_a_typed
 
     (sent,) = swarm.send("builder@fx", "the news")
 
-    assert swarm.nudge("builder", "fx").startswith("it is waiting")
+    assert swarm.delivery.nudge("builder", "fx").startswith("it is waiting")
     claude.keys("builder", "h", "a", "l", "f")  # the dialog takes no letters
     assert claude.state("builder") == "waiting"
     claude.keys("builder", "Escape")
@@ -158,7 +158,7 @@ def test_without_hooks_it_is_told_in_the_pane_but_never_into_a_dialog_or_a_typed
     assert not (claude.one("builder").worktree / "made.txt").exists()
     claude.keys("builder", *"a half line")
     claude.shows("builder", "a half line")
-    assert swarm.nudge("builder", "fx").startswith("its prompt holds text")
+    assert swarm.delivery.nudge("builder", "fx").startswith("its prompt holds text")
     assert state_of(swarm, sent.id) == "queued"
     claude.keys("builder", "C-u")
 
