@@ -19,8 +19,9 @@ from swarm.kit.errors import SwarmError
 from swarm.project.model import AdminDir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
+_PROC = "/proc"
 _LIMIT = 1 << 16
 _PACKED_LIMIT = 4 << 20
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -236,27 +237,61 @@ def _is_packed(packed: Path, ref: str) -> bool:
 
 def live_git(common: Path, root: Path) -> bool:
     """Whether some git process seems to be at work in this repository (Linux; elsewhere: unknown, so True)."""
-    proc = Path("/proc")
-    if not proc.is_dir():
-        return True
+    return not os.path.isdir(_PROC) or any(True for _ in _gits(common, root))
+
+
+def _gits(common: Path, root: Path) -> Iterator[int]:
+    """Give the git processes whose folder is in this repository (Linux)."""
     places = (str(common), str(root))
-    for entry in os.listdir(proc):
+    for entry in os.listdir(_PROC):
         if not entry.isdigit():
             continue
         try:
-            name = (proc / entry / "comm").read_bytes().strip()
+            with open(f"{_PROC}/{entry}/comm", "rb") as file:
+                name = file.read().strip()
             if name != b"git" and not name.startswith(b"git-"):
                 continue
-            cwd = os.readlink(proc / entry / "cwd")
+            cwd = os.readlink(f"{_PROC}/{entry}/cwd")
         except OSError:
             continue
         if any(cwd == place or cwd.startswith(place + "/") for place in places):
-            return True
-    return False
+            yield int(entry)
 
 
-def collector(common: Path) -> int:
-    """Return the process of a running ``git gc``; 0 without one."""
+def collector(common: Path, root: Path) -> int:
+    """Return a process that is removing objects which nothing names; 0 where there is none.
+
+    A ``git gc`` has left a note of itself.  A ``git prune`` or ``git repack`` leaves none, and is seen on Linux when
+    its folder is in the repository.
+    """
+    found = _noted_gc(common)
+    if found or not os.path.isdir(_PROC):
+        return found
+    return next((pid for pid in _gits(common, root) if _told(pid) in (b"gc", b"prune", b"repack")), 0)
+
+
+def _told(pid: int) -> bytes:
+    """Return what a git process was told to do; empty when it has ended."""
+    try:
+        with open(f"{_PROC}/{pid}/cmdline", "rb") as file:
+            return subcommand(file.read().split(b"\0"))
+    except OSError:
+        return b""
+
+
+def subcommand(argv: Sequence[bytes]) -> bytes:
+    """Return the command in a command line of git; empty where there is none."""
+    words = iter(argv[1:])
+    for word in words:
+        if word in (b"-C", b"-c", b"--git-dir", b"--work-tree", b"--namespace", b"--config-env"):
+            next(words, b"")
+        elif not word.startswith(b"-"):
+            return word
+    return b""
+
+
+def _noted_gc(common: Path) -> int:
+    """Return the process of a ``git gc`` that is at work; 0 where there is none, or only the note of a dead one."""
     words = (_text(common / "gc.pid") or "").split()
     if not words or not words[0].isdigit():
         return 0

@@ -38,8 +38,8 @@ class Git(Refs, Configuration):
     """
 
     def collector(self) -> int:
-        """Return the process of a running ``git gc`` of the repository; 0 without one."""
-        return gitdir.collector(self.common)
+        """Return a process that is removing objects which nothing names; 0 where there is none."""
+        return gitdir.collector(self.common, self.root)
 
     # --- worktrees -----------------------------------------------------------------------------
 

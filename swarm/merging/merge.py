@@ -1,7 +1,7 @@
 """Merge agents into a branch, all of them or none.
 
-    look ──► refuse? ──► try it all in a quarantine ──► conflicts? ──► copy the objects
-         ──► journal ──► [checkout follows] ──► [branch moves] ══ merged ══► forget the journal entry
+    look ──► refuse? ──► try it all in a quarantine ──► conflicts? ──► journal
+         ──► copy the objects, under a ref ──► [checkout follows] ──► [branch moves] ══ merged ══► forget entry and ref
 
 The branch is moved last, in one step.  Killed before that, the checkout is taken back to what it was;
 killed after it, all is done already.  Local changes in the checkout are never touched: if one of them is in
@@ -30,14 +30,16 @@ from swarm.merging.trial import MOST_SHOWN, Landing
 from swarm.merging.values import LocalWork, MergeReport
 from swarm.project import layout as places
 from swarm.project.errors import AgentNotFound
+from swarm.project.layout import op_ref
 from swarm.project.world import new_operation_id, no_session
 from swarm.worktrees import transaction
 from swarm.worktrees.errors import WorktreeNotFound
 from swarm.worktrees.examine import examine_all
 from swarm.worktrees.reports import AgentRisks, Risk, RiskKind
+from swarm.worktrees.saved.keeping import keep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from swarm.merging.quarantine import Quarantine
     from swarm.project.model import Agent, Session
@@ -74,14 +76,24 @@ def merge(world: World, request: Request) -> MergeReport:
         NotCommitted, MergeConflict, MergeBlocked, TargetNotFound, IdentityMissing: nothing was changed.
         SwarmError: everything was taken back.
     """
-    with world.merging.quarantine() as box:
-        plan = _plan(world, box, request, sign=world.merging.signs())
-        report = plan.report
-        if report.new == report.old:
-            return report
-        box.keep(report.new, (report.old, *(one.tip for one in report.merged)))
-    _apply(world, request, plan)
-    return report
+    record: dict[str, Any] | None = None
+    try:
+        with world.merging.quarantine() as box:
+            plan = _plan(world, box, request, sign=world.merging.signs())
+            if plan.report.new == plan.report.old:
+                return plan.report
+            record = _record(world, request, plan)
+            _keep(world, box, plan.report, record)
+        _move(world, plan, record)
+    except BaseException as error:
+        if record is not None:
+            world.git.stop_all()
+            world.git.resume()
+            _settle(world, record, told_of(error))
+        raise
+    with contextlib.suppress(SwarmError, OSError):
+        _close(world, record, "done", {op_ref(record["operation"]): plan.report.new})
+    return plan.report
 
 
 # --- look and refuse -----------------------------------------------------------------------------------
@@ -227,26 +239,31 @@ def _check_checkout(checkout: Checkout, local: LocalWork, into: str) -> None:
 # --- do it ---------------------------------------------------------------------------------------------
 
 
-def _apply(world: World, request: Request, plan: _Plan) -> None:
-    record = _record(world, request, plan)
+def _keep(world: World, box: Quarantine, report: MergeReport, record: dict[str, Any]) -> None:
+    """Write the operation down, and copy the merged commit into the repository, under a ref."""
+    ref = {op_ref(record["operation"]): report.new}
+
+    def write() -> dict[str, str]:
+        box.keep(report.new, (report.old, *(one.tip for one in report.merged)))
+        return ref
+
+    world.journal.write(record["operation"], record)
+    keep(world, write, f"swarm: merge {record['session']}", report.old)
+
+
+def _move(world: World, plan: _Plan, record: dict[str, Any]) -> None:
+    """Let the checkout follow, then move the branch."""
     report, checkout = plan.report, plan.checkout
-    try:
-        world.journal.write(record["operation"], record)
+    record["phase"] = "move"
+    world.journal.write(record["operation"], record)
+    if checkout is not None:
+        world.progress(f"updating {checkout.tree}")
+        world.merging.move(checkout, report.old, report.new, plan.changes, plan.local)
+    if world.settings.worktrees.durable:
+        fsio.sync_filesystem(world.git.common)
         if checkout is not None:
-            world.progress(f"updating {checkout.tree}")
-            world.merging.move(checkout, report.old, report.new, plan.changes, plan.local)
-        if world.settings.worktrees.durable:
-            fsio.sync_filesystem(world.git.common)
-            if checkout is not None:
-                fsio.sync_filesystem(checkout.tree)
-        world.merging.update_branch(checkout, report.into, report.old, report.new, f"swarm: merge {request.session}")
-    except BaseException as error:
-        world.git.stop_all()
-        world.git.resume()
-        _settle(world, record, told_of(error))
-        raise
-    with contextlib.suppress(SwarmError, OSError):
-        transaction.close(world, record, "done")
+            fsio.sync_filesystem(checkout.tree)
+    world.merging.update_branch(checkout, report.into, report.old, report.new, f"swarm: merge {record['session']}")
 
 
 def _settle(world: World, record: dict[str, Any], error: BaseException) -> None:
@@ -278,6 +295,7 @@ def _record(world: World, request: Request, plan: _Plan) -> dict[str, Any]:
         "started_ns": time.time_ns(),
         "boot": boot_id(),
         "pid": os.getpid(),
+        "phase": "keep",
         "branch": report.into,
         "old": report.old,
         "new": report.new,
@@ -294,16 +312,27 @@ def _continue(world: World, record: dict[str, Any]) -> str:
     branch, old, new = record["branch"], record["old"], record["new"]
     tip = branch_tip(world, branch)
     if tip and (tip == new or _has(world, tip, new)):
-        transaction.close(world, record, "done")
+        _close(world, record, "done")
         return "done"
-    if record["tree"]:
+    if record["tree"] and record.get("phase") != "keep":  # else nothing was touched
         checkout = Checkout(Path(record["tree"]), Path(record["gitdir"]))
         if _still_follows(world, checkout, branch):
             kept = world.merging.take_back(checkout, old, new, record["before"], tip)
             if kept:  # for the report
                 record["notes"] = [f"{checkout.tree}: not restored, because it was edited meanwhile: {p}" for p in kept]
-    transaction.close(world, record, "rolled back")
+    _close(world, record, "rolled back")
     return "rolled back"
+
+
+def _close(world: World, record: dict[str, Any], outcome: str, ref: Mapping[str, str] | None = None) -> None:
+    """Forget the operation, and the ref that has kept its commit.
+
+    Args:
+        ref: with the object it is at, where that is known.
+    """
+    ref = ref or world.git.refs(op_ref(record["operation"]))
+    world.git.change_refs(delete=ref, reason="swarm: the merge is over")
+    transaction.close(world, record, outcome)
 
 
 def _has(world: World, tip: str, new: str) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +15,8 @@ from swarm.git import gitdir
 from tests.support import odd
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from swarm.testing.lab import Lab
 
 pytestmark = pytest.mark.integration
@@ -86,4 +90,78 @@ def test_a_cleanup_waits_for_a_gc_that_runs(lab: Lab) -> None:
 def test_the_note_of_no_gc_that_runs_is_not_waited_for(lab: Lab, note: str) -> None:
     (lab.root / ".git" / "gc.pid").write_text(note)
 
-    assert gitdir.collector(lab.root / ".git") == 0
+    assert gitdir.collector(lab.root / ".git", lab.root) == 0
+
+
+#: What a prune does: it lists what is named, and takes its time; then what is not in its list goes.
+PRUNE = """\
+find objects/?? -type f | sort > listed
+echo listed
+read go
+find objects/?? -type f | sort | comm -13 listed - | xargs rm -f
+"""
+
+
+@contextlib.contextmanager
+def _slow_prune(lab: Lab) -> Iterator[Callable[[str], None]]:
+    """Start a ``git prune`` that has listed already; give what tells it to go on when swarm says that it waits."""
+    git = lab.root / ".git"
+    (git / "prune").write_text(PRUNE)
+    program = lab.root.parent / "slow" / "git"
+    program.parent.mkdir()
+    program.symlink_to("/bin/sh")  # a shell that is called git, and told to prune, runs the file of that name
+    pipe = subprocess.PIPE
+    with subprocess.Popen(["git", "prune"], executable=program, cwd=git, stdin=pipe, stdout=pipe) as prune:
+        assert prune.stdout is not None
+        assert prune.stdout.readline() == b"listed\n"
+
+        def progress(text: str) -> None:
+            if f"process {prune.pid}" in text and prune.poll() is None:
+                prune.communicate(b"go\n")
+
+        yield progress
+        if prune.poll() is None:
+            prune.communicate(b"go\n")
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/comm").exists(), reason="needs /proc")
+
+
+@needs_proc
+def test_a_cleanup_beside_a_prune_that_had_listed_before_loses_nothing(lab: Lab) -> None:
+    _with_work(lab)
+    with _slow_prune(lab) as progress:
+        Swarm.open(lab.root, environ=lab.env, progress=progress).cleanup([SESSION], force=True)
+
+    lab.swarm.restore(SESSION)
+    assert (lab.tree("developer") / "new.txt").read_text() == "new\n"
+    assert (lab.tree("developer") / "README").read_text() == "edited\n"
+
+
+@needs_proc
+def test_a_merge_beside_such_a_prune_loses_nothing(lab: Lab) -> None:
+    tree = lab.open(worktrees__durable=False).create(SESSION, ["developer"]).paths()["developer"]
+    lab.write({"theirs.txt": "theirs\n"}, tree)
+    lab.commit("theirs", tree)
+    lab.write({"ours.txt": "ours\n"})
+    lab.commit("ours")
+    with _slow_prune(lab) as progress:
+        Swarm.open(lab.root, environ=lab.env, progress=progress).merge(SESSION)
+
+    assert (lab.root / "theirs.txt").read_text() == "theirs\n"
+    assert lab.git("fsck", "--no-dangling") == ""
+    assert lab.git("for-each-ref", "refs/swarm/op") == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("git prune", "prune"),
+        ("/usr/bin/git -C /x -c gc.auto=0 --git-dir /y prune -v", "prune"),
+        ("git --no-pager log prune", "log"),
+        ("git commit -m prune", "commit"),
+        ("git", ""),
+    ],
+)
+def test_what_a_git_was_told_to_do_is_its_first_word_that_is_no_option(words: str, found: str) -> None:
+    assert gitdir.subcommand([word.encode() for word in words.split()]) == found.encode()

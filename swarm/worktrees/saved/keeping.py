@@ -1,7 +1,8 @@
 """Put refs on new objects, safely beside the user's ``git gc``.
 
 ``git gc --prune=now`` notes which objects are named, and then removes the others, however young they are.  What it does
-not find in its notes goes, also when a ref names it by then.  So nothing is taken for kept before that gc has ended.
+not find in its notes goes, also when a ref names it by then.  A ``git prune`` or ``git repack`` does the same.  So
+nothing is taken for kept before such a process has ended.
 """
 
 from __future__ import annotations
@@ -61,9 +62,11 @@ def _await_gc(world: World) -> None:
     deadline = time.monotonic() + _PATIENCE
     pid = world.git.collector()
     if pid:
-        world.progress(f"waiting for your `git gc` (process {pid}) to end")
+        world.progress(f"waiting for your `git gc` or `git prune` (process {pid}) to end")
     while pid:
         if time.monotonic() > deadline:
-            raise GitBusy(f"cannot save beside your `git gc`: process {pid} has not ended within {_PATIENCE:g} s")
+            raise GitBusy(
+                f"cannot save beside your `git gc` or `git prune`: process {pid} has not ended within {_PATIENCE:g} s"
+            )
         time.sleep(0.05)
         pid = world.git.collector()
