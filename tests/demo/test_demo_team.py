@@ -143,7 +143,7 @@ def test_what_cannot_be_sent_is_said(panes: PaneLab, order: str) -> None:
 def test_a_question_to_an_agent_is_told_from_one_to_the_user(tmp_path: Path) -> None:
     run = tmp_path / "fx" / "run" / "developer"
     run.mkdir(parents=True)
-    record = {"created_ms": 5, "agents": [{"name": "developer"}, {"name": "reviewer"}]}
+    record = {"schema": 1, "created_ms": 5, "agents": [{"name": "developer"}, {"name": "reviewer"}]}
     (tmp_path / "fx" / "session.json").write_text(json.dumps(record))
     me = Me.read({"SWARM_ACTOR": "developer", "SWARM_SESSION": "fx", "SWARM_RUN_DIR": str(run)})
 

@@ -190,7 +190,7 @@ def run_dir(tmp_path: Path) -> Path:
 def _launch(crowd: Crowd, run_dir: Path, *, grace: float) -> tuple[kill.Process, kill.Process]:
     """Start PARENT under a supervisor; return the supervisor and the child that left the group."""
     record = run_dir / "session.json"
-    record.write_text('{"operations": ["1"]}')
+    record.write_text('{"schema": 1, "operations": ["1"]}')
     spec = {
         "schema": 1,
         "operation": "1",
