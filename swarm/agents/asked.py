@@ -1,4 +1,4 @@
-"""What agents that wait ask, in the words of their states: the command and the id that answers it."""
+"""Requests of waiting agents by their states: the command and the id that answers each."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def spent(
 
 
 def _set_where(role: Role, kind: str) -> str:
-    """Return what has to be changed for another limit: the role's own wins over the setting."""
+    """Return the place to change a limit: the role's own overrides the setting."""
     return f"limits.{kind} in {role.source}" if getattr(role.options.limits, kind) else f"the setting limits.{kind}"
 
 

@@ -65,7 +65,7 @@ class AgentEvent(NamedTuple):
 
     @property
     def succeeded(self) -> bool | None:
-        """Whether the agent's program ended well; None when it has not ended by itself."""
+        """Whether the agent's program ended well; None if it did not end on its own."""
         return {SUCCESS: True, FAILURE: False}.get(self.status)
 
 

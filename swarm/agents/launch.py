@@ -49,7 +49,7 @@ def pane_plan(world: World, session: str, agent: str, tree: Path) -> PanePlan:
 
 @dataclass(frozen=True, slots=True)
 class Introduce(Step):
-    """Answer beforehand what a program asks at its first start in a folder.
+    """Answer a program's questions at its first start in a folder beforehand.
 
     Attributes:
         program: its name.

@@ -1,4 +1,4 @@
-"""What stands against starting an agent, and what of its role has no effect."""
+"""Reasons against starting an agent, and parts of its role without effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The step that writes down, privately, what a launcher needs: its program, its environment, its folder."""
+"""The step that writes a launcher's private files: its program, its environment, its folder."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class PrepareRun(Step):
 
 
 def drop_environment(folder: Path) -> None:
-    """Remove what was written down for a launcher that will not come: it holds the caller's whole environment.
+    """Remove the files for a launcher that will not come: they hold the caller's whole environment.
 
     What a kill in the middle of a write left goes with it, also of the program's own files.
     """

@@ -87,7 +87,7 @@ def _shut_gate(folder: Path, pane: Pane | None) -> None:
 
 
 def forget(world: World, session: Session, agent: Agent) -> None:
-    """Close an agent's pane and delete the notes about its program; what it used up is kept."""
+    """Close an agent's pane and delete the notes about its program; its usage stays."""
     from swarm.usage import count as usage
 
     world.terminal.kill(pane.id for pane in panes_of(world, session.name) if pane.agent == agent.name)

@@ -1,4 +1,4 @@
-"""What agents are doing: one look at tmux and the run folders."""
+"""The state of agents from one look at tmux and the run folders."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class View:
 
 
 def state_of(world: World, session: Session, agent: Agent) -> Status:
-    """Return what one agent is doing, with the evidence."""
+    """Return the state of one agent, with the evidence."""
     return View(world, {(session.name, agent.name)}).status(session, agent)
 
 

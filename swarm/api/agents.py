@@ -52,14 +52,14 @@ class Agents(Sets):
 
         Args:
             session, roles, base: as for ``create``.
-            task: the goal that every agent is told.
+            task: the prompt for every agent.
             program: an agent program by its name, such as ``demo``; default: what the role names, else the setting.
             command: any command instead, as words or as one text with quotes.
             print_mode: each does the task without a dialog, and ends; without it as the roles say.
             beside: an agent, ``name`` or ``name@session``: the panes are opened in its window, as those of workers
                 beside their lead, instead of in windows of their own.
             setup: as for ``create``.
-            dry_run: only say what would be done.
+            dry_run: only return the plan.
 
         Raises:
             SwarmError: nothing was made and nothing runs; ``Refused`` holds several problems at once.
@@ -183,7 +183,7 @@ class Agents(Sets):
     def status(
         self, session: str | None = None, *, look: bool = True, problems: list[SwarmError] | None = None
     ) -> tuple[SessionStatus, ...]:
-        """Return what every agent is doing, each with its evidence. Never writes, never waits.
+        """Return the state of every agent with its evidence. Never writes, never waits.
 
         A session whose record cannot be read is left out.
 
@@ -234,7 +234,7 @@ class Agents(Sets):
         return StopReport(tuple(stopped), tuple(survivors))
 
     def resume(self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "") -> ResumeReport:
-        """Start again what does not run: same worktrees, same panes, and where the program can, same conversation.
+        """Restart stopped agents: same worktrees, same panes, and where the program can, same conversation.
 
         Agents that did their task in print mode are left alone.
         """
@@ -280,7 +280,7 @@ class Agents(Sets):
     def restart(self, agent: str, session: str | None = None) -> ResumeReport:
         """Stop one agent if it runs, and start it again; one in print mode does its task anew.
 
-        What cannot be started again is not stopped.
+        It does not stop an agent that it cannot start again.
         """
         from swarm.agents import budgets, running
         from swarm.sessions import resume
@@ -347,7 +347,7 @@ class Agents(Sets):
         return found
 
     def doctor(self) -> tuple[Check, ...]:
-        """Look for what is wrong, each with the command that mends it. Never writes, never waits."""
+        """Find problems, each with the command that fixes it. Never writes, never waits."""
         from swarm.sessions import doctor
 
         return doctor.checks(self._world)

@@ -28,10 +28,10 @@ class Approvals(Door):
     def __call__(
         self, *, everything: bool = False, standing: bool = False, problems: list[SwarmError] | None = None
     ) -> tuple[Approval, ...]:
-        """Return what agents ask and wait for, oldest first. Never writes, never waits.
+        """Return the pending requests of agents, oldest first. Never writes, never waits.
 
         Args:
-            everything: also what was answered, by whom, and what nobody waits for any more.
+            everything: also answered and ended requests.
             standing: instead those whose answer was given for always and counts: not revoked, the agent is there.
             problems: is told of the records that cannot be read; they hide no others.
         """
@@ -44,7 +44,7 @@ class Approvals(Door):
     def near(
         directory: str | os.PathLike[str], environ: Mapping[str, str] | None = None
     ) -> Callable[..., tuple[Approval, ...]] | None:
-        """Return what looks at the approvals of the repository around a folder; None where only git can find it.
+        """Return a reader of the approvals of the repository around a folder; None where only git can find it.
 
         The look takes ``everything`` and ``problems``, as ``swarm.approvals`` does; it reads files and runs no git.
         """
@@ -60,7 +60,7 @@ class Approvals(Door):
     def approve(
         self, question: str, *, reason: str = "", always: bool = False, rule: str = "", answers: Sequence[str] = ()
     ) -> Approval:
-        """Allow what an agent asks, or answer its questions.
+        """Allow an agent's request, or answer its questions.
 
         Args:
             question: the id, or the beginning of one.
@@ -82,7 +82,7 @@ class Approvals(Door):
         return self._answer(question, Verdict.DENY, reason, always=always, rule=rule)
 
     def revoke(self, question: str, *, reason: str = "") -> Approval:
-        """Take back that an answer holds for always: what it covered is asked again from now on.
+        """Revoke a standing answer: swarm asks again from now on.
 
         Raises:
             ApprovalNotFound, AlreadyAnswered, NotForAgents, UsageProblem
@@ -125,7 +125,7 @@ class Approvals(Door):
             return self._grants().all()
 
     def revoke_grant(self, name: str) -> None:
-        """Let a grant count no longer; what was answered by it stays answered.
+        """Revoke a grant; its earlier answers stay valid.
 
         Raises:
             GrantNotFound, InvalidName, NotForAgents, NotAPerson

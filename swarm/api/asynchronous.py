@@ -28,7 +28,7 @@ STEP = 0.4
 class AsyncSwarm:
     """A ``Swarm`` on asyncio: each verb runs in a thread, and a wait that is cancelled ends within a second.
 
-    What a cancelled wait had taken by then, an event or messages, waits again for the next.
+    An event or messages that a cancelled wait had taken wait again for the next reader.
 
     Example:
         >>> swarm = AsyncSwarm(Swarm.open())                                    # doctest: +SKIP
@@ -125,7 +125,7 @@ def _left(seconds: float | None) -> Callable[[], float]:
 
 
 async def _step(act: Callable[[], T], undo: Callable[[T], object] | None = None) -> T:
-    """Do something short in a thread; when that was cancelled, wait for its end and take back what it did."""
+    """Run a short act in a thread; after a cancellation wait for its end and undo it."""
     doing = asyncio.ensure_future(asyncio.to_thread(act))
     try:
         return await asyncio.shield(doing)

@@ -40,7 +40,7 @@ class Config:
         return cls(load_settings(project, user_dir=dirs.user_dir(env), environ=env))
 
     def __call__(self, key: str | None = None) -> tuple[Setting, ...]:
-        """Return what can be set: everything, a section, or one setting by its key.
+        """Return the settings: all, a section, or one by its key.
 
         Raises:
             UsageProblem: there is none of this name; the hint says what may be meant.

@@ -151,12 +151,12 @@ class Design(Swarm):
     def copy_role_config(self, role: str, worktree_path: str | Path) -> Path:
         """Put a role's instructions into any worktree's root and return the file.
 
-        In a worktree of swarm's it is written down as swarm's own file: as long as it is unchanged it is nobody's work,
+        In a worktree of swarm's it is written down as swarm's own file: while unchanged it does not count as work,
         and ``update_role_config`` replaces it.
 
         Raises:
             RoleNotFound: there are none.
-            WorktreeExists: a file of that name is there already; it is not touched.
+            WorktreeExists: a file of that name exists already; it stays.
         """
         from swarm.callers import rights
         from swarm.sessions import listing, marks
@@ -191,7 +191,7 @@ class Design(Swarm):
     # --- list --------------------------------------------------------------------------------------
 
     def list_all_worktrees(self) -> tuple[WorktreeEntry, ...]:
-        """Return what git lists, the main checkout included."""
+        """Return git's worktree list, the main checkout included."""
         with files.os_errors("cannot list the worktrees"):
             return self._world.git.worktrees()
 
@@ -258,7 +258,7 @@ class Design(Swarm):
     ) -> None:
         """Remove a role's worktree and its branch; a missing worktree counts as success.
 
-        A folder at its place that is in no session is removed, too; with *force* what is in it goes into the salvage.
+        A folder at its place that is in no session is removed, too; with *force* its content goes into the salvage.
 
         Raises:
             WorkAtRisk: there is work in it and *force* was not given.

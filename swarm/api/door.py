@@ -220,7 +220,7 @@ class Door:
                 self._world.git.stop_looking()
 
     def _is_bare(self) -> bool:
-        """Whether nothing was ever made here: what has nothing to do then makes no folder to say so."""
+        """Whether swarm was never used here: idle commands then make no folder."""
         from swarm.worktrees import adopt
 
         return not (self._world.layout.state.is_dir() or adopt.has_copies(self._world))
@@ -295,7 +295,7 @@ class Door:
     def _role_texts(
         self, specs: Sequence[names.AgentSpec], session: str, *, wanted: bool
     ) -> tuple[tuple[Role | None, ...], list[SwarmError]]:
-        """Return each agent's role, and what is wrong with those that cannot be read.
+        """Return each agent's role, and the problems of unreadable ones.
 
         Args:
             session: its name; one that is there already keeps its swarm directory.

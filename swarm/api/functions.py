@@ -206,7 +206,7 @@ def prune_worktrees(*, repo: Repo = None) -> None:
 
 
 def list_all_worktrees(*, repo: Repo = None) -> tuple[WorktreeEntry, ...]:
-    """Return what git lists, the main checkout included."""
+    """Return git's worktree list, the main checkout included."""
     return _open(repo).list_all_worktrees()
 
 

@@ -1,4 +1,4 @@
-"""The namespace ``swarm.hooks``: what the hooks of agents' programs tell swarm, and what it tells them."""
+"""The namespace ``swarm.hooks``: events and requests from the hooks of agents' programs, and the answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Hooks(Door):
     """Events that agents' programs tell by their hooks, and what went wrong in a hook."""
 
     def collect(self, event: dict[str, Any], agent: str, session: str | None = None) -> None:
-        """Note what an agent's program tells by its hooks."""
+        """Record an event from a hook of an agent's program."""
         from swarm.machine import hook_events
 
         found, one = self._find(agent, session)
@@ -35,7 +35,7 @@ class Hooks(Door):
         hook_events.note(os.environ["SWARM_RUN_DIR"], event)
 
     def note_trouble(self, hook: str, trouble: str, agent: str, session: str | None = None) -> None:
-        """Write down what went wrong in a hook of an agent's program; ``trouble`` tells it."""
+        """Record the failure of a hook of an agent's program; ``trouble`` returns it."""
         from swarm.machine import hooklog
 
         found, one = self._find(agent, session)
@@ -44,13 +44,13 @@ class Hooks(Door):
 
     @staticmethod
     def note_own_trouble(hook: str, trouble: str) -> None:
-        """Write down what went wrong in a hook of the agent in whose pane this process runs; elsewhere do nothing."""
+        """Record the failure of a hook of the agent in whose pane this process runs; elsewhere do nothing."""
         from swarm.machine import hooklog
 
         hooklog.note(os.environ.get("SWARM_RUN_DIR", ""), hook, trouble)
 
     def trouble(self, agent: str, session: str | None = None) -> tuple[int, str] | None:
-        """Return what last went wrong in a hook of an agent's program, and when (seconds); None: nothing."""
+        """Return the last failure of a hook of an agent's program, with its time (seconds), or None."""
         from swarm.machine import hooklog
 
         found, one = self._find(agent, session)

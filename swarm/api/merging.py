@@ -16,7 +16,7 @@ class Merging(Door):
     """Verbs about bringing work together."""
 
     def diff(self, agent: str, session: str | None = None, *, patch: bool = True) -> DiffReport:
-        """Show what one agent has done since it left its base branch, committed or not. Never writes, never waits.
+        """Show one agent's changes since it left its base branch, committed or not. Never writes, never waits.
 
         Args:
             patch: also write the differences out.
@@ -52,8 +52,8 @@ class Merging(Door):
             target: ``SESSION`` or ``SESSION/AGENT``.
             into: the branch; default: the one that the session started from.
             how: ``merge``, ``squash`` or ``rebase``.
-            committed_only: leave out what is not committed, instead of refusing.
-            dry_run: only say what would be done.
+            committed_only: leave out uncommitted work, instead of refusing.
+            dry_run: only return the plan.
 
         Raises:
             NotCommitted, MergeConflict, MergeBlocked, TargetNotFound: nothing was changed.

@@ -94,7 +94,7 @@ class Messages:
         Args:
             inbox: another one, as only the user may.
             wait: seconds to wait for the first.
-            lease: seconds after which what is not acknowledged goes back; default: the setting ``messages.lease``.
+            lease: seconds after which unacknowledged messages return; default: the setting ``messages.lease``.
         """
         with files.os_errors("cannot take messages"):
             return self._post.take(inbox, wait=wait, limit=limit, lease=self._lease(lease))
@@ -105,7 +105,7 @@ class Messages:
             return self._post.held_by(inbox)
 
     def seen(self, taken: Taken, evidence: str) -> None:
-        """Write down that what was taken has entered its reader's turn, and how one knows."""
+        """Record that taken messages entered their reader's turn, with the evidence."""
         with files.os_errors("cannot write down what was seen"):
             self._post.seen(taken, evidence)
 
@@ -126,7 +126,7 @@ class Messages:
     def nack(
         self, ids: Sequence[str] = (), inbox: str | None = None, *, delay: float = 0.0, reason: str = ""
     ) -> tuple[str, ...]:
-        """Give back what is in hand, all or some, to come again; return the ids."""
+        """Return taken messages for redelivery, all or some; return their ids."""
         with files.os_errors("cannot give back"):
             return self._post.nack(ids, inbox, delay=delay, reason=reason)
 
@@ -167,7 +167,7 @@ class Messages:
             return self._post.dead(inbox)
 
     def depth(self, inbox: str | None = None) -> Depth:
-        """Count what is in an inbox."""
+        """Count the messages in an inbox."""
         with files.os_errors("cannot read the inbox"):
             return self._post.depth(inbox)
 
@@ -177,7 +177,7 @@ class Messages:
             return self._post.removed(inbox)
 
     def get(self, message_id: str) -> tuple[Trace, ...]:
-        """Return what became of a message, for each recipient, each state with its evidence.
+        """Return the history of a message for each recipient, each state with its evidence.
 
         Raises:
             MessageNotFound
@@ -186,7 +186,7 @@ class Messages:
             return self._post.message(message_id)
 
     def answer_to(self, trace: Trace) -> Reply | None:
-        """Return what became of the answer that a message asks for; None when it asks for none."""
+        """Return the state of the answer that a message expects; None if it expects none."""
         with files.os_errors("cannot read the messages"):
             return self._post.reply(trace)
 
@@ -203,7 +203,7 @@ class Messages:
         return missing_from(thread)
 
     def unreadable(self, message_id: str = "") -> tuple[str, ...]:
-        """Return what is missing from ``get`` and ``thread``: inboxes that cannot be read, a damaged copy."""
+        """Return the gaps of ``get`` and ``thread``: unreadable inboxes, a damaged copy."""
         with files.os_errors("cannot read the messages"):
             return self._post.unreadable(message_id)
 

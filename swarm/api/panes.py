@@ -48,7 +48,7 @@ class Panes(Door):
 
         Raises:
             AgentNotRunning: it has no pane.
-            PaneBusy: its program has ended, or somebody scrolls in the pane; nothing was typed.
+            PaneBusy: its program has ended, or a user scrolls in the pane; nothing was typed.
             NotForAgents: keys answer dialogs, and those are for people.
         """
         from swarm.delivery import nudge as delivery

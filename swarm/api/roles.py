@@ -65,7 +65,7 @@ class Roles:
             return tuple(list_roles(self._places))
 
     def scan(self) -> tuple[tuple[Role, ...], tuple[SwarmError, ...]]:
-        """Return every role that can be used, and what is wrong with the others."""
+        """Return all usable roles, and the problems of the others."""
         from swarm.roles.find import scan_roles
 
         roles, problems = scan_roles(self._places)
@@ -116,14 +116,14 @@ class Roles:
         return write_role(name, self._places, source=copied, private=user)
 
     def options(self, role: Role) -> dict[str, Any]:
-        """Return all that a role says beside its texts, as it is written in its file."""
+        """Return a role's options, without its texts, as in its file."""
         from swarm.roles import options
 
         plain: dict[str, Any] = options.plain(role.options, whole=True)
         return plain
 
     def notes(self, role: Role) -> tuple[Note, ...]:
-        """Return what of a role has no effect in its program."""
+        """Return the parts of a role without effect in its program."""
         from swarm.programs import role_effects
 
         return tuple(role_effects.notes_of(role))
@@ -168,7 +168,7 @@ class Roles:
 
 
 def _within(what: str, directory: Path) -> list[str]:
-    """Return the roles in a folder of roles; else what was named."""
+    """Return the roles in a folder of roles; else the given name."""
     folder = directory / what
     if "/" not in what or not folder.is_dir() or any((folder / name).exists() for name in ("CLAUDE.md", "role.yaml")):
         return [what]

@@ -18,10 +18,10 @@ class Salvage(Door):
     """Saved work, which ``swarm.restore`` brings back. Call it for the list, newest first."""
 
     def __call__(self, session: str | None = None, *, dropped: bool = False) -> tuple[SalvageEntry, ...]:
-        """Return what was saved, newest first. Never writes, never waits.
+        """Return saved work, newest first. Never writes, never waits.
 
         Args:
-            dropped: instead what was dropped and can still be restored.
+            dropped: instead return dropped work that can still be restored.
         """
         from swarm.worktrees.saved import salvage
 
@@ -47,7 +47,7 @@ class Salvage(Door):
 
         Args:
             targets: which entries: all of a ``SESSION``, all of a ``SESSION/AGENT``, or one; or *everything*.
-            older_than_ms: only what was saved longer ago than this.
+            older_than_ms: only work saved longer ago than this.
             now: delete it at once, and what was dropped before.
         """
         from swarm.callers import rights

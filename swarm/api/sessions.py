@@ -21,7 +21,7 @@ class Sessions(Cleaning):
         return self._sessions()
 
     def unreadable(self) -> tuple[SwarmError, ...]:
-        """Return what is wrong with session records that cannot be read; those sessions are missing in a status."""
+        """Return the problems of unreadable session records; a status lacks those sessions."""
         with files.os_errors("cannot read the sessions"):
             return self._world.sessions.scan()[1]
 

@@ -80,7 +80,7 @@ class Sets(Cleaning):
             base: where they start; default: where the main checkout is, and for an agent its own last commit.
             instructions: put the roles' texts into the worktrees.
             setup: give them the files and run the commands that configuration and roles name.
-            dry_run: only say what would be done.
+            dry_run: only return the plan.
 
         Raises:
             SwarmError: nothing was made; ``Refused`` holds several problems at once.
@@ -117,7 +117,7 @@ class Sets(Cleaning):
         teardown: bool = True,
         dry_run: bool = False,
     ) -> CleanupReport:
-        """Remove worktrees and branches; what they hold is saved first and can be restored.
+        """Remove worktrees and branches; swarm saves their content first, and can restore it.
 
         Args:
             sessions: which; or *everything*.
@@ -127,7 +127,7 @@ class Sets(Cleaning):
             keep_branches: leave the branches.
             older_than_ms: only sessions made longer ago than this; those at risk are skipped, not an error.
             teardown: first run the commands that configuration and roles name.
-            dry_run: only say what would be done.
+            dry_run: only return the plan.
 
         Raises:
             WorkAtRisk: nothing was removed; ``facts['agents']`` lists the risks of each agent.
@@ -156,14 +156,14 @@ class Sets(Cleaning):
             return transaction.recover(self._world)
 
     def restore(self, target: str, *, dry_run: bool = False) -> RestoreReport:
-        """Bring back what a cleanup removed: branch, tree, index and modes.
+        """Restore what a cleanup removed: branch, tree, index and modes.
 
         Args:
             target: ``SESSION``, ``SESSION/AGENT`` or ``SESSION/AGENT@ID``; without an id the newest.
 
         Raises:
             SalvageNotFound: nothing was saved under this name.
-            RestoreConflict: what is there now is in the way; nothing was changed.
+            RestoreConflict: an existing file, folder or branch blocks it; nothing was changed.
         """
         from dataclasses import replace
 

@@ -65,7 +65,7 @@ class Swarm(Agents, Waiting, Merging):
             root: any folder in it, also one of a linked worktree; default: the current directory.
             environ: instead of the process's environment.
             flags: settings that win over all files, such as ``{"worktrees.layout": "role"}``.
-            progress: told in a few words what is being done.
+            progress: called with each step in a few words.
 
         Raises:
             NotARepo, BareRepository, GitBroken, RepositoryOwner, GitMissing: there is nothing to work with.

@@ -71,7 +71,7 @@ class AgentHandle:
         return self._swarm.transcript(self.name, self.session)
 
     def watch_transcript(self) -> Iterator[tuple[TranscriptEntry, ...]]:
-        """Give its conversation so far, and then what is added."""
+        """Yield its conversation so far, then new entries."""
         return self._swarm.watch_transcript(self.name, self.session)
 
     def peek(self, *, lines: int = 40) -> list[str]:
@@ -79,7 +79,7 @@ class AgentHandle:
         return self._swarm.peek(self.name, self.session, lines=lines)
 
     def diff(self, *, patch: bool = True) -> DiffReport:
-        """Show what it has done since it left its base branch, committed or not."""
+        """Show its changes since it left its base branch, committed or not."""
         return self._swarm.diff(self.name, self.session, patch=patch)
 
     def status(self) -> AgentStatus:
@@ -99,7 +99,7 @@ class AgentHandle:
         return self._swarm.restart(self.name, self.session)
 
     def result(self, timeout: float | None = None) -> AgentResult:
-        """Wait until its turn or its program is over, and return what it has come to.
+        """Wait until its turn or its program is over, and return the outcome.
 
         Args:
             timeout: seconds; None waits as long as it takes, 0 only looks.

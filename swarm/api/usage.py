@@ -15,7 +15,7 @@ class Usage(Door):
     """What agents used up. Call it for the report."""
 
     def __call__(self, session: str | None = None, *, everything: bool = False) -> UsageReport:
-        """Return what agents used up: tokens, what they cost, minutes. Never writes, never waits.
+        """Return the usage of agents: tokens, cost, minutes. Never writes, never waits.
 
         Args:
             session: only this one; also agents of it that were removed.

@@ -38,7 +38,7 @@ class Worktrees(Cleaning):
             return listing.details(self._world, *self._find_worktree(agent, session))
 
     def _find_worktree(self, agent: str, session: str | None) -> tuple[Any, Any]:
-        """Find an agent whose worktree is meant, not what runs in it: then that is what is not there."""
+        """Find an agent by its worktree, for errors about missing worktrees."""
         try:
             return self._find(agent, session)
         except AgentNotFound as problem:
@@ -46,7 +46,7 @@ class Worktrees(Cleaning):
             raise WorktreeNotFound(problem.message, hint=hint) from None
 
     def setup_of(self, agent: str, session: str | None = None) -> Notes | None:
-        """Return what the setup of an agent's worktree did; None where there was none."""
+        """Return the notes of the setup of an agent's worktree; None without a setup."""
         from swarm.worktrees.setup import setup_notes
 
         found, one = self._find(agent, session)
@@ -66,7 +66,7 @@ class Worktrees(Cleaning):
     ) -> CleanupReport:
         """Remove one agent's worktree and branch, as ``cleanup`` does.
 
-        A folder at its place that is in no session is removed, too; with *force* what is in it goes into the salvage.
+        A folder at its place that is in no session is removed, too; with *force* its content goes into the salvage.
         """
         from swarm.sessions.cleanup import cleanup_request
 
@@ -91,7 +91,7 @@ class Worktrees(Cleaning):
         return self._clean(request, dry_run=dry_run)
 
     def prune(self, *, dry_run: bool = False) -> CleanupReport:
-        """Forget worktrees whose folder is gone; branches stay, and what git still knows of them is salvaged."""
+        """Forget worktrees whose folder is gone; branches stay, and swarm salvages what git still has of them."""
         from swarm.callers import rights
         from swarm.sessions.cleanup import cleanup_request
 

@@ -85,7 +85,7 @@ def answer(store: Approvals, question_id: str, given: Answer, place: Callable[[Q
 
 
 def revoke(store: Approvals, question_id: str, given: Answer) -> Approval:
-    """Take back that an answer holds for always; what was done by it stays done.
+    """Revoke a standing answer; its earlier effects stay.
 
     Raises:
         ApprovalNotFound, Ambiguous, AlreadyAnswered: it was taken back before.

@@ -88,7 +88,7 @@ class Approvals:
             self._name_always(question_id)
 
     def revoke(self, question_id: str, by: Answer) -> None:
-        """Write down that an answer holds no longer for what is asked from now on.
+        """Record that an answer no longer covers new requests.
 
         Raises:
             AlreadyAnswered: it was taken back before.
@@ -120,7 +120,7 @@ class Approvals:
         return {"id": question_id, "question": asked, "answer": record}
 
     def get(self, question_id: str) -> tuple[Question, Answer | None]:
-        """Return a question by its id, or by what it begins with: three letters at least.
+        """Return a request by its id, or by at least its first three letters.
 
         Raises:
             ApprovalNotFound, Ambiguous, UsageProblem
@@ -186,7 +186,7 @@ class Approvals:
         return Approval(question, answer, waits=False, revoked=revoked)
 
     def _past(self) -> tuple[dict[str, Approval], list[SwarmError]]:
-        """Return what was asked by agents that are gone."""
+        """Return the requests of removed agents."""
         path = self._folder / _HISTORY
         found: dict[str, Approval] = {}
         wrong = 0
@@ -205,7 +205,7 @@ class Approvals:
         return found, [RecordProblem(f"cannot read {count(wrong, 'line')} of {path}")] if wrong else []
 
     def standing(self, question: Question) -> Found:
-        """Return what was answered for always to the agent that asks, reading nothing of others.
+        """Return the standing answers for an agent, without reading those of others.
 
         Whose an answer is that cannot be read is seen from its question; where that is lost, too, it may be of any.
         """

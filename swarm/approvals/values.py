@@ -133,7 +133,7 @@ class Approval:
 
 
 def standing_answer(past: Iterable[Approval], question: Question, place: Place | None = None) -> Answer | None:
-    """Return what was once answered for always to such a question of this agent; a denial wins."""
+    """Return the standing answer to such a request of this agent; a denial wins."""
     mine = (one for one in past if one.holds and asker(one.question) == asker(question))
     fitting = [one for one in mine if _fits(one, question, place)]
     answers = [one.answer for one in fitting if one.answer is not None]
@@ -166,7 +166,7 @@ def _fits(one: Approval, question: Question, place: Place | None) -> bool:
 
 
 def _same(question: Question) -> tuple[str, str, dict[str, Any]]:
-    """Return what makes a question the same again: where it is done counts as much as what is done."""
+    """Return the key of identical requests: folder, tool and input."""
     return question.tool, question.cwd, _of_weight(question)
 
 
@@ -176,7 +176,7 @@ def _of_weight(question: Question) -> dict[str, Any]:
 
 
 def summary_of(tool: str, given: dict[str, Any]) -> str:
-    """Return what a person needs to see of a tool's use; not yet made safe for a terminal."""
+    """Return the summary of a tool's use for a person; not yet made safe for a terminal."""
     telling = next((given[key] for key in _TELLING if isinstance(given.get(key), str) and given[key]), "")
     if asked := _asked(tool, given):
         telling = "; ".join(f"{text} {' | '.join(choices)}".strip() for text, choices in asked)

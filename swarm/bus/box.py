@@ -103,7 +103,7 @@ class Box:
         self._forget()
 
     def learn_of(self, identity: bytes) -> None:
-        """Forget what was learnt of another box of the same path, if this is a new one."""
+        """Forget an older box of the same path, if this is a new one."""
         if identity != self._identity:
             self._forget()
             self._identity = identity
@@ -237,7 +237,7 @@ class Box:
         return hash(message_id.encode()) in self._ids
 
     def secure(self, places: tuple[Place, ...]) -> None:
-        """Make sure that what is about to be acknowledged is on the disk, or its place could be used again."""
+        """Sync messages before their acknowledgement, or their places could be used again."""
         for place in places:
             end = place.at + place.size
             if not any(lane == place.lane and base <= place.at and end <= upto
@@ -258,7 +258,7 @@ class Box:
     # --- setting aside --------------------------------------------------------------------------
 
     def fragments(self) -> Iterator[tuple[str, bytes]]:
-        """Give the path and the beginning of what is left of each damaged record; other files there are foreign."""
+        """Yield path and beginning of the rest of each damaged record; other files there are foreign."""
         for name in sorted(os.listdir(f"{self.folder}/bad")):
             lane, _, at = name.removesuffix(_RECORD).partition("-")
             if name.endswith(_RECORD) and lane in PRIORITIES and at.isdecimal():
@@ -266,7 +266,7 @@ class Box:
                 yield path, beginning_of(path)
 
     def fragment(self, lane: int, at: int) -> str:
-        """Return where is kept what is left of a damaged record."""
+        """Return the file with the rest of a damaged record."""
         return f"{self.folder}/bad/{PRIORITIES[lane]}-{at}{_RECORD}"
 
     def set_aside(self, lane: int, line: Line) -> None:

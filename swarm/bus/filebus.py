@@ -208,7 +208,7 @@ class FileBus(Looking):
     # --- pruning ----------------------------------------------------------------------------------
 
     def _tidy(self, box: Box) -> None:
-        """Remove what is too old, after so much was written to the readers' book that it was summed up."""
+        """Prune the box after the reader log wrote a snapshot."""
         if self._keep is None or not box.book.saved or time.monotonic() < self._tidied.get(box.address, 0.0):
             return
         from swarm.bus.keeping import retention

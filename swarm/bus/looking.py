@@ -42,7 +42,7 @@ class Looking(Boxes):
         return any(self._look(look, lenient=True))
 
     def damaged(self, message_id: str) -> str:
-        """Return where is kept what is left of a message that was damaged on the disk; empty when nothing is known."""
+        """Return the file with the rest of a damaged message; empty if unknown."""
         from swarm.bus.reader.choose import head_of
 
         wanted = message_id.encode("utf-8", "replace")
@@ -90,7 +90,7 @@ class Looking(Boxes):
             return tuple(view.claims(box, self._over))
 
     def depth(self, address: str) -> Depth:
-        """Count what is in a box; claims that are over count as waiting."""
+        """Count the messages in a box; those of ended claims count as waiting."""
         from swarm.bus import view
         from swarm.bus.protocol import Depth as Found
         from swarm.bus.reader.choose import age_ms

@@ -111,7 +111,7 @@ def _run_of_sender(box: Box, grave: Grave) -> str:
 
 
 def _notice(address: str, message_id: str, grave: Grave, run: str) -> Message | None:
-    """Return what is to be sent; None when the sender has no inbox, or is the bus itself."""
+    """Return the notice to send; None if the sender has no inbox, or is the bus itself."""
     sender = grave.place.sender
     if sender == POSTMASTER:
         return None

@@ -39,7 +39,7 @@ class Holder(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """A message that is in a box.
+    """A message in a box.
 
     Attributes:
         address: the box.
@@ -142,14 +142,14 @@ class Stored(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A message of a queue, with what a worker wants to know of it.
+    """A message of a queue, with its state for workers.
 
     Attributes:
         needs: ids of those it waits for that are not done yet.
         blocked: why one of those never will be done as things are; "" while there is hope.
         who: in whose name it was taken last, if it is claimed or done.
         since_ms: when it was taken, done or given up.
-        note: the result that was told with the acknowledgement.
+        note: the result given with the acknowledgement.
     """
 
     stored: Stored
@@ -169,7 +169,7 @@ class Event(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """All that is known of a message in one box."""
+    """The history of a message in one box."""
 
     stored: Stored
     events: tuple[Event, ...]

@@ -45,7 +45,7 @@ class Caller(NamedTuple):
 
     @property
     def consents(self) -> bool:
-        """Whether what it says is the user's word: it may approve, discard, drop, type."""
+        """Whether the caller speaks for the user: it may approve, discard, drop, type."""
         return self.kind in (PERSON, PROGRAM)
 
     @property

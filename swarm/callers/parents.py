@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A worktree, and what is checked out there: a branch, or a commit."""
+    """A worktree with its branch or commit."""
 
     tree: Path
     ref: str

@@ -96,7 +96,7 @@ def check_others(world: World, verb: str, attempt: str) -> None:
 
 
 def check_tree(world: World, verb: str, tree: Path) -> None:
-    """Refuse where an agent would change a folder that is neither its worktree nor one of what it started."""
+    """Refuse an agent that would change a folder other than its worktree or those of agents it started."""
     who = caller(world)
     if who is None:
         return
@@ -108,7 +108,7 @@ def check_tree(world: World, verb: str, tree: Path) -> None:
 
 
 def check_branch(world: World, branch: str, checkout: Path | None) -> None:
-    """Refuse where an agent would merge into a branch that is not its own, nor of what it started."""
+    """Refuse an agent that would merge into a branch other than its own or those of agents it started."""
     who = caller(world)
     if who is None or Right.MERGE in who.may:
         return
@@ -131,7 +131,7 @@ def allowed(world: World, who: Caller, verb: str, session: Session, agent: Agent
 
 
 def check_person(found: callers.Caller, attempt: str) -> None:
-    """Refuse what is neither a person nor a program with a grant.
+    """Refuse a caller that is neither a person nor a program with a grant.
 
     Raises:
         NotForAgents: it is one, of whatever repository.
@@ -144,7 +144,7 @@ def check_person(found: callers.Caller, attempt: str) -> None:
 
 
 def for_people(attempt: str, address: str) -> NotForAgents:
-    """Return what is to be raised where an agent tries what no right gives."""
+    """Return the error for an agent's attempt that no right permits."""
     return NotForAgents(f"{attempt}: this is for people, and you are agent {address}")
 
 

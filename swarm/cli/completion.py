@@ -109,7 +109,7 @@ def queues(known: ModuleType, root: Path, _incomplete: str) -> Iterator[str]:
 
 
 def _salvaged(root: Path) -> list[tuple[str, str, str]]:
-    """Return (session, agent, id) of what was saved: loose refs are folders, packed ones lines of a file."""
+    """Return (session, agent, id) of saved work: loose refs are folders, packed ones lines of a file."""
     git = root / ".git"
     found = {
         (path.parent.parent.name, path.parent.name, path.name)

@@ -23,7 +23,7 @@ class Bug(SwarmError):
 
 
 def write_report(error: BaseException, args: Sequence[str]) -> Bug:
-    """Write down what is needed to find the bug and return it as an error that names the file."""
+    """Write a crash report and return an error that names the file."""
     what = f"this is a bug in swarm: {type(error).__name__}: {error}"
     text = _text(error, args)
     path = write_bug_report(text, Path(os.curdir))

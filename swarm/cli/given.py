@@ -28,7 +28,7 @@ def is_typed() -> bool:
 
 
 def need_stdout(what: str) -> None:
-    """Make sure that what is taken will be seen.
+    """Refuse a closed standard output, so that taken messages are seen.
 
     Raises:
         Environment: standard output is closed.

@@ -68,7 +68,7 @@ class Group(TyperGroup):
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands first: that is what one looks for."""
+        """Write the commands first: readers look for them."""
         self.format_commands(ctx, formatter)
         _write_options(self, ctx, formatter)
 
@@ -131,5 +131,5 @@ def epilog(examples: str) -> str:
 
 
 def first_line(function: Callable[..., Any]) -> str:
-    """Return what a list of commands says about one."""
+    """Return the summary of a command for lists."""
     return (inspect.getdoc(function) or "").split("\n")[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""What a hook could not do is no error for the program that runs it: it is written down and told."""
+"""Record a hook's failure instead of failing the program that runs it."""
 
 from __future__ import annotations
 

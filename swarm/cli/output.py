@@ -166,7 +166,7 @@ class Output:
     # --- progress ------------------------------------------------------------------------------
 
     def progress(self, text: str) -> None:
-        """Show what is being done, on one line that is written again and again."""
+        """Show the current step on one line that is rewritten."""
         if self.quiet or self.json or os.environ.get("TERM") == "dumb" or not _is_terminal(sys.stderr):
             return
         room = shutil.get_terminal_size().columns - 1
@@ -202,7 +202,7 @@ class Output:
     # --- whole answers -------------------------------------------------------------------------
 
     def answer(self, command: str, answer: Answer) -> int:
-        """Print what a command has to say; return the exit status."""
+        """Print the result of a command; return the exit status."""
         if self.json:
             status = answer.status or ("partial" if answer.exit_code else "ok")
             self.envelope(command, status, answer.exit_code, answer.data, answer.errors)

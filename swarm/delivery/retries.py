@@ -63,7 +63,7 @@ class Memory:
             note.first = note.first or now
 
     def due(self, now: int) -> tuple[str, ...]:
-        """Return what is to be announced now."""
+        """Return the messages to announce now."""
         return tuple(one for one, note in self.notes.items() if note.tries < TRIES and note.due <= now)
 
     def announced(self, which: Iterable[str], now: int, pause_ms: int) -> None:

@@ -69,7 +69,7 @@ class Turns:
         self._own: Claim | None = None
 
     def next(self) -> str:
-        """Wait for messages and return what is to be put before the program; empty when it has ended."""
+        """Wait for messages and return the text for the program; empty when it has ended."""
         self._settle(time.monotonic() + _PATIENCE)
         words = ""
         while not words and self._lives():
@@ -77,12 +77,12 @@ class Turns:
         return words
 
     def at_once(self) -> str:
-        """Return what is to be put before the program at this moment; empty when nothing waits."""
+        """Return the text for the program now; empty when nothing waits."""
         self._settle(time.monotonic() + _SHORT_PATIENCE)
         return self._take(0.0)
 
     def hand_over(self) -> None:
-        """Let what was printed be in the program's hands; call it before this process ends."""
+        """Hand the printed messages over to the program; call it before this process ends."""
         if self._own is not None:
             with suppress(ClaimLost):
                 self._post.hand_over(self._own, _LEASE)

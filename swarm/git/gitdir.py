@@ -291,7 +291,7 @@ def subcommand(argv: Sequence[bytes]) -> bytes:
 
 
 def _noted_gc(common: Path) -> int:
-    """Return the process of a ``git gc`` that is at work; 0 where there is none, or only the note of a dead one."""
+    """Return the process of a running ``git gc``; 0 without one."""
     words = (_text(common / "gc.pid") or "").split()
     if not words or not words[0].isdigit():
         return 0

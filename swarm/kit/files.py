@@ -281,7 +281,7 @@ def is_temporary(entry: str, name: str = "") -> bool:
 
 
 def sweep_temporaries(folder: Path, name: str) -> None:
-    """Remove what a kill in ``write_atomic`` left beside the file *name*."""
+    """Remove leftovers of a kill in ``write_atomic`` beside the file *name*."""
     try:
         found = own.listdir(os.fspath(folder))
     except OSError as error:

@@ -48,7 +48,7 @@ def problems_of(problem: ConfigProblem | Several) -> tuple[ConfigProblem, ...]:
 
 
 def refuse(node: Node, key: str, what: str, hint: str | None = None) -> NoReturn:
-    """Say what is wrong with the value of a key."""
+    """Report a problem with the value of a key."""
     raise node.problem(f"{key}: {what}", hint=hint)
 
 

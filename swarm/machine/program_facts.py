@@ -1,4 +1,4 @@
-"""What the supervisor and the program wrote down about an agent's program.
+"""The supervisor's and the program's own records about an agent's program.
 
     <run folder>/process.json   written before the program runs: which process it is
     <run folder>/exit.json      written when it and everything it started has ended: how

@@ -1,4 +1,4 @@
-"""What one agent has changed, committed or not."""
+"""One agent's changes, committed or not."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class _Plan:
 
 
 def preview(world: World, request: Request) -> MergeReport:
-    """Say what ``merge`` would do; refuses what it would refuse. Changes nothing."""
+    """Return the plan of ``merge``, with the same refusals. Changes nothing."""
     with world.merging.quarantine() as box:
         return replace(_plan(world, box, request, sign=False).report, dry_run=True)
 

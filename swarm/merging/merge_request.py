@@ -1,4 +1,4 @@
-"""What is to be merged, into what and how."""
+"""The request of a merge: agents, target and way."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Request:
     Attributes:
         agent: one agent of the session; None for all.
         into: the target branch; None for the one that the session started from.
-        committed_only: leave out what is not committed, instead of refusing.
+        committed_only: leave out uncommitted work, instead of refusing.
     """
 
     session: str

@@ -142,7 +142,7 @@ class DiffReport:
 
 @dataclass(frozen=True, slots=True)
 class AgentForecast:
-    """One agent, and what would come of merging it into its base branch now, uncommitted work included.
+    """One agent, and the forecast of its merge into its base branch now, uncommitted work included.
 
     Attributes:
         name: ``agent@session``.

@@ -250,7 +250,7 @@ class Queue:
 
 
 def queues(bus: FileBus) -> tuple[tuple[str, Depth], ...]:
-    """Return every queue, with what is in it."""
+    """Return all queues with their counts."""
     names = [address for address in bus.addresses() if address.startswith(_PREFIX)]
     found = []
     for address in names:

@@ -1,4 +1,4 @@
-"""What deny rules forbid; what they cannot judge is asked about.
+"""Judge tool calls by deny rules; unclear calls become requests.
 
 A command is forbidden under every name it could run by: behind ``sudo`` and ``sh -c``, in quotes, in ``$(…)``.
 A file is forbidden under every name it has: by links, by ``..``, and as a word of a command.

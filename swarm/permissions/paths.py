@@ -36,7 +36,7 @@ class Place(namedtuple("Place", ("cwd", "root", "home", "real", "names"), defaul
 
 
 def check(pattern: str) -> None:
-    """Refuse what is no pattern.
+    """Refuse an invalid pattern.
 
     Raises:
         ValueError: the text says why.

@@ -58,7 +58,7 @@ class Program:
         return iter(())
 
     def gaps(self, rules: Rules) -> Gaps | None:
-        """Return which rules of a role it holds in part only, or not at all; None: it has no rules of its own."""
+        """Return the rules of a role that it enforces only in part, or not at all; None: it has no rules of its own."""
         return None
 
     def check_project(

@@ -23,7 +23,7 @@ _FIRST_TURN_MS = 120_000
 
 
 def facts(run_dir: Path) -> ProgramFacts:
-    """Return what is known of the program of a run folder. Never raises for files that are not there."""
+    """Return the known facts about the program of a run folder. Never raises for missing files."""
     from swarm.machine import processes
     from swarm.machine import program_facts as notes
     from swarm.programs import notes as launched

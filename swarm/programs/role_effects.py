@@ -71,7 +71,7 @@ def given(options: RoleOptions) -> tuple[str, ...]:
 
 
 def notes(options: RoleOptions, programs: Sequence[str] = ()) -> tuple[Note, ...]:
-    """Return what has no effect with these programs.
+    """Return the keys without effect with these programs.
 
     Args:
         programs: default: the one that the role names, or else every known one.

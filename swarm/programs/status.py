@@ -135,7 +135,7 @@ class PaneFacts:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A conclusion, and what it rests on.
+    """A state, and its evidence.
 
     Attributes:
         since_ms: since when, as far as known; 0 when not.

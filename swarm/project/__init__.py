@@ -1,1 +1,1 @@
-"""What a repository under swarm has: names, layout, settings, records, the journal and the lock."""
+"""A repository under swarm: names, layout, settings, records, the journal and the lock."""

@@ -132,7 +132,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class WorktreeEntry:
-    """One entry of ``git worktree list``: what git believes."""
+    """One entry of ``git worktree list``."""
 
     path: Path
     head: str

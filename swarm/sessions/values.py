@@ -52,7 +52,7 @@ class WorktreeInfo:
         dirty: whether files differ from the last commit; None when it was not asked or cannot be told.
         ahead: commits on it that its base does not have; None as above.
         missing: the record is there, the worktree is not.
-        kept: where instructions that somebody had edited are kept, when they were just replaced.
+        kept: the kept copy of edited instructions that were just replaced.
     """
 
     path: Path

@@ -32,7 +32,7 @@ _LONGEST = 60.0
 
 
 class Reached(NamedTuple):
-    """An agent that is where it was waited for; *state* is ``message`` where one waits."""
+    """An agent that reached the awaited state; *state* is ``message`` if a message waits."""
 
     address: str
     state: str

@@ -33,7 +33,7 @@ class RiskKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """One reason not to remove a worktree, with what it is about."""
+    """One reason not to remove a worktree, with its files."""
 
     kind: RiskKind
     text: str

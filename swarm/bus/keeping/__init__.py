@@ -1,1 +1,1 @@
-"""What stays on disk, and for how long: attachments, finished parts, boxes moved away."""
+"""Retention: attachments, finished parts, boxes moved away."""

@@ -41,7 +41,7 @@ class Old(NamedTuple):
 
 
 def tidy(box: Box, machine: Machine, keep: Callable[[], Keep]) -> None:
-    """Remove some of what is too old; looks at no more than names when nothing can be."""
+    """Prune some old parts; reads only names when nothing is old."""
     if any(sum(file.endswith(".log") for file in os.listdir(f"{box.folder}/{name}")) > 1 for name in _FOLDERS):
         _Look(box, machine, keep()).remove(_AT_ONCE)
 
@@ -75,7 +75,7 @@ class _Look:
             return self._choose(state, [*self._old(), *self._closable(state)])
 
     def remove(self, most: int | None = None, *, close: bool = False) -> Pruned:
-        """Remove what is too old, or the first *most* of it.
+        """Prune old parts, or the first *most* of them.
 
         Args:
             close: let new parts begin, so that what was added to until now can go, too.
@@ -120,7 +120,7 @@ class _Look:
     # --- what can go ------------------------------------------------------------------------------
 
     def _choose(self, state: State, found: Iterable[Old]) -> list[Old]:
-        """Return what is to be removed, the oldest first."""
+        """Return the parts to remove, the oldest first."""
         excess = sum(log.total() for log in self._logs) - self._keep.octets if self._keep.octets else 0
         chosen = []
         for old in sorted(found, key=lambda old: old.part.time_ms):

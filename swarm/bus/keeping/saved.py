@@ -32,7 +32,7 @@ class _NoTime:
 
 
 def waiting_in(folder: Path, *, ordered: bool) -> tuple[Message, ...]:
-    """Return what is not done in a box, in the order in which it would be handed out; changes nothing.
+    """Return the unfinished messages of a box in delivery order; changes nothing.
 
     What somebody had in hand or gave back with a delay waits as well.
     """

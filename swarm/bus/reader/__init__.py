@@ -1,1 +1,1 @@
-"""What readers did with messages, and what they get next."""
+"""The readers' side: acts of readers, and the next messages for them."""

@@ -96,7 +96,7 @@ class Book:
         self._unsaved += len(entries)
 
     def handle(self) -> Handle:
-        """Return what syncs what was added; to be used outside the lock."""
+        """Return a handle that syncs the added entries, for use outside the lock."""
         return self.log.handle()
 
     def about(self, message_id: str) -> Iterator[dict[str, Any]]:

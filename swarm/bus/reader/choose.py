@@ -128,7 +128,7 @@ def waits_for(state: State, needs: Needs, place: Place, line: Line) -> list[str]
 
 
 def needs_of(line: Line) -> tuple[tuple[int, int, str], ...]:
-    """Return what a message names as to be done before it."""
+    """Return the dependencies of a message."""
     try:
         record = json.loads(line.data)
     except ValueError:
@@ -183,7 +183,7 @@ class Chooser:
                 self.due_ms = min(self.due_ms or until, until)
 
     def only(self, types: tuple[str, ...], wanted: Callable[[Message], bool] | None) -> None:
-        """Pass over what is of no such type, or not wanted; for boxes without an order."""
+        """Skip messages of other types or without *wanted*; for boxes without an order."""
         self._types = tuple(one.encode() for one in types)
         self._wanted = wanted
 
@@ -227,7 +227,7 @@ class Chooser:
             self.entries.append({"op": "count", "lane": lane, "settled": number, "t": self._machine.now_ms()})
 
     def settled(self) -> tuple[Place, ...]:
-        """Return the places of what was found to be dead or damaged."""
+        """Return the places of dead and damaged messages."""
         dead = [place for entry in self.entries for place in entry.get("m", ())]
         return (*dead, *(Place(lane, line.at, line.end - line.at, "", "") for lane, line in self.damaged))
 

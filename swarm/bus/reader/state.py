@@ -162,7 +162,7 @@ class State:
             act(entry, [Place(*place) for place in entry.get("m", ())])
 
     def claimed(self) -> dict[tuple[int, int], str]:
-        """Return the places of what is claimed: (lane, at) → claim."""
+        """Return the places of claimed messages: (lane, at) → claim."""
         return {(p.lane, p.at): claim for claim, held in self.claims.items() for p in held.places}
 
     def pending(self, lane: int, last_number: int) -> int:

@@ -61,7 +61,7 @@ def _records(box: Box, state: State, limit: int, *, settled: bool) -> Iterator[t
 
 
 def _waiting(state: State, task: Task, line: Line) -> Task:
-    """Say what a task waits for, and whether one of those can never be done as things are."""
+    """Return a task with its dependencies, and whether one of them is blocked."""
     if b'"needs":' not in line.data:
         return task
     why = ""

@@ -51,7 +51,7 @@ def help_(run: Run, words: _Words = None, everything: _All = False) -> Answer:  
 
 
 def _context(command: Any, name: str, parent: Any) -> Any:
-    """Return what a command needs to print its help, as if its words had been read."""
+    """Return the context that a command needs to print its help."""
     context = command.make_context(name, [], parent=parent, obj=Run(), resilient_parsing=True)
     context.resilient_parsing = False  # else an unknown command is no error
     return context

@@ -123,7 +123,7 @@ def _how_to_answer(one: Approval) -> str:
 
 
 def _watch(run: Run, look: Callable[[], Sequence[Approval]], known: Sequence[Approval]) -> Answer:
-    """Print each question when it appears and when it is over, until Ctrl-C; what is over already only if asked for."""
+    """Print each request when it appears and when it ends, until Ctrl-C; ended ones only on request."""
     seen = {one.question.id: str(one.standing) for one in known if not one.waits}
 
     def tell_new() -> None:

@@ -141,7 +141,7 @@ def _which(swarm: Swarm) -> str:
 
 
 def removal(act: Callable[[], CleanupReport], nothing: str = "nothing to clean up") -> Answer:
-    """Do a removal and return what it has to say, also when only a part of it worked."""
+    """Run a removal and return its report, also after a partial failure."""
     try:
         report = act()
     except CleanupFailed as error:
@@ -179,7 +179,7 @@ def _error(item: Skipped) -> dict[str, Any]:
 
 
 def _ways_back(report: CleanupReport) -> list[str]:
-    """Say what brings back what was removed, and no more than that."""
+    """Print the commands that restore the removed agents."""
     saved = [item for item in report.removed if item.salvage]
     names = [item.session if item.session in report.sessions else f"{item.session}/{item.agent}" for item in saved]
     return [f"restore with: swarm restore {name}" for name in dict.fromkeys(names)]

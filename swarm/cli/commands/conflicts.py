@@ -144,7 +144,7 @@ def _pair_files(pair: PairForecast) -> str:
 
 
 def files_text(files: Sequence[FileConflict]) -> str:
-    """Return files in conflict on one line, with what is wrong with each."""
+    """Return files in conflict on one line, with the kinds of conflict."""
     return _some([f"{file.path} ({', '.join(file.kinds)})" for file in files])
 
 

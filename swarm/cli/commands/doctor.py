@@ -1,4 +1,4 @@
-"""``swarm doctor``: what is wrong here, and the command that mends it."""
+"""``swarm doctor``: problems, and the commands that fix them."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def _show_list(output: Output, found: Sequence[Stored], address: str, nothing: s
 
 
 def _show_one(output: Output, one: Stored, room: int | None) -> None:
-    """Print two lines: an id is as long as half a line, and what it is about must not be cut for it."""
+    """Print two lines: an id fills half a line, and the subject must not be cut for it."""
     message = one.message
     notes = [one.state, *([message.priority] if message.priority != "normal" else [])]
     notes += [f"{one.attempts} times handed out"] if one.attempts > 1 else []
@@ -208,7 +208,7 @@ def take(
 
 
 def _finish(messages: Messages, taken: Taken, *, ack: bool) -> None:
-    """Write down that what was printed has reached its reader, and with *ack* that it is done."""
+    """Record that printed messages reached their reader; with *ack* acknowledge them."""
     if messages.me().address == taken.messages[0].to:
         messages.seen(taken, f"inbox take by pid {os.getpid()}")
     if ack:

@@ -1,4 +1,4 @@
-"""``swarm log``: what was done in this repository."""
+"""``swarm log``: the operations in this repository."""
 
 from __future__ import annotations
 

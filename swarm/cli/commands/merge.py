@@ -104,7 +104,7 @@ def merge(
 
 
 def _next(swarm: Swarm, report: MergeReport) -> Iterator[str]:
-    """Propose to remove what is merged, and nothing else."""
+    """Propose to remove merged agents, and nothing else."""
     done = {(one.session, one.agent) for one in report.agents}
     session = report.agents[0].session
     with suppress(SwarmError):  # then nothing is proposed

@@ -1,4 +1,4 @@
-"""``swarm recover``: bring what a crash interrupted to an end."""
+"""``swarm recover``: finish or roll back what a crash interrupted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``swarm role …``: what agents can be told to be."""
+"""``swarm role …``: list, show, create and check roles."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def check(
         ),
     ] = None,
 ) -> Answer:
-    """Check roles: every mistake with its place, and what has no effect with which agent program.
+    """Check roles: every mistake with its place, and keys without effect.
 
     Exit status 2: a role is unusable. A key without effect is a note, not a mistake.
     """

@@ -1,4 +1,4 @@
-"""``swarm transcript``: what an agent was told, said and did, from its program's own record."""
+"""``swarm transcript``: an agent's conversation, from its program's own record."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def taken_hints(taken: Taken, *, ack: bool, of: str = "") -> list[str]:
 
 
 def sent_data(sender: str, sent: Sequence[Sent]) -> dict[str, Any]:
-    """Return what was sent for machines."""
+    """Return the sent messages for machines."""
     return {
         "id": sent[0].id,
         "from": sender,

@@ -1,4 +1,4 @@
-"""What is shown of a worktree's setup."""
+"""Show a worktree's setup."""
 
 from __future__ import annotations
 

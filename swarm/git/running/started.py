@@ -76,7 +76,7 @@ class Started:
             raise
 
     def result(self) -> bytes:
-        """Wait for the end, and return what it printed.
+        """Wait for the end, and return the output.
 
         Raises:
             GitFailed or one of its kind.
@@ -169,7 +169,7 @@ def as_file(data: bytes | None) -> Iterator[int]:
 
 
 def _listen(process: subprocess.Popen[bytes], timeout: float) -> tuple[bytes, bytes]:
-    """Return what a program prints until it ends, as ``communicate`` does.
+    """Return a program's output until it ends, as ``communicate`` does.
 
     ``communicate`` with a timeout sleeps for a millisecond before it looks whether the program has
     ended; that is as long as most git commands take.
@@ -220,7 +220,7 @@ def _await_end(process: subprocess.Popen[bytes], deadline: float) -> None:
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
-    """End git and what it started, and stop listening to it."""
+    """End git and its child processes, and stop listening."""
     kill_process(process)
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
@@ -229,7 +229,7 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
 
 
 def kill_process(process: subprocess.Popen[bytes]) -> None:
-    """End git and what it started: first politely, so that it removes its own lock files."""
+    """End git and its child processes: first politely, so that it removes its own lock files."""
     if process.returncode is not None:
         return  # its pid may be reused by now
     for signum, patience in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GRACE)):

@@ -35,7 +35,7 @@ class Looking(PostBase):
         return self._look(self.bus.dead, name)
 
     def depth(self, name: str | None = None) -> Depth:
-        """Count what is in an inbox."""
+        """Count the messages in an inbox."""
         from swarm.bus.protocol import Depth
 
         try:
@@ -75,7 +75,7 @@ class Looking(PostBase):
         return save(self.bus, self.message(message_id)[0].stored.message, Path(folder))
 
     def reply(self, trace: Trace) -> Reply | None:
-        """Return what became of the answer that a message asks for; None when it asks for none."""
+        """Return the state of the answer that a message expects; None if it expects none."""
         from swarm.messages.deadlines import reply_to
 
         return reply_to(self.bus, trace.stored.message)

@@ -160,7 +160,7 @@ class Taking(PostBase):
         self.bus.extend(claim, lease, self.holder())
 
     def seen(self, taken: Taken, evidence: str) -> None:
-        """Write down that what was taken has entered its reader's turn, and how one knows."""
+        """Record that taken messages entered their reader's turn, with the evidence."""
         for message in taken.messages:
             self.bus.record_event(taken.claim.address, message.id, "seen", evidence)
 

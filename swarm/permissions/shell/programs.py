@@ -276,7 +276,7 @@ def _texts(words: Sequence[str]) -> Iterator[str]:
 
 
 def _to_shell(name: str, words: Sequence[str]) -> Handed:
-    """Return what a shell is handed.
+    """Return the script of a shell call.
 
     How many words its options take is not known for sure, so each that may be the first of the rest counts as it.
     """

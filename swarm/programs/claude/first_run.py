@@ -1,4 +1,4 @@
-"""What Claude Code asks at its first start in a folder, answered beforehand in its configuration file.
+"""Answers to Claude Code's questions at its first start in a folder, written to its configuration file.
 
 Three entries of ``.claude.json`` are ours to make: that onboarding is over (only when the program can log in
 without it), that the user's own API key may be used, and that the folders swarm made are trusted.  The file is

@@ -1,4 +1,4 @@
-"""What Claude Code says of itself: ``sessions/<pid>.json`` in its configuration folder.
+"""Claude Code's own report: ``sessions/<pid>.json`` in its configuration folder.
 
 It is the only source that is right in every case; hooks do not fire for a refused or interrupted tool call, and the
 pane's title is not kept up by every version.  Nobody documents it, so it is read with suspicion: a file of another

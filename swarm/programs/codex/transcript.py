@@ -1,4 +1,4 @@
-"""Codex's lines: ``response_item`` holds what was said and done; the rest is for its screen."""
+"""Codex's lines: ``response_item`` holds the conversation; the rest is for its screen."""
 
 from __future__ import annotations
 

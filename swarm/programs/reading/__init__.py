@@ -1,1 +1,1 @@
-"""Read what a program does: from its screen, and from its own records."""
+"""Read a program's state from its screen, and its conversation from its own records."""

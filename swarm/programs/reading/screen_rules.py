@@ -152,7 +152,7 @@ class Rules:
         return cls(program, tuple(_rule(one) for one in data["rule"]), _prompt(data.get("prompt")), beside)
 
     def read(self, title: str, lines: Sequence[str], *, asked: bool = False) -> Verdict | None:
-        """Say what a screen shows; None when no rule knows it.
+        """Return the state on a screen; None when no rule matches.
 
         Args:
             asked: the program was started a moment ago with a first prompt, so it is not idle because it looks fresh.
