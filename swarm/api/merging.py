@@ -44,6 +44,7 @@ class Merging(Door):
         into: str | None = None,
         how: str = "merge",
         committed_only: bool = False,
+        nested: bool = False,
         dry_run: bool = False,
     ) -> MergeReport:
         """Merge the agents of a session, or one of them, into a branch: all of them or none.
@@ -53,6 +54,7 @@ class Merging(Door):
             into: the branch; default: the one that the session started from.
             how: ``merge``, ``squash`` or ``rebase``.
             committed_only: leave out uncommitted work, instead of refusing.
+            nested: take in nested repositories (gitlinks) that the branch does not have. For people only.
             dry_run: only return the plan.
 
         Raises:
@@ -60,7 +62,7 @@ class Merging(Door):
         """
         from swarm.merging import merge, merge_request
 
-        request = merge_request.request(target, into=into, how=how, committed_only=committed_only)
+        request = merge_request.request(target, into=into, how=how, committed_only=committed_only, nested=nested)
         with files.os_errors(f"cannot merge {target}"):
             if dry_run or not self._world.layout.state.is_dir():
                 return merge.preview(self._world, request)

@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 from swarm.callers import rights
 from swarm.git.changes import Changes, Checkout
 from swarm.git.errors import GitFailed
+from swarm.git.plumbing import GITLINK
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError, told_of
+from swarm.kit.words import count
 from swarm.machine.processes import boot_id
 from swarm.merging.conflicts import base_of, branch_tip
 from swarm.merging.errors import MergeBlocked, NotCommitted, TargetNotFound
@@ -101,6 +103,8 @@ def merge(world: World, request: Request) -> MergeReport:
 
 def _plan(world: World, box: Quarantine, request: Request, *, sign: bool) -> _Plan:
     world.git.require((2, 38), "merge")
+    if request.nested:
+        rights.check(world, "merge.nested", attempt="cannot take in nested repositories")
     session, agents = _choose(world, request)
     into, old = _target(world, request, session)
     rights.check(world, "merge", [(session, one) for one in agents])
@@ -111,6 +115,8 @@ def _plan(world: World, box: Quarantine, request: Request, *, sign: bool) -> _Pl
     world.progress("trying the merge")
     done, new = Landing(world, box, request.how, into, old, sign=sign).all(work)
     changes = box.changes(old, new)
+    if not request.nested:
+        _check_nested(changes, into)
     local = LocalWork(())
     if checkout is not None and new != old:
         local = world.merging.local_work(checkout, changes)
@@ -222,6 +228,27 @@ def _checkout(world: World, branch: str) -> Checkout | None:
         trees = ", ".join(str(one.tree) for one in found)
         raise MergeBlocked(f"cannot merge into {branch}: it is checked out twice, in {trees}")
     return found[0] if found else None
+
+
+def _check_nested(changes: Changes, into: str) -> None:
+    """Refuse nested repositories that the branch does not have.
+
+    The user's git enters one as soon as it is there, and runs programs that its configuration names.
+    """
+    found = sorted(p for p, (mode, _) in changes.new.items() if mode == GITLINK and _mode(changes, p) != GITLINK)
+    if found:
+        shown = [*found[:MOST_SHOWN], *([f"and {len(found) - MOST_SHOWN} more"] if found[MOST_SHOWN:] else [])]
+        raise MergeBlocked(
+            f"cannot merge into {into}: it lacks {count(len(found), 'nested repository', 'nested repositories')} "
+            "(gitlinks) of the agents",
+            hint="look at them; you, not an agent, take them in with --with-nested",
+            details="\n".join(shown),
+            paths=tuple(found),
+        )
+
+
+def _mode(changes: Changes, path: str) -> str:
+    return changes.old.get(path, ("", ""))[0]
 
 
 def _check_checkout(checkout: Checkout, local: LocalWork, into: str) -> None:

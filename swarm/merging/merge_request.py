@@ -23,6 +23,7 @@ class Request:
         agent: one agent of the session; None for all.
         into: the target branch; None for the one that the session started from.
         committed_only: leave out uncommitted work, instead of refusing.
+        nested: take in nested repositories (gitlinks) that the branch does not have.
     """
 
     session: str
@@ -30,9 +31,10 @@ class Request:
     into: str | None = None
     how: How = How.MERGE
     committed_only: bool = False
+    nested: bool = False
 
 
-def request(target: str, *, into: str | None, how: str, committed_only: bool) -> Request:
+def request(target: str, *, into: str | None, how: str, committed_only: bool, nested: bool = False) -> Request:
     """Read ``SESSION``, ``SESSION/AGENT`` or ``AGENT@SESSION`` and the rest of a request.
 
     Raises:
@@ -46,9 +48,8 @@ def request(target: str, *, into: str | None, how: str, committed_only: bool) ->
     except ValueError:
         ways = ", ".join(How)
         raise UsageProblem(f"cannot merge by {how!r}", hint=f"how is one of: {ways}") from None
-    return Request(
-        names.check_session(session), names.check_name("agent", agent) if slash else None, into, way, committed_only
-    )
+    name = names.check_name("agent", agent) if slash else None
+    return Request(names.check_session(session), name, into, way, committed_only, nested)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,7 @@ VERBS: Mapping[str, Right | Need] = {
         Need.PERSON,
     ),
     **dict.fromkeys(("panes.type",), Need.PERSON),
+    "merge.nested": Need.PERSON,
     **dict.fromkeys(("cleanup.discard", "salvage.drop", "messages.prune", "messages.prune_attachments"), Need.PERSON),
     **dict.fromkeys(("worktrees.prune", "sessions.prune", "prune_worktrees"), Need.NO_AGENT),
 }

@@ -64,6 +64,7 @@ tries = {
     "approvals.grant": lambda: swarm.approvals.grant("bridge"),
     "approvals.revoke_grant": lambda: swarm.approvals.revoke_grant("bridge"),
     "panes.type": lambda: swarm.panes.type("dev", "x", "other"),
+    "merge.nested": lambda: swarm.merge("sub", into="swarm/lead-fx", nested=True),
     "cleanup.discard": lambda: swarm.cleanup(["sub"], force=True, discard=True),
     "salvage.drop": lambda: swarm.salvage.drop(everything=True),
     "worktrees.prune": lambda: swarm.worktrees.prune(),

@@ -12,10 +12,12 @@ import pytest
 
 import swarm.merging.merge  # noqa: F401  # everything the traced child uses is loaded before it is forked
 from swarm import SwarmError
+from swarm.callers.errors import NotAPerson
 from swarm.kit.errors import UsageProblem
 from swarm.merging.checkout import Merging
 from swarm.merging.errors import IdentityMissing, MergeBlocked, MergeConflict, NotCommitted, TargetMoved, TargetNotFound
 from swarm.testing.lab import Lab, file_digests
+from swarm.testing.terminal import without_terminal
 from swarm.worktrees.errors import WorkAtRisk
 from tests.support.share import FULL, TURN
 from tests.support.tracer import Action, trace, why_unsupported
@@ -752,3 +754,48 @@ def test_killed_or_failing_at_any_point_it_is_old_or_new(lab: Lab, action: Actio
         assert lab.swarm.operations.unfinished() == ()
         seen.add("old" if not old else "new")
     assert seen == {"old", "new"}
+
+
+# --- nested repositories ---------------------------------------------------------------------------
+
+
+def add_nested(lab: Lab, tree: Path, name: str, pointer: str) -> None:
+    lab.git("update-index", "--add", "--cacheinfo", f"160000,{pointer},{name}", cwd=tree)
+    lab.git("commit", "--quiet", "-m", f"nested {name}", cwd=tree)
+    (tree / name).mkdir(exist_ok=True)
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_new_nested_repositories_come_in_by_the_word_of_a_person_alone(lab: Lab, how: str) -> None:
+    team(lab)
+    lab.write({"main-only": "m\n"})
+    before = lab.commit("main went on")
+    add_nested(lab, lab.tree(ONE), "vendor", before)
+
+    with pytest.raises(MergeBlocked, match="1 nested repository "):
+        lab.swarm.merge("feature-x", how=how, dry_run=True)
+    with pytest.raises(MergeBlocked, match="1 nested repository ") as refused:
+        lab.swarm.merge("feature-x", how=how)
+    assert refused.value.facts["paths"] == ("vendor",)
+    assert refused.value.details == "vendor"
+    assert "--with-nested" in str(refused.value.hint)
+    assert tip(lab) == before
+    with pytest.raises(NotAPerson):
+        without_terminal(lambda: lab.swarm.merge("feature-x", how=how, nested=True))
+
+    lab.person.merge("feature-x", how=how, nested=True)
+    assert lab.git("ls-tree", "main", "vendor").startswith("160000")
+
+
+def test_a_nested_repository_that_the_branch_has_may_move_on(lab: Lab) -> None:
+    base = lab.git("rev-parse", "HEAD")
+    add_nested(lab, lab.root, "vendor", base)
+    team(lab)
+    (lab.tree(ONE) / "vendor").mkdir(exist_ok=True)
+    moved = work(lab, ONE, {"a": "1\n"})
+    lab.git("update-index", "--cacheinfo", f"160000,{moved},vendor", cwd=lab.tree(ONE))
+    lab.git("commit", "--quiet", "-m", "vendor moved", cwd=lab.tree(ONE))
+
+    lab.swarm.merge("feature-x")
+
+    assert moved in lab.git("ls-tree", "main", "vendor")

@@ -63,6 +63,14 @@ CommittedOnly = Annotated[
         "--committed-only", help="Merge the commits alone, and leave uncommitted work behind.", show_default=False
     ),
 ]
+Nested = Annotated[
+    bool,
+    typer.Option(
+        "--with-nested",
+        help="Take in nested repositories (gitlinks) that the branch does not have. For people only.",
+        show_default=False,
+    ),
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
 ]
@@ -76,6 +84,7 @@ def merge(
     squash: Squash = False,
     rebase: Rebase = False,
     committed_only: CommittedOnly = False,
+    nested: Nested = False,
     dry_run: DryRun = False,
 ) -> Answer:
     """Merge the agents of a session into a branch, all of them or none.
@@ -92,6 +101,7 @@ def merge(
         into=into,
         how=chosen[0] if chosen else How.MERGE,
         committed_only=committed_only,
+        nested=nested,
         dry_run=dry_run,
     )
     done = bool(report.merged) and not dry_run
