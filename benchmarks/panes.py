@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from libtmux import Server
 
-from swarm.programs.values import PanePlan
 from swarm.terminal.tmux import HEIGHT, WIDTH, Tmux
+from swarm.terminal.values import PanePlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

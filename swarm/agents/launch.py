@@ -21,20 +21,20 @@ from swarm.agents.launch_request import options_for
 from swarm.kit.errors import SwarmError
 from swarm.kit.words import count
 from swarm.programs import registry
-from swarm.programs.values import PanePlan
 from swarm.roles.environment import environ_of
 from swarm.roles.options import RoleOptions, plain
 from swarm.terminal.marks import panes_of, repository_mark
+from swarm.terminal.values import PanePlan
 from swarm.worktrees.lock_reason import is_running_reason, running_reason
 from swarm.worktrees.steps.step import Registry, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from swarm.programs.values import Pane
     from swarm.project.model import Agent
     from swarm.project.world import World
     from swarm.roles.role import Role
+    from swarm.terminal.values import Pane
 
 #: How often, and after how many seconds, a pane is looked at that should be dead.
 _LOOKS, _LOOK_AGAIN = 50, 0.02

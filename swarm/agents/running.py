@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from swarm.programs.values import Pane
     from swarm.project.model import Agent, Session
     from swarm.project.world import World
+    from swarm.terminal.values import Pane
 
 #: How long a launcher that has passed its gate may take to say whom it started.
 _BEGIN_SECONDS = 2.0

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from swarm.agents import asked
-from swarm.machine.program_facts import one_line
-from swarm.programs import processes, registry
+from swarm.programs import processes
 from swarm.programs.status import PaneFacts, State, conclude
 from swarm.terminal.marks import repository_mark
 
@@ -17,9 +15,9 @@ if TYPE_CHECKING:
     from swarm.approvals.values import Question
     from swarm.programs.reading.screen_rules import Verdict
     from swarm.programs.status import ProgramFacts, Status
-    from swarm.programs.values import Pane
     from swarm.project.model import Agent, Session
     from swarm.project.world import World
+    from swarm.terminal.values import Pane
 
 
 class View:
@@ -33,9 +31,8 @@ class View:
         """
         self._world = world
         self._facts: dict[tuple[str, str], ProgramFacts] = {}
-        mark = repository_mark(world.layout.root)
-        panes = world.terminal.panes()
-        self._server = bool(panes) or world.terminal.running()
+        self._server, panes = world.terminal.look_around()
+        mark = repository_mark(world.layout.root) if panes else ""
         self._screens: dict[str, tuple[str, list[str]]] | None = None  # requested on first use
         self._questions: dict[tuple[str, str], Question] | None = None  # likewise
         self._panes: dict[tuple[str, str], Pane] = {
@@ -73,6 +70,8 @@ class View:
         found = conclude(agent.program, facts, seen)
         if found.state is not State.WAITING:
             return found
+        from swarm.agents import asked
+
         if self._questions is None:
             self._questions = asked.open_questions(self._world)
         return asked.in_words(found, self._questions, session.name, agent.name)
@@ -82,6 +81,8 @@ class View:
 
         What an idle one said last is in its record.
         """
+        from swarm.programs import registry
+
         silent = (facts.own is None or facts.own.state == State.STARTING) and not facts.prints
         rules = registry.program(agent.program, agent.command).screens() if facts.alive and silent else None
         if rules is None:
@@ -92,6 +93,7 @@ class View:
         return replace(found, detail=self._last_words(session, agent)) if found and found.state == State.IDLE else found
 
     def _last_words(self, session: Session, agent: Agent) -> str:
+        from swarm.machine.program_facts import one_line
         from swarm.programs.reading.transcripts import last_words
         from swarm.usage.count import source_of
 

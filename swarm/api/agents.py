@@ -181,7 +181,12 @@ class Agents(Sets):
                 continue
 
     def status(
-        self, session: str | None = None, *, look: bool = True, problems: list[SwarmError] | None = None
+        self,
+        session: str | None = None,
+        *,
+        look: bool = True,
+        unread: bool = True,
+        problems: list[SwarmError] | None = None,
     ) -> tuple[SessionStatus, ...]:
         """Return the state of every agent with its evidence. Never writes, never waits.
 
@@ -189,6 +194,7 @@ class Agents(Sets):
 
         Args:
             look: also ask git for uncommitted changes and commits.
+            unread: also count the messages that wait for each agent; without it their number is None.
             problems: what is wrong with such records is added here; ``unreadable`` tells it, too.
         """
         from swarm.sessions import status as agents
@@ -197,17 +203,21 @@ class Agents(Sets):
         if problems is not None:
             problems += wrong
         with files.os_errors("cannot look at the agents"):
-            return agents.status(self._world, sessions, look=look)
+            return agents.status(self._world, sessions, look=look, unread=unread)
 
-    def why(self, agent: str, session: str | None = None) -> AgentStatus:
-        """Return one agent's state with every piece of evidence; no other agent is looked at."""
+    def why(self, agent: str, session: str | None = None, *, look: bool = True, unread: bool = True) -> AgentStatus:
+        """Return one agent's state with every piece of evidence; no other agent is looked at.
+
+        Args:
+            look, unread: as for ``status``.
+        """
         from dataclasses import replace
 
         from swarm.sessions import status as agents
 
         found, one = self._find(agent, session)
         with files.os_errors(f"cannot look at {agent}"):
-            (alone,) = agents.status(self._world, (replace(found, agents=(one,)),), look=True)
+            (alone,) = agents.status(self._world, (replace(found, agents=(one,)),), look=look, unread=unread)
         return alone.agents[0]
 
     def stop(self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "") -> StopReport:

@@ -192,6 +192,10 @@ class Approvals(Door):
 
     def _reviewer(self, run_dir: Path) -> Callable[[Question], Answer | None] | None:
         """Return the reviewer of an agent; None when its role has none."""
+        from swarm.machine import runfiles
+
+        if not os.path.lexists(run_dir / runfiles.REVIEWER):
+            return None
         from swarm.programs import reviewer
 
         environ = self._world.environ

@@ -266,8 +266,6 @@ class Door:
     @contextlib.contextmanager
     def _telling_others(self, fd: int, command: str) -> Iterator[None]:
         """Record the current step beside the lock, for processes that wait for the lock."""
-        from dataclasses import replace
-
         from swarm.project import lock
 
         world, doing = self._world, lock.Doing(fd, command)
@@ -276,7 +274,7 @@ class Door:
             doing.tell(text)
             world.progress(text)
 
-        self._opened.mine.world = replace(world, progress=tell)
+        self._opened.mine.world = world._replace(progress=tell)
         try:
             yield
         finally:

@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from swarm.git.discover import Place
     from swarm.git.running.runner import GitRunner
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from swarm.project.ports import Terminal
     from swarm.worktrees.setup.preparing import Preparing
     from swarm.worktrees.trees.trees import Trees
+    from swarm.worktrees.trees.uncommitted import Uncommitted
 
 
 class Parts:
@@ -41,6 +43,16 @@ class Parts:
         from swarm.worktrees.trees.trees import Trees
 
         return Trees(self._runner, self._place.common, self._place.object_format)
+
+    @cached_property
+    def uncommitted(self) -> Uncommitted:
+        """What is uncommitted in worktrees."""
+        from swarm.worktrees.trees.uncommitted import Uncommitted
+
+        def submodules(tree: Path, env: Mapping[str, str]) -> Iterator[str]:
+            return self.trees.changed_submodules(tree, env)
+
+        return Uncommitted(self._runner, self._place.common, submodules)
 
     @cached_property
     def merging(self) -> Merging:

@@ -64,10 +64,8 @@ class Approvals:
         """Put a question, under a fresh id."""
         files.make_private_dir(self._folder.parent)
         files.make_private_dir(self._folder)
-        import secrets
-
         while True:
-            name = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+            name = _fresh_id()
             path = self._folder / (name + _QUESTION)
             if not files.exists(path):
                 break
@@ -283,6 +281,11 @@ def _read(path: Path) -> Any:
         return None
     except (ValueError, RecursionError) as error:
         raise RecordProblem(f"cannot read {path}: {error}") from error
+
+
+def _fresh_id() -> str:
+    number = int.from_bytes(os.urandom(16))
+    return "".join(_LETTERS[number // len(_LETTERS) ** place % len(_LETTERS)] for place in range(_LENGTH))
 
 
 def _parsed(path: Path, parse: Any, record: Any) -> Any:

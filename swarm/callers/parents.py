@@ -5,8 +5,7 @@ It is read from the machine, never from an argument or the environment: see ``ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git import owner
 from swarm.machine.identity import whoami
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from swarm.project.world import World
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
+class Checkout(NamedTuple):
     """A worktree with its branch or commit."""
 
     tree: Path

@@ -7,8 +7,7 @@ and so is what its role lets it do besides; both were written down when they wer
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from swarm.callers import caller as callers
 from swarm.callers import parents
@@ -16,7 +15,6 @@ from swarm.callers.errors import NotAPerson, NotForAgents
 from swarm.machine import person
 from swarm.machine.identity import whoami
 from swarm.roles.rights import VERBS, Need, Right
-from swarm.roles.role import RoleKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,8 +28,7 @@ if TYPE_CHECKING:
 _ENDS_PROGRAMS = frozenset({"cleanup", "worktrees.remove", "restart", "stop"})
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """An agent that calls.
 
     Attributes:
@@ -212,6 +209,8 @@ def warnings(world: World, roles: Iterable[Role | None]) -> tuple[str, ...]:
 
 def _is_users_own(world: World, role: Role) -> bool:
     """Whether a role's file is in a directory of the user's, outside of the repository and its worktrees."""
+    from swarm.roles.role import RoleKind
+
     if role.kind is not RoleKind.SWARM_DIR:
         return False
     file, root = os.path.realpath(role.source), os.path.realpath(world.layout.root)

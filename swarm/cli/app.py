@@ -40,6 +40,7 @@ class Root(Group):
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             tree = typer.Typer(rich_markup_mode=None)
             import_module(f"swarm.cli.commands.{COMMANDS[cmd_name].module}").add_to(tree)
+            tree.registered_commands = [one for one in tree.registered_commands if one.name == cmd_name]
             self.commands.update(typer.main.get_group(tree).commands)
         return super().get_command(ctx, cmd_name)
 

@@ -12,9 +12,9 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from swarm.cli import table as tables
 from swarm.cli.text import lead_of, lines_of, plain, reflowed, shorten, width, wrapped
@@ -28,8 +28,7 @@ class OutputLost(Exception):
     """Nobody reads what we print any more, or it cannot be written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The result of a command, for people and machines.
 
     Attributes:

@@ -14,10 +14,10 @@ from swarm.api.words import count as count  # noqa: PLC0414  # offered here, wit
 
 ELLIPSIS = "…"
 ID_LENGTH = 10
-_COMMAND_LAST = re.compile(r"(?:^|: )((?:swarm|git|tmux|chmod|kill|cd) [^`]*)$")
-_LEAD = re.compile(r" *(?:[-*] +|\d+\. +)?")
+_COMMAND_LAST = r"(?:^|: )((?:swarm|git|tmux|chmod|kill|cd) [^`]*)$"
+_LEAD = r" *(?:[-*] +|\d+\. +)?"
 #: What begins a line of Markdown that is no running text.
-_ALONE = re.compile(r" *(?:#|\||>|```)")
+_ALONE = r" *(?:#|\||>|```)"
 _BYTE = 0xDC00  # how Python writes an undecodable byte in text
 _LATEST = 253_402_300_799_999  # the end of the year 9999
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
@@ -48,7 +48,7 @@ def lines_of(text: str) -> list[str]:
 
 def lead_of(line: str) -> str:
     """Return what a line of text begins with: its indentation, and the mark of a list."""
-    found = _LEAD.match(line)
+    found = re.match(_LEAD, line)
     return found[0] if found else ""
 
 
@@ -69,7 +69,7 @@ def reflowed(lines: Sequence[str]) -> list[str]:
 def _goes_on(before: str, line: str) -> bool:
     """Whether a line belongs to the paragraph of the one before it."""
     indent = len(line) - len(line.lstrip())
-    is_text = bool(before.strip() and line.strip() and not _ALONE.match(before) and not _ALONE.match(line))
+    is_text = bool(before.strip() and line.strip() and not re.match(_ALONE, before) and not re.match(_ALONE, line))
     return is_text and len(lead_of(line)) == indent == len(lead_of(before))
 
 
@@ -122,7 +122,7 @@ def wrapped(text: str, room: int, *, command_last: bool = False) -> list[str]:
 
 
 def _words(text: str, *, command_last: bool) -> list[str]:
-    command = _COMMAND_LAST.search(text) if command_last else None
+    command = re.search(_COMMAND_LAST, text) if command_last else None
     if command:
         before = text[: command.start(1)].rstrip(" ")
         return [*(_words(before, command_last=False) if before else []), command[1]]

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from swarm.bus.filebus import FileBus
     from swarm.bus.protocol import Stored
     from swarm.programs.reading.screen_rules import Prompt
-    from swarm.programs.values import Screen
     from swarm.project.model import Agent, Session
     from swarm.project.ports import Typist
     from swarm.project.world import World
+    from swarm.terminal.values import Screen
 
 NOTICE = "delivery"
 #: Waiting messages that are counted.

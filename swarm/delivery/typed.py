@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from swarm.programs.values import Screen
+    from swarm.terminal.values import Screen
 
 #: Line and paragraph separators, and what turns the direction of writing around.
 _UNSEEN = frozenset("\u2028\u2029\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")

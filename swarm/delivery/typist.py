@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from swarm.delivery.typed import cut, is_faint, squeezed
 from swarm.kit.ttys import EDITORS, takes_lines
-from swarm.programs.values import Screen
 from swarm.terminal.errors import TerminalProblem
+from swarm.terminal.values import Screen
 from swarm.terminal.words import literal
 
 if TYPE_CHECKING:

@@ -8,19 +8,19 @@ import threading
 from typing import TYPE_CHECKING
 
 from swarm.git.errors import GitTooOld
-from swarm.git.shortcuts import copying
-from swarm.git.shortcuts.probe import Look
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.git.discover import Place
     from swarm.git.running.runner import GitRunner
+    from swarm.git.shortcuts.copying import Source
+    from swarm.git.shortcuts.probe import Look
 
 #: What each git program said its version is.
 _VERSIONS: dict[tuple[object, ...], tuple[int, ...]] = {}
 #: The index that was read last: callers of the library open the same repository time and again.
-_READ: dict[Path, tuple[_Mark | None, copying.Source | None]] = {}
+_READ: dict[Path, tuple[_Mark | None, Source | None]] = {}
 #: A larger one is not kept.
 _KEPT = 5000
 #: Of a file: inode, size, when it was written, when it was changed.
@@ -43,7 +43,7 @@ class Base:
         self.runner = runner
         self._jobs = jobs or os.cpu_count() or 1
         self._version: tuple[int, ...] | None = None
-        self._source: tuple[_Mark | None, copying.Source | None] = (None, None)
+        self._source: tuple[_Mark | None, Source | None] = (None, None)
         self._looks = threading.local()  # a thread that makes worktrees uses its own probe
 
     def version(self) -> tuple[int, ...]:
@@ -87,6 +87,8 @@ class Base:
         Args:
             since: an earlier look with the same is as good, if nobody changed the settings or staged anything since.
         """
+        from swarm.git.shortcuts.probe import Look
+
         mark, source = self._main_index()
         stamp = since, mark, mark_of(self.common / "config"), mark_of(self.common / "info/attributes")
         look = self._look
@@ -113,8 +115,10 @@ class Base:
         if look is not None:
             look.end()
 
-    def _main_index(self) -> tuple[_Mark | None, copying.Source | None]:
+    def _main_index(self) -> tuple[_Mark | None, Source | None]:
         """Return the main checkout's index and of which moment it is; read again only when it is another."""
+        from swarm.git.shortcuts import copying
+
         index = self.common / "index"
         mark = mark_of(index)
         known = _READ.get(index) or self._source  # taken at once: another thread may put a newer one there

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git import gitdir
 from swarm.git.errors import BareRepository, GitBroken, GitFailed, NotARepo
@@ -22,8 +21,7 @@ _HEAD = ("HEAD^{commit}", "HEAD^{tree}")
 _WHERE = ("--show-toplevel", "--git-common-dir")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a repository is.
 
     Attributes:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
-from swarm.project.model import AdminDir
+from swarm.project.layout import HEADS
+from swarm.project.model import AdminDir, WorktreeEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 _PROC = "/proc"
 _LIMIT = 1 << 16
 _PACKED_LIMIT = 4 << 20
-_OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_PACKED = re.compile(rb"(?:#[^\n]*\n)?(?:[0-9a-f]{40}(?:[0-9a-f]{24})? refs/[^\n]+\n(?:\^[0-9a-f]{40,64}\n)?)*+")
+_OBJECT = r"[0-9a-f]{40}|[0-9a-f]{64}"
+_PACKED = rb"(?:#[^\n]*\n)?(?:[0-9a-f]{40}(?:[0-9a-f]{24})? refs/[^\n]+\n(?:\^[0-9a-f]{40,64}\n)?)*+"
 
 #: What lies in a git folder while something is half done there.
 OPERATIONS = {
@@ -125,9 +126,32 @@ def tips(common: Path, refs: Iterable[str]) -> dict[str, str]:
     for ref in refs:
         path = common / ref
         text = None if path.is_symlink() else _text(path)
-        if text is not None and _OBJECT.fullmatch(text):
+        if text is not None and re.fullmatch(_OBJECT, text):
             found[ref] = text
     return found
+
+
+def entry_of(common: Path, tree: Path) -> WorktreeEntry | None:
+    """Return what ``git worktree list`` says of a worktree; None where only git can tell."""
+    pointer = None if tree.is_symlink() else pointer_of(tree)
+    if pointer is None or pointer.parent != common / "worktrees":
+        return None
+    admin = read_admin(pointer)
+    if admin.gitdir != str(tree / ".git"):
+        return None
+    branch = admin.head.removeprefix("ref: ")
+    detached = branch == admin.head
+    head = admin.head if detached else tips(common, (branch,)).get(branch, "")
+    if not re.fullmatch(_OBJECT, head) or not (detached or branch.startswith(HEADS)):
+        return None
+    return WorktreeEntry(
+        path=tree,
+        head=head,
+        branch="" if detached else branch.removeprefix(HEADS),
+        detached=detached,
+        locked=admin.locked is not None,
+        lock_reason=(admin.locked or "").strip(),
+    )
 
 
 def may_configure(common: Path, branch: str) -> bool:
@@ -177,7 +201,7 @@ def _packed_names(common: Path) -> list[str] | None:
         return []
     except (OSError, SwarmError):
         return None
-    if not _PACKED.fullmatch(data):
+    if not re.fullmatch(_PACKED, data):
         return None  # git will report the problem
     lines = (line.partition(b" ") for line in data.split(b"\n") if line[:1] not in (b"#", b"^"))
     return [os.fsdecode(name) for _, _, name in lines if name]
@@ -195,7 +219,7 @@ def _collect(place: Path, name: str, found: set[str]) -> bool:
             if not _collect(Path(entry.path), full, found):
                 return False
         elif not entry.name.endswith(".lock"):
-            if entry.is_symlink() or not _OBJECT.fullmatch(_text(Path(entry.path)) or ""):
+            if entry.is_symlink() or not re.fullmatch(_OBJECT, _text(Path(entry.path)) or ""):
                 return False
             found.add(full)
     return True

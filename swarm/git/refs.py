@@ -9,6 +9,7 @@ from swarm.git import gitdir
 from swarm.git.base import Base
 from swarm.git.errors import GitFailed, RefConflict
 from swarm.git.running.explain import cause_of
+from swarm.git.running.started import Started, side_by_side
 from swarm.project.layout import HEADS
 
 if TYPE_CHECKING:
@@ -123,6 +124,16 @@ class Refs(Base):
     def count(self, new: str, old: str) -> int:
         """How many commits *new* has that *old* does not."""
         return int(self.runner.ask("rev-list", "--count", new, f"^{old}"))
+
+    def counts(self, pairs: Sequence[tuple[str, str]]) -> list[int | None]:
+        """Return of each (new, old) how many commits *new* has that *old* does not; None where git cannot tell."""
+
+        def begin(pair: tuple[str, str]) -> Started:
+            return self.runner.begin("rev-list", "--count", pair[0], f"^{pair[1]}")
+
+        printed = iter(side_by_side(begin, [pair for pair in pairs if pair[0] != pair[1]]))
+        said = [b"0" if new == old else next(printed) for new, old in pairs]
+        return [None if one is None else int(one) for one in said]
 
     def tracked(self, commit: str, paths: Iterable[str]) -> frozenset[str]:
         """Return which of *paths* the commit has."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,9 @@ from swarm.git import gitdir
 from swarm.git.configuration import Configuration
 from swarm.git.errors import GitBroken
 from swarm.git.refs import Refs
+from swarm.git.running.explain import explain
 from swarm.git.running.ground import Ground, refuse_links
 from swarm.git.running.runner import STATUS
-from swarm.git.running.started import Started
-from swarm.git.shortcuts import copying, register, untouched
-from swarm.git.shortcuts.index import backdate
 from swarm.project.layout import HEADS
 from swarm.project.model import AdminDir, WorktreeEntry
 
@@ -26,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Folders at the top of the checkout that hide their content from git themselves.
 _OWN = (".swarm", ".worktrees")
+#: With this git ends where it does not know an option.
+_NO_SUCH_OPTION = 129
 
 
 class Git(Refs, Configuration):
@@ -45,8 +44,12 @@ class Git(Refs, Configuration):
 
     def worktrees(self) -> tuple[WorktreeEntry, ...]:
         """Return what git lists, the main checkout first."""
-        if self.version()[:2] >= (2, 36):
-            return parse_worktrees(self.runner.ask("worktree", "list", "--porcelain", "-z"), end=b"\0")
+        code, out, err = self.runner.begin("worktree", "list", "--porcelain", "-z").outcome()
+        if code == 0:
+            return parse_worktrees(out, end=b"\0")
+        if code != _NO_SUCH_OPTION:
+            raise explain("git worktree list failed", code, err.decode("utf-8", "replace").strip())
+        # git before 2.36
         return parse_worktrees(self.runner.ask("worktree", "list", "--porcelain"), end=b"\n")
 
     def glance(self, paths: Sequence[str]) -> tuple[str, str, frozenset[str]] | None:
@@ -71,6 +74,8 @@ class Git(Refs, Configuration):
             aside: an existing folder of the operation's own.
             anyway: also if git believes that the branch is checked out elsewhere.
         """
+        from swarm.git.shortcuts import register
+
         for folder in (tree.parent, self.common / "worktrees"):
             Ground(folder).look()
         plain = branch and (look := self._look) is not None and look.registers()
@@ -92,6 +97,8 @@ class Git(Refs, Configuration):
             commit: where all of them are, if it is the same.
             content: its tree.
         """
+        from swarm.git.shortcuts import copying, register
+
         look = self._look
         source = look.source if look is not None and look.copies() else None
         if look is not None and source is not None and content == source.tree:
@@ -105,6 +112,8 @@ class Git(Refs, Configuration):
         self._fill_by_git(trees, backdate_ns)
 
     def _fill_by_git(self, trees: Sequence[Path], backdate_ns: int) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
         if len(trees) == 1 or self._jobs == 1:
             for tree in trees:
                 self._fill_one(tree, backdate_ns)
@@ -124,6 +133,8 @@ class Git(Refs, Configuration):
                 raise
 
     def _fill_one(self, tree: Path, backdate_ns: int) -> None:
+        from swarm.git.shortcuts.index import backdate
+
         what = f"cannot write the files of {tree.name}"
         # Never with checkout.workers: git then loses encodings that a folder's own .gitattributes asks for.
         self.runner.run("reset", "--hard", "--no-recurse-submodules", "--quiet", cwd=tree, what=what)
@@ -154,6 +165,8 @@ class Git(Refs, Configuration):
 
     def is_untouched(self) -> bool:
         """Whether the main checkout is what its commit says, as far as that can be seen without running git."""
+        from swarm.git.shortcuts import untouched
+
         mark, source = self._main_index()
         if source is None or mark is None or source.tree != self.place.tree or self.glance(()) is None:
             return False
@@ -165,6 +178,14 @@ class Git(Refs, Configuration):
     def admin_dirs(self) -> tuple[AdminDir, ...]:
         """Return every worktree registration, read without running git."""
         return gitdir.admin_dirs(self.common)
+
+    def worktree(self, tree: Path) -> WorktreeEntry | None:
+        """Return what git lists of one worktree, without running it; None where only ``worktrees`` can tell."""
+        return gitdir.entry_of(self.common, tree)
+
+    def admin(self, name: str) -> AdminDir:
+        """Return one registration by its name; where it is not there, its fields are empty."""
+        return gitdir.read_admin(self.common / "worktrees" / name)
 
     def admin_of(self, tree: Path) -> AdminDir | None:
         """Return the registration that points at *tree*."""

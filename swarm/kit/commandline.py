@@ -17,11 +17,11 @@ STAMP = "SWARM_HOOK_ID"
 #: Ports for agents: below those that the system assigns.
 _FIRST_PORT, _PORTS = 20_000, 12_000
 #: What would redirect git, tmux or swarm itself.
-_OWN_VARIABLES = re.compile(r"(SWARM_|TMUX).*|GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|NAMESPACE)")
+_OWN_VARIABLES = r"(SWARM_|TMUX).*|GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|NAMESPACE)"
 _NEVER_A_PORT = frozenset({"PATH", "HOME", "SHELL", "USER", "TERM", "PWD", "TMPDIR", "LANG", "LD_PRELOAD"})
 _WILD = frozenset("*?[")
-_OPERATOR = re.compile(r"[;<>|&()\n]+")
-_VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|[{(?@*#!$0-9])|`")
+_OPERATOR = r"[;<>|&()\n]+"
+_VARIABLE = r"\$(?:[A-Za-z_]\w*|[{(?@*#!$0-9])|`"
 
 
 def inside(value: str) -> str:
@@ -50,7 +50,7 @@ def variable(value: str) -> str:
     """
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value) is None:
         raise ValueError("must be the name of a variable: letters, digits and _")
-    if _OWN_VARIABLES.fullmatch(value):
+    if re.fullmatch(_OWN_VARIABLES, value):
         raise ValueError("is a variable that swarm keeps for itself")
     return value
 
@@ -121,7 +121,7 @@ def argv(words: Sequence[str]) -> str:
 def _needs_a_shell(line: str) -> str:
     """Return the first part of a line that only a shell understands; empty without one."""
     bare, expanded = _unquoted(line)
-    found = _OPERATOR.search(bare) or _VARIABLE.search(expanded)
+    found = re.search(_OPERATOR, bare) or re.search(_VARIABLE, expanded)
     return found[0] if found else ""
 
 

@@ -11,13 +11,13 @@ import math
 import re
 
 # 18 digits: more is a name or a mistake, and Python itself refuses to read thousands of them.
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_DECIMAL = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
-_WITH_UNIT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([A-Za-z]+)")
+_INTEGER = r"0|-?[1-9][0-9]{0,17}"
+_DECIMAL = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
+_WITH_UNIT = r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([A-Za-z]+)"
 #: As JSON writes a number that is not whole.
-_FRACTION = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,18}(?:[eE][+-]?[0-9]{1,3})?|[eE][+-]?[0-9]{1,3})")
+_FRACTION = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,18}(?:[eE][+-]?[0-9]{1,3})?|[eE][+-]?[0-9]{1,3})"
 #: What YAML takes for numbers, and JSON cannot say.
-_NO_NUMBERS = re.compile(r"[+-]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_NO_NUMBERS = r"[+-]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 _BOOLEANS = {"true": True, "false": False}
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -36,7 +36,7 @@ def plain_scalar(text: str) -> str | int | bool:
     """Return what an unquoted word means; ``str()`` of an integer gives the word back."""
     if text.lower() in _BOOLEANS:
         return _BOOLEANS[text.lower()]
-    return int(text) if _INTEGER.fullmatch(text) else text
+    return int(text) if re.fullmatch(_INTEGER, text) else text
 
 
 def fraction_from(text: str) -> float | None:
@@ -45,9 +45,9 @@ def fraction_from(text: str) -> float | None:
     Raises:
         ValueError: YAML knows it as a number, and nobody else does.
     """
-    if _NO_NUMBERS.fullmatch(text):
+    if re.fullmatch(_NO_NUMBERS, text):
         raise ValueError("must be a finite number; quote it to make it text")
-    found = float(text) if _FRACTION.fullmatch(text) else None
+    found = float(text) if re.fullmatch(_FRACTION, text) else None
     if found is not None and math.isinf(found):
         raise ValueError("is too large a number; quote it to make it text")
     return found
@@ -99,9 +99,9 @@ def _number_and_unit(value: object) -> tuple[float | None, str | None]:
         return float(value), None
     if not isinstance(value, str):
         return None, None
-    if _DECIMAL.fullmatch(value):
+    if re.fullmatch(_DECIMAL, value):
         return float(value), None
-    match = _WITH_UNIT.fullmatch(value)
+    match = re.fullmatch(_WITH_UNIT, value)
     return (float(match[1]), match[2]) if match else (None, None)
 
 

@@ -10,10 +10,10 @@ Facts, not status: nothing here says that a process *is* alive. That is asked of
 
 from __future__ import annotations
 
+import functools
 import os
 import time
-from dataclasses import MISSING, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args, get_type_hints
 
 from swarm.machine import processes, runfiles
 
@@ -25,8 +25,7 @@ Says = Literal["working", "idle", "waiting", "done"]
 _LONGEST_DETAIL = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """The program and its supervisor.
 
     Attributes:
@@ -56,8 +55,7 @@ class Process:
     deaf: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(NamedTuple):
     """How the program ended.
 
     Attributes:
@@ -84,8 +82,7 @@ class Exit:
         return (self.pid, self.pid_start, self.boot_id) == (process.pid, process.pid_start, process.boot_id)
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """A program's own report of its state.
 
     Attributes:
@@ -116,7 +113,7 @@ def read_exit(run_dir: str | Path) -> Exit | None:
 def read_state(run_dir: str | Path) -> State | None:
     """Return state.json; None when it is not there or is not what a program may say."""
     found = _read(State, run_dir, runfiles.STATE)
-    return found and replace(found, detail=one_line(found.detail), prompt=one_line(found.prompt))
+    return found and found._replace(detail=one_line(found.detail), prompt=one_line(found.prompt))
 
 
 def write_state(run_dir: str | Path, state: Says, detail: str = "", prompt: str = "") -> None:
@@ -171,14 +168,16 @@ def _read(kind: type[_Fact], run_dir: str | Path, name: str) -> _Fact | None:
     record = runfiles.read(os.fspath(run_dir), name)
     if record is None:
         return None
-    hints = get_type_hints(kind)
-    values: dict[str, Any] = {
-        field.name: record.get(field.name, None if field.default is MISSING else field.default)
-        for field in fields(kind)
-    }
+    hints = _hints(kind)  # type: ignore[arg-type]  # every class is hashable
+    values: dict[str, Any] = {field: record.get(field, kind._field_defaults.get(field)) for field in kind._fields}
     if not all(_fits(value, hints[name]) for name, value in values.items()):
         return None
     return kind(**values)
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _fits(value: object, hint: object) -> bool:

@@ -28,6 +28,8 @@ SERVES = "serves.json"
 TOLD = "told.json"
 CALLED = "called.json"
 REVIEWING = "reviewing.json"
+#: How the reviewer of its role is asked.
+REVIEWER = "reviewer.json"
 _LIMIT = 64 << 10
 
 

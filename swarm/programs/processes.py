@@ -27,7 +27,6 @@ def facts(run_dir: Path) -> ProgramFacts:
     from swarm.machine import processes
     from swarm.machine import program_facts as notes
     from swarm.programs import notes as launched
-    from swarm.programs import registry
 
     process = notes.read_process(run_dir)
     ended = notes.read_exit(run_dir)
@@ -38,6 +37,8 @@ def facts(run_dir: Path) -> ProgramFacts:
         return ProgramFacts(launched=True, stopped_ms=stopped if stopped >= pending else 0)
     if process is None:
         return ProgramFacts(launched=(run_dir / "role.md").exists(), stopped_ms=stopped)
+    from swarm.programs import registry
+
     if ended is not None and not ended.is_of(process):
         ended = None  # of an earlier start
     alive = ended is None and notes.alive(process)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from swarm.approvals.values import Question
 
 INSTRUCTIONS = "permission-reviewer.md"
-SPEC = "reviewer.json"
 _MOST = 20_000
 _REASON = 300
 #: Marks of Markdown; they mean nothing.
@@ -63,7 +62,7 @@ class Spec:
 def spec_of(run_dir: Path) -> Spec | None:
     """Return the reviewer that was written down for an agent; None when it has none, or none that can be read."""
     try:
-        said = json.loads((run_dir / SPEC).read_text(encoding="utf-8"))
+        said = json.loads((run_dir / runfiles.REVIEWER).read_text(encoding="utf-8"))
         text = (run_dir / INSTRUCTIONS).read_text(encoding="utf-8")
         return Spec(text, str(said["executable"]), str(said["model"]), float(said["timeout"]))
     except FileNotFoundError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from swarm.programs.reading.screen_rules import Verdict
@@ -49,8 +49,7 @@ class Evidence:
 OVER_BUDGET = "over its budget"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnWords:
+class OwnWords(NamedTuple):
     """A program's report in its own format.
 
     Attributes:
@@ -65,8 +64,7 @@ class OwnWords:
     since_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramFacts:
+class ProgramFacts(NamedTuple):
     """Facts about an agent's program from its run folder and the process table.
 
     Attributes:
@@ -117,8 +115,7 @@ class ProgramFacts:
     elsewhere: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PaneFacts:
+class PaneFacts(NamedTuple):
     """Facts about an agent's pane from tmux.
 
     Attributes:

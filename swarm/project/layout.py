@@ -19,7 +19,6 @@ refs/swarm/salvage/<session>/<agent>/<id>/  the saved work
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -37,7 +36,6 @@ HEADS = "refs/heads/"
 RECORD_COPY = "swarm-session.json"
 
 
-@dataclass(frozen=True)
 class Layout:
     """The paths of one repository's swarm state.
 
@@ -47,9 +45,10 @@ class Layout:
         by_role: True for the user's original ``.worktrees/<role>``.
     """
 
-    root: Path
-    base_path: str = names.WORKTREE_BASE
-    by_role: bool = False
+    def __init__(self, root: Path, base_path: str = names.WORKTREE_BASE, *, by_role: bool = False) -> None:
+        self.root = root
+        self.base_path = base_path
+        self.by_role = by_role
 
     @cached_property
     def base(self) -> Path:

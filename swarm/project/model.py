@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,8 +144,7 @@ class WorktreeEntry:
     prunable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AdminDir:
+class AdminDir(NamedTuple):
     """git's folder for one worktree, as its files say; an empty field is a file that is not there."""
 
     name: str

@@ -31,8 +31,8 @@ VALID_ROLES = ("researcher", "developer", "reviewer", "architect")
 
 MAX_LENGTH = 40
 MAX_AGENTS = 256
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
-_PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}(/[A-Za-z0-9][A-Za-z0-9_-]{0,39})*")
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}"
+_PREFIX = r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}(/[A-Za-z0-9][A-Za-z0-9_-]{0,39})*"
 #: Words that mean a group, a person or git itself in an address or a ref.
 RESERVED = frozenset({"all", "user", "operator", "broadcast", "swarm", "head", "parent", "root"})
 
@@ -51,7 +51,7 @@ def check_name(kind: str, name: object) -> str:
         raise InvalidName(f"invalid {kind} name {_shown(repr(name), quote=False)}: it must be text")
     if not name:
         raise InvalidName(f"invalid {kind} name '': it is empty")
-    if _NAME.fullmatch(name) is None:
+    if re.fullmatch(_NAME, name) is None:
         raise InvalidName(f"invalid {kind} name {_shown(name)}: {_why_invalid(name)}")
     if name.casefold() in RESERVED:
         raise ReservedName(f"invalid {kind} name {name!r}: the word is reserved")
@@ -65,7 +65,7 @@ def _shown(name: str, *, quote: bool = True) -> str:
 
 
 def _why_invalid(name: str) -> str:
-    if len(name) > MAX_LENGTH and _NAME.match(name):
+    if len(name) > MAX_LENGTH and re.match(_NAME, name):
         return f"it has {len(name)} characters, at most {MAX_LENGTH} are allowed"
     if name[0] in "-_":
         return f"it starts with {name[0]!r}"
@@ -79,7 +79,7 @@ def check_session(session: object) -> str:
         raise InvalidName("session_id is required")
     if isinstance(session, str) and "@" in session:  # an agent's address; its reader checks the parts
         rest = session.rpartition("@")[2]
-        hint = f"name the session alone: {rest}" if _NAME.fullmatch(rest) else None
+        hint = f"name the session alone: {rest}" if re.fullmatch(_NAME, rest) else None
         raise InvalidName(f"invalid session name {_shown(session)}: it contains '@'", hint=hint)
     return check_name("session", session)
 
@@ -94,7 +94,7 @@ def check_new_session(session: object) -> str:
 
 def check_prefix(prefix: str) -> str:
     """Return *prefix* if it can stand before the slash of a branch."""
-    if _PREFIX.fullmatch(prefix) is None:
+    if re.fullmatch(_PREFIX, prefix) is None:
         raise InvalidName(f"invalid branch prefix {_shown(prefix)}: use letters, digits, - and _")
     return prefix
 
@@ -201,7 +201,7 @@ def _expand(entry: object) -> list[AgentSpec]:
 
 
 def _example(name: str, role: str) -> str:
-    name = name if _NAME.fullmatch(name) else "lead"
+    name = name if re.fullmatch(_NAME, name) else "lead"
     return f"{name}-1={role},{name}-2={role}"
 
 

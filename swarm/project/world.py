@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit import files
 from swarm.project.errors import SessionNotFound
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
     from swarm.project.sessions import Sessions
     from swarm.worktrees.setup.preparing import Preparing
     from swarm.worktrees.trees.trees import Trees
+    from swarm.worktrees.trees.uncommitted import Uncommitted
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(NamedTuple):
     """One repository and swarm's files in it.
 
     Attributes:
@@ -53,6 +52,11 @@ class World:
     def trees(self) -> Trees:
         """Working trees as git objects."""
         return self.parts.trees
+
+    @property
+    def uncommitted(self) -> Uncommitted:
+        """What is uncommitted in worktrees."""
+        return self.parts.uncommitted
 
     @property
     def merging(self) -> Merging:
@@ -79,7 +83,7 @@ def in_session(world: World, session: Session | None) -> World:
     """Return the world as a session has it: its agents keep the swarm directory with which they were started."""
     if session is None or not session.swarm_dir or not files.exists(Path(session.swarm_dir, MARKER)):
         return world
-    return replace(world, swarm_dir=Path(session.swarm_dir))
+    return world._replace(swarm_dir=Path(session.swarm_dir))
 
 
 def new_operation_id() -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git import owner
 from swarm.git.errors import GitBroken, GitFailed
@@ -15,17 +14,14 @@ from swarm.kit.errors import Ambiguous
 from swarm.project import names
 from swarm.project.errors import AgentNotFound
 from swarm.project.world import no_session
-from swarm.sessions.reports import WorktreeDetails
-from swarm.sessions.values import WorktreeInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from swarm.project.model import Agent, Session, WorktreeEntry
     from swarm.project.world import World
-
-_AT_ONCE = 8
-
+    from swarm.sessions.reports import WorktreeDetails
+    from swarm.sessions.values import WorktreeInfo
 
 #: How many names a hint holds.
 _MOST_NAMED = 10
@@ -60,19 +56,34 @@ def recorded(
     Args:
         listed: what git lists, where that was asked already.
     """
-    there = _listed(world) if listed is None else listed
-    pairs = [(one, agent) for one in sessions for agent in one.agents]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:  # each look waits for its own git process
-        return list(pool.map(lambda pair: _recorded(world, pair[0], pair[1], there, look=look), pairs))
+    pairs = [(session, agent, world.layout.root / agent.worktree) for session in sessions for agent in session.agents]
+    there = _by_their_files(world, [path for _, _, path in pairs]) if listed is None else listed
+    found = []
+    places = []
+    for session, agent, path in pairs:
+        entry = there.get(path) or _moved(world, agent, there)
+        found.append(_info(session, agent, path, entry))
+        places.append((path, entry if look and not found[-1].missing else None, agent.base))
+    return [
+        replace(one, dirty=looked.dirty, ahead=looked.ahead)
+        for one, looked in zip(found, _look(world, places), strict=True)
+    ]
 
 
-def _recorded(
-    world: World, session: Session, agent: Agent, listed: dict[Path, WorktreeEntry], *, look: bool
-) -> WorktreeInfo:
-    path = world.layout.root / agent.worktree
-    entry = listed.get(path) or _moved(world, agent, listed)
-    there = entry is not None and path.is_dir()
-    dirty, ahead = _look(world, path, entry, agent.base) if look and entry and there else (None, None)
+def _by_their_files(world: World, paths: Sequence[Path]) -> dict[Path, WorktreeEntry]:
+    """Return what git knows of some worktrees from its files alone; where they leave one open, git is asked."""
+    found = {}
+    for path in paths:
+        entry = world.git.worktree(path)
+        if entry is None:
+            return _listed(world)
+        found[path] = entry
+    return found
+
+
+def _info(session: Session, agent: Agent, path: Path, entry: WorktreeEntry | None) -> WorktreeInfo:
+    from swarm.sessions.values import WorktreeInfo
+
     return WorktreeInfo(
         path=path,
         branch=entry.branch if entry else agent.branch,
@@ -83,9 +94,7 @@ def _recorded(
         agent=agent.name,
         session=session.name,
         lock_reason=entry.lock_reason if entry else "",
-        dirty=dirty,
-        ahead=ahead,
-        missing=not there,
+        missing=entry is None or not path.is_dir(),
     )
 
 
@@ -95,25 +104,42 @@ def _moved(world: World, agent: Agent, listed: dict[Path, WorktreeEntry]) -> Wor
     return listed.get(Path(admin.gitdir).parent) if admin is not None and admin.gitdir else None
 
 
-def _look(world: World, path: Path, entry: WorktreeEntry, base: str) -> tuple[bool | None, int | None]:
-    try:
-        admin = _own_admin(world, path)
-        dirty = world.trees.is_dirty(path, admin) if admin is not None else None
-        ahead = 0 if entry.head == base else world.git.count(entry.head, base)
-    except GitFailed:
-        return None, None
-    return dirty, ahead
+class _Looked(NamedTuple):
+    dirty: bool | None = None
+    ahead: int | None = None
+
+
+def _look(world: World, places: Sequence[tuple[Path, WorktreeEntry | None, str]]) -> list[_Looked]:
+    """Ask git about uncommitted changes, and commits since the base, of each place that has an entry."""
+    found = [_Looked()] * len(places)
+    there = [(at, path, entry, base) for at, (path, entry, base) in enumerate(places) if entry is not None]
+    counts = world.git.counts([(entry.head, base) for _, _, entry, base in there])
+    asked = []
+    for (at, path, _, _), ahead in zip(there, counts, strict=True):
+        if ahead is not None:
+            found[at] = _Looked(ahead=ahead)
+            if (admin := _own_admin(world, path)) is not None:
+                asked.append((at, path, admin))
+    if not asked:
+        return found
+    for (at, _, _), dirty in zip(asked, world.uncommitted.are_any([one[1:] for one in asked]), strict=True):
+        found[at] = found[at]._replace(dirty=dirty)
+    return found
 
 
 def _own_admin(world: World, path: Path) -> Path | None:
     """Return git's folder for a worktree, if git, run in that worktree, would find that folder and no other."""
-    admin = world.git.admin_of(path)
-    return admin.path if not path.is_symlink() and admin and world.git.pointer_of(path) == admin.path else None
+    pointer = None if path.is_symlink() else world.git.pointer_of(path)
+    if pointer is None or pointer.parent != world.git.common / "worktrees":
+        return None
+    return pointer if world.git.admin(pointer.name).gitdir == str(path / ".git") else None
 
 
 def _strays(
     world: World, listed: dict[Path, WorktreeEntry], recorded: set[Path], known_roles: tuple[str, ...]
 ) -> Iterator[WorktreeInfo]:
+    from swarm.sessions.values import WorktreeInfo
+
     for path, entry in listed.items():
         if path in recorded or path.parent != world.layout.base or not path.is_dir():
             continue
@@ -149,7 +175,9 @@ def unrecorded(world: World, role: str, session: str | None, known_roles: tuple[
     if len(found) > 1:
         several = ", ".join(one.path.name for one in found)
         raise Ambiguous(f"{role} could be {several}", hint="name the session as well")
-    return next((replace(one, dirty=_look(world, one.path, listed[one.path], one.head)[0]) for one in found), None)
+    return next(
+        (replace(one, dirty=_look(world, [(one.path, listed[one.path], one.head)])[0].dirty) for one in found), None
+    )
 
 
 def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, Agent]:
@@ -211,17 +239,17 @@ def _changes(world: World, agent: Agent, info: WorktreeInfo) -> tuple[str, ...]:
     if info.missing or admin is None:
         return ()
     with suppress(GitFailed, GitBroken):  # the risks name the problem
-        return world.trees.status_lines(info.path, admin.path)
+        return world.uncommitted.lines(info.path, admin.path)
     return ()
 
 
 def details(world: World, session: Session, agent: Agent) -> WorktreeDetails:
     """Look at one worktree closely."""
+    from swarm.sessions.reports import WorktreeDetails
     from swarm.worktrees import examine
     from swarm.worktrees.landing import landing_place
 
-    listed = {entry.path: entry for entry in world.git.worktrees()}
-    info = _recorded(world, session, agent, listed, look=True)
+    info = recorded(world, [replace(session, agents=(agent,))], look=True)[0]
     target = examine.examine_all(world, [(session, agent)])[0]
     head = info.head
     known = bool(head) and world.git.resolve_commit(agent.base) is not None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from swarm.agents.view import View
 from swarm.kit.errors import Interrupted, SwarmError
-from swarm.messages.office.post import Post
+from swarm.machine.inbox_watch import Inbox
+from swarm.messages.inboxes import inbox_folder
 from swarm.programs.status import State
 from swarm.sessions import listing
 from swarm.sessions.values import AgentStatus, SessionStatus
@@ -21,32 +23,39 @@ if TYPE_CHECKING:
 # --- what they are doing ------------------------------------------------------------------------
 
 
-def _unread(world: World, addresses: Sequence[str]) -> dict[str, int | None]:
-    """Return how many messages wait for each agent; None: its inbox cannot be read."""
+def _unread(world: World, agents: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int | None]:
+    """Return how many messages wait for each agent (session, name); None: its inbox cannot be read."""
+    found: dict[tuple[str, str], int | None] = dict.fromkeys(agents, 0)
+    used = [one for one in agents if not Inbox(os.fspath(inbox_folder(world, *one))).is_fresh()]
+    if not used:
+        return found
+    from swarm.messages.office.post import Post
+
     post = Post(world.layout.state, environ=world.environ)
-    found: dict[str, int | None] = {}
-    for address in addresses:
+    for session, agent in used:
+        address = f"{agent}@{session}"
         try:
-            found |= post.unread([address])
+            found[session, agent] = post.unread([address])[address]
         except Interrupted:
             raise
         except SwarmError:  # doctor says why
-            found[address] = None
+            found[session, agent] = None
     return found
 
 
-def status(world: World, sessions: Sequence[Session], *, look: bool) -> tuple[SessionStatus, ...]:
+def status(world: World, sessions: Sequence[Session], *, look: bool, unread: bool = True) -> tuple[SessionStatus, ...]:
     """Return the state of every agent, from one look at tmux, one at git, and their own notes.
 
     Args:
         sessions: with the agents to look at.
         look: also ask git about uncommitted changes and commits, once per agent.
+        unread: also count the messages that wait.
     """
     view = View(world, {(s.name, a.name) for s in sessions for a in s.agents})
     # States first: an agent that is idle has committed by then, and is not shown without its last commit.
     states = {(s.name, a.name): view.status(s, a) for s in sessions for a in s.agents}
     trees = {info.path: info for info in listing.recorded(world, sessions, look=look)} if sessions else {}
-    unread = _unread(world, [f"{a.name}@{s.name}" for s in sessions for a in s.agents])
+    waiting = _unread(world, list(states)) if unread else {}
     found = []
     for session in sessions:
         agents = []
@@ -65,7 +74,7 @@ def status(world: World, sessions: Sequence[Session], *, look: bool) -> tuple[Se
                     ahead=info.ahead if info else None,
                     dirty=info.dirty if info else None,
                     missing=info.missing if info else True,
-                    unread=unread[f"{agent.name}@{session.name}"],
+                    unread=waiting.get((session.name, agent.name)),
                     session=session.name,
                 )
             )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.programs.values import Pane
     from swarm.project.model import Session
     from swarm.project.world import World
+    from swarm.terminal.values import Pane
 
 
 def stamp_of(session: Session | str, agent: str, root: Path) -> str:

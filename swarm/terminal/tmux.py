@@ -13,14 +13,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import shutil
 import signal
 import time
 from typing import TYPE_CHECKING
 
 from swarm.machine import processes
-from swarm.terminal import socketwatch
 from swarm.terminal.errors import TerminalProblem, TmuxMissing, TmuxSessionTaken, TmuxTooOld
 from swarm.terminal.program import UTF8, Program
 from swarm.terminal.words import (
@@ -40,7 +38,7 @@ from swarm.terminal.words import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from swarm.programs.values import Pane, PanePlan
+    from swarm.terminal.values import Pane, PanePlan
 
 MINIMUM = (3, 2)
 #: A detached window is this large; 64 tiled panes still fit.
@@ -49,7 +47,7 @@ _HOOKS = ("after-new-window", "after-split-window", "after-select-layout", "afte
 #: Prints ``on`` or ``off``: whether the server ends when no client is attached; only after it has answered.
 _STAYS = ("show-options", "-s", "-v", "exit-unattached")
 #: Prints which server it was that opened the panes.
-_SERVER, _SAID = ("display-message", "-p", "server #{pid}"), re.compile(r"server (\d+)")
+_SERVER, _SAID = ("display-message", "-p", "server #{pid}"), r"server (\d+)"
 #: How often, and after how many seconds, panes are opened again when a server was just ending.
 _TRIES, _PAUSE = 10, 0.1
 _PASSING = (
@@ -64,7 +62,7 @@ _SHOWN_MS = 5000
 #: tmux takes this much in one message.
 _LONGEST = 12_000
 #: Variables of the caller's environment for a server that swarm starts: no secrets.
-_SERVER_ENV = re.compile(
+_SERVER_ENV = (
     r"HOME|PATH|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|COLORTERM|TMPDIR|TZ|EDITOR|VISUAL|DISPLAY|WAYLAND_DISPLAY"
     r"|XDG_\w+|SSH_AUTH_SOCK|TMUX_TMPDIR"
 )
@@ -109,20 +107,22 @@ class Tmux(Program):
 
         No server is no pane.
         """
-        try:
-            self.program()
-        except TmuxMissing:
-            return ()
-        code, lines, _ = self.command(*LIST)
-        return read_panes(lines) if code == 0 else ()
+        return self.look_around()[1]
 
     def running(self) -> bool:
         """Whether the server is up; False without tmux."""
+        return self.look_around()[0]
+
+    def look_around(self) -> tuple[bool, tuple[Pane, ...]]:
+        """Return whether the server is up, and its panes as ``panes`` does; no program runs where it has no socket."""
         try:
             self.program()
         except TmuxMissing:
-            return False
-        return self.command("list-sessions", "-F", "#{session_id}")[0] == 0
+            return False, ()
+        if not os.path.exists(self.socket_path()):
+            return False, ()
+        code, lines, _ = self.command(*LIST)
+        return code == 0, read_panes(lines) if code == 0 else ()
 
     def lost_server(self, pane_pid: int) -> tuple[int, bool]:
         """Return the pid of the server in which a process has its pane, and whether another one has its socket.
@@ -132,6 +132,8 @@ class Tmux(Program):
         seen = processes.look(pane_pid) if pane_pid else None
         if seen is None or not processes.read(f"/proc/{seen.ppid}/comm").startswith(b"tmux"):
             return 0, False
+        from swarm.terminal import socketwatch
+
         holder = socketwatch.listener(self.socket_path())
         return (0, False) if holder == seen.ppid else (seen.ppid, holder != 0)
 
@@ -170,6 +172,8 @@ class Tmux(Program):
 
     def shows(self, panes: Iterable[str]) -> dict[str, tuple[str, list[str]]]:
         """Return what some panes show now, by one call: pane → (title, lines). A pane that is gone is left out."""
+        import secrets
+
         wanted = list(panes)
         mark = f"swarm-{secrets.token_hex(8)}"  # no program can print it beforehand
         words: list[str] = []
@@ -265,7 +269,9 @@ class Tmux(Program):
         Args:
             lines: what that server printed.
         """
-        said = [match for match in map(_SAID.fullmatch, lines) if match]
+        from swarm.terminal import socketwatch
+
+        said = [match for match in (re.fullmatch(_SAID, line) for line in lines) if match]
         server = int(said[0][1]) if said else 0
         if not server or socketwatch.hold(self.socket_path(), server):
             return True
@@ -354,7 +360,7 @@ class Tmux(Program):
         from libtmux.common import tmux_cmd
 
         env = shutil.which("env", path=self._environ.get("PATH")) or "/usr/bin/env"
-        kept = [f"{k}={v}" for k, v in self._environ.items() if _SERVER_ENV.fullmatch(k)]
+        kept = [f"{k}={v}" for k, v in self._environ.items() if re.fullmatch(_SERVER_ENV, k)]
         done = tmux_cmd("-i", *kept, self.program(), UTF8, *self._socket_flags(), *words, tmux_bin=env)
         return done.returncode or 0, list(done.stdout), " ".join(done.stderr)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-import tempfile
 from typing import TYPE_CHECKING
 
-from swarm.programs.values import Pane
+from swarm.terminal.values import Pane
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -93,6 +92,8 @@ def packed(commands: Sequence[Sequence[str]], longest: int) -> Iterator[list[str
     if length(commands) < longest:
         yield words_of(commands)
         return
+    import tempfile
+
     with tempfile.NamedTemporaryFile("w", prefix="swarm-", suffix=".tmux", errors="surrogateescape") as file:
         file.write("".join(_line(command) + "\n" for command in commands))
         file.flush()

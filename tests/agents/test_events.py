@@ -333,6 +333,10 @@ def test_the_command_prints_each_once_and_says_when_time_is_over(lab: Lab) -> No
     finally:
         os.close(full)
     wait_for(lambda: names(lab.swarm, 1) == ["c"], "what was not printed")
+    put(lab.swarm, "d")
+    for filters in (["--session", "gx"], ["--agent", "other"], ["--agent", "gx/dev"]):
+        assert cli(lab, "wait-event", "--timeout", "0", *filters).returncode == 75
+    assert cli(lab, "wait-event", "--session", "fx", "--agent", "other", "--agent", "fx/dev").returncode == 0
     over = cli(lab, "wait-event", "--timeout", "0.1", "--json")
     assert (over.returncode, json.loads(over.stdout)["errors"][0]["code"]) == (75, "TIMEOUT")
     assert cli(lab, "wait-event", "--kind", "Nothing").returncode == 2

@@ -118,8 +118,8 @@ def test_a_question_is_shown_and_approved_from_another_process(asker: Asker) -> 
 
 def test_the_beginning_of_two_open_questions_answers_neither(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     store = asker.lab.swarm.approvals._approval_store()
-    ids = iter("kdjrtbkdjxwz")
-    monkeypatch.setattr("secrets.choice", lambda _: next(ids))
+    ids = iter(("kdjrtb", "kdjxwz"))
+    monkeypatch.setattr("swarm.approvals.store._fresh_id", lambda: next(ids))
     me = (os.getpid(), processes.start_of(os.getpid()) or 0, processes.boot_id())
     put = [store.ask(Question("", "fx", "developer", "Bash", RUN, 0, *me)) for _ in range(2)]
     monkeypatch.undo()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pty
+import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -22,8 +24,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
+REQUEST = '{"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}'
 #: Loaded by no command of every day.
-HEAVY = (*("libtmux", "git", "yaml", "filelock", "rich", "pydantic", "asyncio", "http", "email"), "typer.rich_utils")
+HEAVY = (
+    *("libtmux", "git", "yaml", "filelock", "rich", "pydantic", "asyncio", "http", "email", "typer.rich_utils"),
+    *("concurrent", "logging", "socket"),
+)
 #: Of swarm: what asks git, and what only making, removing and saving need.
 NEEDS_GIT = (
     "swarm.api.swarm",
@@ -48,21 +54,35 @@ CHANGES = (
         "swarm.roles.file",
     ),
 )
+#: What no word of the answer is about.
+UNSEEN = ("swarm.bus.filebus", "swarm.worktrees.trees", "swarm.git.shortcuts", "swarm.roles.options", "swarm.kit.yaml")
 #: Each command with what it must not load, and how many modules (not rooms) of swarm it may: time follows.
 STARTUP: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {
     ("version",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 15),
     ("--json", "--version"): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 15),
     ("--help",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 15),
-    ("send", "--help"): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 28),
+    ("send", "--help"): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 22),
     ("send", "developer", "hello"): ((*NEEDS_GIT, *CHANGES), 65),
     ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 65),
-    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 40),
-    ("permission-request", "--agent", "developer", "--wait", "0"): (CHANGES, 125),
-    ("status",): (CHANGES, 160),
-    ("list",): (CHANGES, 160),
-    ("why", "developer"): (CHANGES, 160),
-    ("worktree", "list"): ((), 168),
-    ("log",): (CHANGES, 168),
+    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 38),
+    ("permission-request", "--agent", "developer", "--wait", "0"): ((*CHANGES, *UNSEEN), 90),
+    ("status",): ((*CHANGES, "swarm.worktrees.trees.trees"), 132),
+    ("list",): ((*CHANGES, *UNSEEN), 96),
+    ("why", "developer"): ((*CHANGES, *UNSEEN), 96),
+    ("worktree", "list"): ((), 86),
+    ("log",): (CHANGES, 70),
+}
+
+
+#: What each look starts beside itself, with two agents.
+STARTED: dict[tuple[str, ...], list[str]] = {
+    ("send", "developer", "hello"): [],
+    ("inbox", "developer"): [],
+    ("approvals",): [],
+    ("permission-request", "--agent", "developer", "--wait", "0"): ["git rev-parse"],
+    ("list",): ["git rev-parse", "tmux list-panes"],
+    ("why", "developer"): ["git rev-parse", "tmux list-panes"],
+    ("status",): ["git rev-parse", "tmux list-panes", "git status", "git status"],
 }
 
 
@@ -79,7 +99,7 @@ def _loaded(cli: Cli, *args: str) -> set[str]:
         [sys.executable, "-c", script],
         cwd=cli.lab.root,
         env={**cli.lab.env, "PYTHONPATH": str(PROJECT)},
-        input='{"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}',
+        input=REQUEST,
         capture_output=True,
         text=True,
         check=True,
@@ -99,6 +119,38 @@ def test_a_command_loads_what_it_uses_and_no_more(cli: Cli) -> None:
             wrong[" ".join(args)] = (sorted(names), len(ours))
 
     assert wrong == {}
+
+
+def test_a_look_starts_no_more_programs_than_it_needs(cli: Cli, tmp_path: Path) -> None:
+    cli.lab.swarm.create("fx", ["developer", "reviewer"], instructions=False)
+    socket, log, shims = tmp_path / "s", tmp_path / "log", tmp_path / "bin"
+    shims.mkdir()
+    for name in ("git", "tmux"):
+        real = shutil.which(name, path=cli.lab.env["PATH"])
+        (shims / name).write_text(
+            f'#!/bin/sh\nprintf "%s " {name} "$@" >> "{log}"; echo >> "{log}"\nexec "{real}" "$@"\n'
+        )
+        (shims / name).chmod(0o755)
+    server = ["tmux", "-S", str(socket), "-f", "/dev/null"]
+    subprocess.run([*server, "new-session", "-d", "cat"], env=cli.lab.env, check=True)
+    env = {**cli.lab.env, "PYTHONPATH": str(PROJECT), "SWARM_TMUX_SOCKET": str(socket)}
+    env["PATH"] = f"{shims}{os.pathsep}{env['PATH']}"
+    started: dict[tuple[str, ...], list[str]] = {}
+    try:
+        for args in STARTED:
+            log.write_text("")
+            swarm = [sys.executable, "-m", "swarm", *args]
+            subprocess.run(swarm, cwd=cli.lab.root, env=env, input=REQUEST, capture_output=True, text=True, check=True)
+            verbs = [
+                re.search(r" (rev-parse|status|list-panes|[a-z]+-[a-z]+|version|worktree|config) ", line)
+                for line in log.read_text().splitlines()
+            ]
+            started[args] = sorted(f"{one.string.split()[0]}{one[0].rstrip()}" for one in verbs if one)
+            assert len(started[args]) == len(verbs), log.read_text()
+    finally:
+        subprocess.run([*server, "kill-server"], env=cli.lab.env, check=True)
+
+    assert started == {args: sorted(wanted) for args, wanted in STARTED.items()}
 
 
 # --- streams ---------------------------------------------------------------------------------------

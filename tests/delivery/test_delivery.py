@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from swarm.bus.protocol import Trace
-    from swarm.programs.values import Screen
+    from swarm.terminal.values import Screen
 
 pytestmark = pytest.mark.integration
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,15 +25,15 @@ NO_SERVER = PaneFacts(server=False)
 NEVER = ProgramFacts()
 TOLD = ProgramFacts(launched=True)
 RUNS = ProgramFacts(launched=True, pid=7, supervisor=6, alive=True, started_ms=1000)
-GONE = replace(RUNS, alive=False)
+GONE = RUNS._replace(alive=False)
 
 
 def says(state: str, detail: str = "", at: int = 2000) -> ProgramFacts:
-    return replace(RUNS, said_state=state, said_detail=detail, said_ms=at)
+    return RUNS._replace(said_state=state, said_detail=detail, said_ms=at)
 
 
 def ended(cause: str, code: int | None = None, signal: int | None = None, **more: Any) -> ProgramFacts:
-    return replace(GONE, exit_cause=cause, exit_code=code, exit_signal=signal, ended_ms=3000, **more)
+    return GONE._replace(exit_cause=cause, exit_code=code, exit_signal=signal, ended_ms=3000, **more)
 
 
 ROWS = [
@@ -45,7 +44,7 @@ ROWS = [
     ("the launcher died", "demo", TOLD, DEAD, State.FAILED, "before the program was started", "pane", 0),
     ("nothing, nowhere", "demo", NEVER, NONE, State.STOPPED, "no pane", "pane", 0),
     ("no server", "demo", TOLD, NO_SERVER, State.STOPPED, "no pane", "pane", 0),
-    ("stopped at its gate", "demo", replace(TOLD, stopped_ms=5), DEAD, State.STOPPED, "by swarm", "swarm", 5),
+    ("stopped at its gate", "demo", TOLD._replace(stopped_ms=5), DEAD, State.STOPPED, "by swarm", "swarm", 5),
     ("works", "demo", says("working", "step 1"), OPEN, State.WORKING, "step 1", "program", 2000),
     ("idle", "demo", says("idle"), OPEN, State.IDLE, "", "program", 2000),
     ("waits", "demo", says("waiting", "permission: Bash"), OPEN, State.WAITING, "permission: Bash", "program", 2000),
@@ -63,15 +62,15 @@ ROWS = [
     ),
     ("any command that tells", "command", says("idle", "x"), OPEN, State.IDLE, "x", "program", 2000),
     ("silence is not idleness", "claude", RUNS, OPEN, State.UNKNOWN, "does not report", None, 1000),
-    ("nor with the terminal", "claude", replace(RUNS, foreground=True), OPEN, State.UNKNOWN, "", None, 1000),
-    ("shell at its prompt", "shell", replace(RUNS, foreground=True), OPEN, State.IDLE, "prompt", "terminal", 0),
-    ("shell with a command", "shell", replace(RUNS, foreground=False), OPEN, State.WORKING, "command", "terminal", 0),
+    ("nor with the terminal", "claude", RUNS._replace(foreground=True), OPEN, State.UNKNOWN, "", None, 1000),
+    ("shell at its prompt", "shell", RUNS._replace(foreground=True), OPEN, State.IDLE, "prompt", "terminal", 0),
+    ("shell with a command", "shell", RUNS._replace(foreground=False), OPEN, State.WORKING, "command", "terminal", 0),
     ("shell without a terminal", "shell", RUNS, OPEN, State.UNKNOWN, "", None, 1000),
-    ("in print mode", "codex", replace(RUNS, prints=True), OPEN, State.WORKING, "at its task", "process", 1000),
+    ("in print mode", "codex", RUNS._replace(prints=True), OPEN, State.WORKING, "at its task", "process", 1000),
     (
         "in print mode, whatever it says",
         "demo",
-        replace(says("idle", "ready"), prints=True),
+        says("idle", "ready")._replace(prints=True),
         OPEN,
         State.WORKING,
         "at its task",
@@ -91,23 +90,23 @@ ROWS = [
     ("server killed", "demo", ended("hangup", 0), NO_SERVER, State.STOPPED, "terminal was closed", "exit", 3000),
     ("no word", "demo", GONE, DEAD, State.FAILED, "without a record", "process", 0),
     ("no word, no pane", "demo", GONE, NONE, State.FAILED, "without a record", "process", 0),
-    ("no word, but we did it", "demo", replace(GONE, stopped_ms=9), DEAD, State.STOPPED, "by swarm", "swarm", 9),
+    ("no word, but we did it", "demo", GONE._replace(stopped_ms=9), DEAD, State.STOPPED, "by swarm", "swarm", 9),
     (
         "its launcher is still at it",
         "demo",
-        replace(GONE, supervised=True),
+        GONE._replace(supervised=True),
         OPEN,
         State.UNKNOWN,
         "being ended",
         "process",
         0,
     ),
-    ("rebooted", "demo", replace(GONE, same_boot=False), NO_SERVER, State.STOPPED, "restarted", "process", 0),
+    ("rebooted", "demo", GONE._replace(same_boot=False), NO_SERVER, State.STOPPED, "restarted", "process", 0),
     ("ended before the reboot", "demo", ended("exited", 0, same_boot=False), NONE, State.DONE, "", "exit", 3000),
     (
         "its last words count no more",
         "demo",
-        replace(says("working"), alive=False),
+        says("working")._replace(alive=False),
         DEAD,
         State.FAILED,
         "",
@@ -135,7 +134,7 @@ def test_conclusion(
 
 @pytest.mark.parametrize("facts", [says("idle"), ended("exited", 0), ended("stopped", 143)])
 def test_whose_conversation_went_elsewhere_is_unknown_and_not_over(facts: ProgramFacts) -> None:
-    found = conclude("claude", replace(facts, elsewhere="background session 1f7f"), OPEN)
+    found = conclude("claude", facts._replace(elsewhere="background session 1f7f"), OPEN)
     assert (found.state, found.detail) == (State.UNKNOWN, "its conversation goes on in background session 1f7f")
     assert [one.source for one in found.evidence if one.decides] == ["elsewhere"]
     assert found.runs
@@ -146,7 +145,7 @@ def test_every_state_has_a_row() -> None:
 
 
 def test_every_fact_is_evidence_with_its_age() -> None:
-    facts = replace(ended("exited", 3), said_state="idle", said_detail="ready", said_ms=2000, stopped_ms=4000)
+    facts = ended("exited", 3)._replace(said_state="idle", said_detail="ready", said_ms=2000, stopped_ms=4000)
 
     found = {item.source: item for item in conclude("demo", facts, DEAD).evidence}
 
@@ -172,7 +171,7 @@ def test_every_fact_is_evidence_with_its_age() -> None:
         (RUNS, DEAD, True),
         (says("done"), OPEN, True),
         (GONE, OPEN, False),
-        (replace(GONE, supervised=True), OPEN, True),
+        (GONE._replace(supervised=True), OPEN, True),
         (ended("exited", 0), OPEN, False),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from swarm.delivery import typed
 from swarm.programs.reading.screens import load
-from swarm.programs.values import Screen
+from swarm.terminal.values import Screen
 
 pytestmark = pytest.mark.unit
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.kit.errors import SwarmError
-from swarm.programs.values import PanePlan
 from swarm.terminal.tmux import Tmux
+from swarm.terminal.values import PanePlan
 from swarm.terminal.words import literal
 from swarm.testing.terminal import Pane, wait_for
 

@@ -72,7 +72,7 @@ def add_to(root: typer.Typer) -> None:
 def label(run: Run) -> Answer:
     """Show the states in the pane borders and the status line of tmux; the launchers call it."""
     swarm = run.open()
-    found = swarm.status(look=False)
+    found = swarm.status(look=False, unread=False)
     swarm.panes.label(found)
     swarm.delivery.call_user(found)
     swarm.delivery.tell_endings()
@@ -130,7 +130,9 @@ def list_(run: Run) -> Answer:
     """List the sessions: a line each, with its state and how many agents are in which state."""
     swarm = run.open()
     problems: list[SwarmError] = []
-    return _answer(swarm, swarm.status(problems=problems), None, problems, show=_show_sessions)
+    whole = run.output.json  # in words nothing is said of commits, files and messages
+    found = swarm.status(look=whole, unread=whole, problems=problems)
+    return _answer(swarm, found, None, problems, show=_show_sessions)
 
 
 def _show_sessions(output: Output, found: Sequence[SessionStatus], session: str | None) -> None:
@@ -306,7 +308,7 @@ def why(run: Run, agent: AgentName) -> Answer:
     """Explain an agent's state: every piece of evidence, and which one decided."""
     name, session = split_agent(agent)
     swarm = run.open()
-    one = swarm.why(name, session)
+    one = swarm.why(name, session, look=run.output.json, unread=run.output.json)
     where = one.session
     done = swarm.worktrees.setup_of(one.agent.name, where)
     parent = swarm.sessions.get(where).parent

@@ -10,7 +10,7 @@ from swarm import AgentEvent, WaitOver
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, plain
-from swarm.cli.verb import Run, seconds_of, verb
+from swarm.cli.verb import Run, seconds_of, split_agent, verb
 
 _STYLES = {True: "good", False: "bad", None: ""}
 
@@ -24,8 +24,14 @@ def add_to(root: typer.Typer) -> None:
         examples="""
         swarm wait-event --timeout 10m
         swarm wait-event --kind WorkerComplete --json
+        swarm wait-event --session feature-x --agent developer
         """,
     )(wait_event)
+
+
+def _agent(text: str) -> str:
+    name, session = split_agent(text)
+    return name if session is None else f"{name}@{session}"
 
 
 def wait_event(
@@ -46,6 +52,26 @@ def wait_event(
             show_default=False,
         ),
     ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            "--session",
+            metavar="SESSION",
+            help="Only events of this session.",
+            autocompletion=completion.sessions,
+            show_default=False,
+        ),
+    ] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="AGENT[@SESSION]",
+            help="Only events of this agent, repeatable.",
+            autocompletion=completion.agents,
+            show_default=False,
+        ),
+    ] = None,
 ) -> Answer:
     """Print the next event of the agents that you started; each event is delivered once.
 
@@ -53,7 +79,8 @@ def wait_event(
     """
     seconds = seconds_of("--timeout", timeout)
     swarm = run.open()
-    event = swarm.wait_for_event(seconds, kinds or (), ack=False)
+    names = [_agent(one) for one in agents or ()]
+    event = swarm.wait_for_event(seconds, kinds or (), session=session, agents=names, ack=False)
     if event is None:
         raise WaitOver(f"no event came within {seconds:g} s", hint="wait again, or for longer")
     run.output.clear_progress()

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 #: git's words for a repository that it cannot read.
-_DAMAGE = re.compile(
+_DAMAGE = (
     r"bad (config|object|tree)|unable to read (tree|sha1 file)|not a tree object|commondir"
     r"|unexpected line in .*packed-refs|missing object|could not parse (HEAD|object)|unable to parse object"
     r"|object file .* is empty|(loose|packed) object .* is corrupt|appears to be broken|index file (corrupt|smaller)"
     r"|Could not read [0-9a-f]{40}|bad (index file|signature)|unknown repository extension|Expected git repo version"
 )
 #: Last words that say nothing about the cause.
-_VERDICT = re.compile(r"^fatal: (Could not reset index file to revision|the remote end hung up)")
-_NOT_WRITTEN = re.compile(r"unable to (write|create)|(could not|cannot) (write|create|mkdir)|copy-fd|write error")
+_VERDICT = r"^fatal: (Could not reset index file to revision|the remote end hung up)"
+_NOT_WRITTEN = r"unable to (write|create)|(could not|cannot) (write|create|mkdir)|copy-fd|write error"
 #: A file that did not fit is taken away again, so that much may be free on a full disk.
 _NEARLY_FULL = 32 << 20
 _FEW_INODES = 16
-LOCK_TAKEN = re.compile(
+LOCK_TAKEN = (
     r"Unable to create '(?P<file>[^\n]*\.lock)': File exists|could not lock config file [^\n]*: File exists"
     # Its `gc` has just taken away the empty folder in which an object was to be made.
     r"|unable to create temporary file: No such file or directory"
@@ -41,7 +41,7 @@ def explain(what: str, code: int, text: str) -> SwarmError:
         kind = NoSpace
     elif "dubious ownership" in text:
         kind = RepositoryOwner
-    elif LOCK_TAKEN.search(text):
+    elif re.search(LOCK_TAKEN, text):
         kind = GitBusy
     elif "Permission denied" in text or "Read-only file system" in text:
         kind = NoPermission
@@ -49,14 +49,14 @@ def explain(what: str, code: int, text: str) -> SwarmError:
         kind = NotARepo
     elif "reference already exists" in text or ("already exists" in text and "branch named" in text):
         kind = BranchExists
-    elif _DAMAGE.search(text):
+    elif re.search(_DAMAGE, text):
         kind = GitBroken
     return kind(message, details=text or None)
 
 
 def or_full_disk(error: SwarmError, folder: Path) -> SwarmError:
     """Say that the disk is full where git only says that it could not write: a checkout hides the reason."""
-    if type(error) is not GitFailed or not _NOT_WRITTEN.search(error.details or ""):
+    if type(error) is not GitFailed or not re.search(_NOT_WRITTEN, error.details or ""):
         return error
     try:
         info = os.statvfs(folder)
@@ -74,7 +74,7 @@ def cause_of(code: int, text: str) -> str:
     """Pick the line of git's words that says most: it prints what it noticed first and its verdict last."""
     if code < 0:
         return f"git was ended by signal {-code}"
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not _VERDICT.search(line)]
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not re.search(_VERDICT, line)]
     missing = next((line for line in lines if line.endswith(": not found")), "")
     if missing:  # the shell's word about a filter program; all that git says is that it hung up
         return missing

@@ -14,7 +14,7 @@ What is settled here once:
 from __future__ import annotations
 
 import os
-import random
+import re
 import shutil
 import subprocess
 import threading
@@ -167,10 +167,12 @@ class GitRunner:
             if code in ok:
                 return out
             text = err.decode("utf-8", "replace").strip()
-            if not LOCK_TAKEN.search(text) or tries >= self._retries:
+            if not re.search(LOCK_TAKEN, text) or tries >= self._retries:
                 raise or_full_disk(explain(what or f"git {_verb(args)} failed", code, text), cwd or self.cwd)
             # The user's git is at work. Its lock is never touched; wait a little and ask again.
             tries += 1
+            import random
+
             time.sleep(random.uniform(0.5, 1.0) * min(2.0, 0.05 * 2**tries))  # noqa: S311  # no secret
 
     def ask(
@@ -203,9 +205,11 @@ class GitRunner:
         """
         return self._start(args, cwd, stdin, env, what, timeout).outcome()
 
-    def begin(self, *args: str, stdin: bytes = b"", cwd: Path | None = None) -> Started:
+    def begin(
+        self, *args: str, stdin: bytes = b"", cwd: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> Started:
         """Begin a git command that only reads; its answer is asked for later, or it is ended."""
-        return self._start(args, cwd, stdin, {"GIT_OPTIONAL_LOCKS": "0"}, "")
+        return self._start(args, cwd, stdin, {"GIT_OPTIONAL_LOCKS": "0", **(env or {})}, "")
 
     def listening(self, *args: str, env: Mapping[str, str] | None = None, what: str = "") -> Started:
         """Start a git that is asked one thing after the other, and ended when all is said."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,6 +89,8 @@ def _environment(tree: Path, folder: Path, index: Path) -> dict[str, str]:
 @contextlib.contextmanager
 def _place(folder: Path) -> Iterator[Path]:
     """Give an empty folder that goes afterwards; errors are about the one that it stands for."""
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
         place = (
             Path(scratch) / "worktrees" / folder.name
@@ -116,9 +117,10 @@ def _begin(git: GitRunner, place: Path, folder: Path, settings: Path, name: str)
     head = gitdir.read_admin(folder).head
     if head:
         (place / "HEAD").write_bytes(os.fsencode(head) + b"\n")
-    for path in (folder / "info", *folder.glob("sharedindex.*")):
-        if files.exists(path):
-            os.symlink(path, place / path.name)
+    with contextlib.suppress(FileNotFoundError):  # the worktree went away meanwhile
+        for entry in os.listdir(folder):
+            if entry == "info" or entry.startswith("sharedindex."):
+                os.symlink(folder / entry, place / entry)
     if settings.is_file():
         (place / name).write_bytes(b"".join(_harmless(git, settings)))
 

@@ -7,20 +7,24 @@ import os
 import select
 import signal
 import subprocess
-import tempfile
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from swarm.git.errors import GitTimeout
+from swarm.git.errors import GitBroken, GitFailed, GitTimeout
 from swarm.git.running.explain import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from swarm.git.running import ground
 
 
+S = TypeVar("S")
+T = TypeVar("T")
+
 _GRACE = 5.0
+#: How many gits look at the same time.
+_AT_ONCE = 8
 
 
 class Started:
@@ -141,6 +145,28 @@ class Started:
         self._ended(self._process)
 
 
+def side_by_side(begin: Callable[[T], Started], wanted: Sequence[T]) -> list[bytes | None]:
+    """Begin a git for each of *wanted*, several at the same time; return what each prints, None where it fails."""
+    found: list[bytes | None] = []
+    for at in range(0, len(wanted), _AT_ONCE):
+        begun: list[Started | None] = []
+        try:
+            begun.extend(_unless_it_fails(begin, one) for one in wanted[at : at + _AT_ONCE])
+            found += [None if one is None else _unless_it_fails(Started.result, one) for one in begun]
+        finally:
+            for left in begun:
+                if left is not None:
+                    left.end()
+    return found
+
+
+def _unless_it_fails(act: Callable[[T], S], given: T) -> S | None:
+    try:
+        return act(given)
+    except (GitFailed, GitBroken):
+        return None
+
+
 @contextlib.contextmanager
 def as_file(data: bytes | None) -> Iterator[int]:
     """Give a descriptor to read *data* from; one that takes all of it at once, so that writing never has to wait.
@@ -162,6 +188,8 @@ def as_file(data: bytes | None) -> Iterator[int]:
         finally:
             os.close(reader)
         return
+    import tempfile
+
     with tempfile.TemporaryFile() as file:
         file.write(data)
         file.seek(0)

@@ -10,7 +10,6 @@ right in both.  Anything unusual is left to git.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import struct
@@ -199,5 +198,7 @@ def only_harmless(data: bytes | bytearray, place: int, end: int) -> bool:
 
 
 def _checksum(data: bytes | bytearray, size: int) -> bytes:
+    import hashlib
+
     kind = hashlib.sha256 if size > 20 else hashlib.sha1  # the length is the kind
     return kind(memoryview(data)[:-size], usedforsecurity=False).digest()

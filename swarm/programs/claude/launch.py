@@ -61,9 +61,9 @@ def _reviewer(launch: Launch) -> dict[str, str]:
     one = launch.options.permissions.reviewer
     if not one.enabled:  # also when an earlier launch had one
         fsio.unlink_if_there(launch.run_dir / reviewer.INSTRUCTIONS)
-        return {reviewer.SPEC: "{}"}
+        return {files.REVIEWER: "{}"}
     how = {"executable": launch.executable, "model": one.model, "timeout": one.timeout}
-    return {reviewer.INSTRUCTIONS: one.instructions, reviewer.SPEC: json.dumps(how)}
+    return {reviewer.INSTRUCTIONS: one.instructions, files.REVIEWER: json.dumps(how)}
 
 
 def _role_text(launch: Launch) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,14 +90,14 @@ def after_turn(run_dir: Path, said: OwnWords, started_ms: int, *, asked: bool) -
     name = event.get("hook_event_name") if event is not None else None
     fresh = at_ms < started_ms or (name == "SessionStart" and event is not None and event.get("source") == "startup")
     if fresh and asked and now_ms - said.since_ms < _FIRST_PROMPT_MS:
-        return replace(said, state="starting", detail="its first prompt is on the way")
+        return said._replace(state="starting", detail="its first prompt is on the way")
     if name == "UserPromptSubmit" and said.since_ms < at_ms and now_ms - at_ms < _PROMPT_MS:
-        return replace(said, state="working", since_ms=at_ms)
+        return said._replace(state="working", since_ms=at_ms)
     need = _NEEDS.get(str(event.get("error")), "") if event is not None and name == "StopFailure" else ""
     if need:
-        return replace(said, state="waiting", detail=need)
+        return said._replace(state="waiting", detail=need)
     last = event.get("last_assistant_message") if event is not None and name == "Stop" else None
-    return replace(said, detail=one_line(last)) if isinstance(last, str) else said
+    return said._replace(detail=one_line(last)) if isinstance(last, str) else said
 
 
 def _last_turn(run_dir: Path) -> dict[str, Any] | None:
@@ -146,11 +145,11 @@ def own_words(run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWo
         from swarm.programs import reviewer
 
         if reviewer.decides(run_dir):
-            said = replace(said, state="working", detail="its reviewer decides about a tool")
+            said = said._replace(state="working", detail="its reviewer decides about a tool")
     if said is not None and said.state == "idle":
         said = after_turn(run_dir, said, process.started_ms, asked=told.get("asked") == "yes")
     if said is not None:
-        return replace(said, since_ms=max(said.since_ms, process.started_ms))
+        return said._replace(since_ms=max(said.since_ms, process.started_ms))
     if time.time_ns() // 1_000_000 - process.started_ms > _STARTING_MS:
         return None  # silence is no statement
     return OwnWords(SOURCE, "starting", "it has not reported yet", process.started_ms)

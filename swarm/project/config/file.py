@@ -10,7 +10,7 @@ import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from swarm.kit import files, textfile, yaml
+from swarm.kit import files, textfile
 from swarm.kit.errors import SwarmError, raise_all
 from swarm.project.config.layers import Entry, Layer, build_settings, environment_layer, flag_layer
 from swarm.project.config.settings import SECTIONS, OriginKind, Setting, Settings, describe, find_setting
@@ -18,6 +18,8 @@ from swarm.project.config.settings import SECTIONS, OriginKind, Setting, Setting
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from swarm.kit import yaml
 
 CONFIG_FILE = "config.yaml"
 LOCAL_CONFIG_FILE = "config.local.yaml"
@@ -89,15 +91,19 @@ def read_layer(kind: OriginKind, path: Path) -> Layer:
     data = textfile.read_bytes(path)
     if data is None:
         return Layer(kind, ())
+    from swarm.kit import yaml
+
     return Layer(kind, tuple(_entries(yaml.load(data, str(path)))))
 
 
 def _entries(table: yaml.Table, prefix: str = "") -> Iterator[Entry]:
     """Flatten the sections; whatever is not a section is left whole, also if it is a mapping."""
+    from swarm.kit.yaml import Table
+
     for name, pair in table.pairs.items():
         dotted = prefix + name
         is_section = dotted in SECTIONS and find_setting(dotted) is None
-        if is_section and isinstance(pair.value, yaml.Table):
+        if is_section and isinstance(pair.value, Table):
             yield from _entries(pair.value, dotted + ".")
         elif not (is_section and pair.value.plain() is None):
             yield Entry(dotted, pair.value.plain(), pair.key.where, pair.value.where)

@@ -23,7 +23,7 @@ OPEN_DIRS = (
 )
 PRIVATE_DIRS = ("sessions", "sockets")
 _OLD_DIRS = ("roles", "sessions", "sockets")
-_MARKER_LINE = re.compile(r"v?(\d{1,6}(?:\.\d{1,6}){0,3}(?:[-+.]?[0-9A-Za-z]{1,20}){0,4})")
+_MARKER_LINE = r"v?(\d{1,6}(?:\.\d{1,6}){0,3}(?:[-+.]?[0-9A-Za-z]{1,20}){0,4})"
 _MARKER_LIMIT = 4096
 
 
@@ -57,7 +57,7 @@ def read_marker_version(directory: str | Path) -> str:
     except SwarmError as error:
         raise _broken(marker, error.message.rpartition(": ")[2]) from None
     line = content.decode("utf-8", "replace").partition("\n")[0].strip()
-    match = _MARKER_LINE.fullmatch(line)
+    match = re.fullmatch(_MARKER_LINE, line)
     if match is None:
         what = f"its first line is {line[:40]!a}" if line else "it is empty"
         raise _broken(marker, f"{what}, expected v{__version__}")

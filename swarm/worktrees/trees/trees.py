@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.git.content.walk import walk
-from swarm.git.errors import GitBroken, GitFailed
+from swarm.git.errors import GitBroken
 from swarm.git.history import commits as commits_between
 from swarm.git.history import landed as content_landed
 from swarm.git.plumbing import GITLINK
-from swarm.git.running import standin
-from swarm.git.running.runner import OUTSIDE
-from swarm.git.shortcuts.index import may_hold_gitlinks
 from swarm.worktrees.trees import halfmade
 from swarm.worktrees.trees.back import TreeBack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from swarm.git.values import Commit
 
@@ -54,26 +50,8 @@ class Trees(TreeBack):
         """Return what *tip* has and *base* has not, newest first, at most fifty."""
         return commits_between(self._git, self._git.cwd, tip, base)
 
-    def status_lines(self, tree: Path, admin: Path) -> tuple[str, ...]:
-        """Return what ``git status`` shows, as its two letters and the path."""
-        with standin.of_worktree(self._git, tree, admin, self._common, own_index=True) as env:
-            out = self._git.ask("status", *OUTSIDE, "--no-renames", cwd=tree, env=env)
-            lines = [os.fsdecode(item) for item in out.split(b"\0") if item]
-            told = {line[3:] for line in lines if line[1] != " "}
-            lines += [f" M {path}" for path in self._changed_within(tree, env) if path not in told]
-        return tuple(lines)
-
-    def is_dirty(self, tree: Path, admin: Path) -> bool | None:
-        """Whether ``git status`` would show anything; None when it cannot tell."""
-        try:
-            return bool(self.status_lines(tree, admin))
-        except (GitFailed, GitBroken):
-            return None
-
-    def _changed_within(self, tree: Path, env: Mapping[str, str]) -> Iterator[str]:
+    def changed_submodules(self, tree: Path, env: Mapping[str, str]) -> Iterator[str]:
         """Give the submodules with changes that git finds only by the programs that these name."""
-        if not may_hold_gitlinks(Path(env["GIT_INDEX_FILE"])):
-            return
         for mode, oid, _, path in self._entries(env):
             if mode == GITLINK and self._look_into(tree / path, oid).changed:
                 yield path
