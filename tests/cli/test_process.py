@@ -253,12 +253,12 @@ def test_dropping_saved_work_asks_first(team: Cli, typed: bytes, left: int) -> N
 
 
 def test_a_bug_is_admitted_and_its_traceback_kept_private(team: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from swarm import Swarm
+    from swarm import Operations
 
-    def broken(self: Swarm) -> None:
+    def broken(self: Operations) -> None:
         raise ZeroDivisionError("secret \x1b[31m")
 
-    monkeypatch.setattr(Swarm, "history", broken)
+    monkeypatch.setattr(Operations, "__call__", broken)
     said = team("log")
     found = team("log", "--json").json()
 
@@ -275,24 +275,24 @@ def test_a_bug_is_admitted_and_its_traceback_kept_private(team: Cli, monkeypatch
 def test_a_bug_outside_of_swarms_folders_is_kept_in_the_temporary_one(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from swarm import Swarm
+    from swarm import Operations
 
-    def broken(self: Swarm) -> None:
+    def broken(self: Operations) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Swarm, "history", broken)
+    monkeypatch.setattr(Operations, "__call__", broken)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     assert Path(cli("log", "--json").json()["errors"][0]["details"]["file"]).parent == tmp_path
 
 
 def test_an_error_of_the_system_is_no_bug(team: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from swarm import Swarm
+    from swarm import Operations
 
-    def denied(self: Swarm) -> None:
+    def denied(self: Operations) -> None:
         raise PermissionError(13, "Permission denied", "/x")
 
-    monkeypatch.setattr(Swarm, "history", denied)
+    monkeypatch.setattr(Operations, "__call__", denied)
     said = team("log")
 
     assert said.code == 5
@@ -304,15 +304,15 @@ def test_an_error_of_the_system_is_no_bug(team: Cli, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_command_in_order(team: Cli, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
-    from swarm import Swarm
+    from swarm import Operations
 
-    def interrupted(self: Swarm) -> tuple[()]:
+    def interrupted(self: Operations) -> tuple[()]:
         os.kill(os.getpid(), number)
         time.sleep(10)
         return ()
 
     before = signal.getsignal(number)
-    monkeypatch.setattr(Swarm, "history", interrupted)
+    monkeypatch.setattr(Operations, "__call__", interrupted)
     said = team("log")
     found = team("log", "--json").json()
 
@@ -325,13 +325,13 @@ def test_a_signal_ends_a_command_in_order(team: Cli, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("library", [False, True], ids=["by a class", "by a library"])
 def test_a_signal_that_comes_out_wrapped_is_no_bug(team: Cli, monkeypatch: pytest.MonkeyPatch, library: bool) -> None:
     """Until Python 3.11 a class that is just being made, say a dataclass, wraps what a handler raises."""
-    from swarm import Swarm
+    from swarm import Operations
 
     class Part:
         def __set_name__(self, _owner: type, _name: str) -> None:
             signal.raise_signal(signal.SIGTERM)
 
-    def interrupted(self: Swarm) -> tuple[()]:
+    def interrupted(self: Operations) -> tuple[()]:
         try:
             type("Made", (), {"part": Part()})
         except BaseException as error:
@@ -340,7 +340,7 @@ def test_a_signal_that_comes_out_wrapped_is_no_bug(team: Cli, monkeypatch: pytes
             raise
         return ()
 
-    monkeypatch.setattr(Swarm, "history", interrupted)
+    monkeypatch.setattr(Operations, "__call__", interrupted)
     said = team("log")
 
     assert (said.code, said.err.splitlines()[0]) == (143, "error: cannot show the log: interrupted by SIGTERM")
