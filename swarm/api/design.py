@@ -261,15 +261,19 @@ class Design(Swarm):
         A folder at its place that is in no session is removed, too; with *force* its content goes into the salvage.
 
         Raises:
-            WorkAtRisk: there is work in it and *force* was not given.
+            WorkAtRisk: there is work in it and *force* was not given, or what is there is not swarm's.
         """
         from swarm.sessions import listing
+        from swarm.worktrees import strays
 
         with files.os_errors("cannot remove the worktree"):
             try:
                 session, agent = listing.find_agent(self._world, names.check_name("role", role), session_id)
             except (AgentNotFound, SessionNotFound):
-                self._remove_stray(self.get_worktree_path(role, session_id), force=force)
+                tree = self.get_worktree_path(role, session_id)
+                if self._remove_stray(tree, force=force) is None:
+                    info = self.get_worktree_info(role, session_id)
+                    strays.refuse(self._world, info.path if info is not None else tree)
                 return
         self.worktrees.remove(agent.name, session.name, force=force, keep_branch=not delete_branch)
 

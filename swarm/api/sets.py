@@ -34,7 +34,7 @@ class Cleaning(Door):
                 return cleanup.preview(self._world, request)
             if self._is_bare():
                 found = cleanup.preview(self._world, request)
-                if not (found.removed or found.branches):
+                if not (found.removed or found.branches or (request.force and found.warnings)):
                     return replace(found, dry_run=False)  # there is nothing, and no folder is made to say so
             with self._changing(request.verb):
                 report = cleanup.cleanup(self._world, request)
@@ -55,8 +55,7 @@ class Cleaning(Door):
                 return CleanupReport(warnings=(f"{tree} is in no session and would be removed",), dry_run=True)
             with self._changing("worktree remove"):
                 aside = strays.remove(self._world, tree, force=force) if strays.is_stray(self._world, tree) else None
-            what = "it was empty" if aside is None else f"its content is in {aside}"
-            return CleanupReport(warnings=(f"{tree} was in no session and is removed: {what}",))
+            return CleanupReport(warnings=(f"{tree} was in no session and is removed: {strays.told(aside)}",))
 
 
 class Sets(Cleaning):

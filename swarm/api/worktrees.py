@@ -69,6 +69,7 @@ class Worktrees(Cleaning):
         A folder at its place that is in no session is removed, too; with *force* its content goes into the salvage.
         """
         from swarm.sessions.cleanup import cleanup_request
+        from swarm.worktrees import strays
 
         try:
             found, one = self._find_worktree(agent, session)
@@ -78,6 +79,7 @@ class Worktrees(Cleaning):
             tree = self._world.layout.worktree(names.check_name("role", agent), names.check_session(session))
             report = self._remove_stray(tree, force=force, dry_run=dry_run)
             if report is None:
+                strays.refuse(self._world, tree)
                 raise
             return report
         request = cleanup_request.Request(

@@ -40,6 +40,13 @@ class Git(Refs, Configuration):
         """Return a process that is removing objects which nothing names; 0 where there is none."""
         return gitdir.collector(self.common, self.root)
 
+    def tracks(self, folder: Path) -> bool:
+        """Whether git tracks files below a folder of the main checkout. The runner takes paths literally."""
+        if not folder.is_relative_to(self.root):
+            return False
+        code, out, _ = self.runner.attempt("ls-files", "-z", "--", str(folder.relative_to(self.root)))
+        return code == 0 and bool(out)
+
     # --- worktrees -----------------------------------------------------------------------------
 
     def worktrees(self) -> tuple[WorktreeEntry, ...]:

@@ -7,11 +7,14 @@ import shlex
 from typing import TYPE_CHECKING
 
 from swarm.kit import files
+from swarm.project import layout as places
 from swarm.project.world import new_operation_id
 from swarm.worktrees import transaction
 from swarm.worktrees.errors import WorkAtRisk
+from swarm.worktrees.steps.file_steps import remove_base
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from swarm.project.world import World
@@ -37,6 +40,54 @@ def check(tree: Path, *, force: bool) -> None:
     if os.listdir(tree) and not force:
         hint = f"--force moves it into the salvage; or move it yourself: mv {shlex.quote(str(tree))} PATH"
         raise WorkAtRisk(f"nothing was removed: {tree} is in no session, and it has content", hint=hint, agents=())
+
+
+def refuse(world: World, tree: Path) -> None:
+    """Refuse what stands at the place of a worktree and is not swarm's to remove; nothing there is no reason.
+
+    Raises:
+        WorkAtRisk
+    """
+    if not files.exists(tree):
+        return
+    if tree.is_symlink() or not tree.is_dir():
+        what, hint = "a link" if tree.is_symlink() else "a file", f"look at it, then: rm {shlex.quote(str(tree))}"
+    elif world.git.admin_of(tree) is not None:
+        what = "a worktree of git without a record of swarm"
+        hint = f"commit what is in it, then: git worktree remove {shlex.quote(str(tree))}"
+    else:
+        what, hint = "a repository", f"move it away: mv {shlex.quote(str(tree))} PATH"
+    raise WorkAtRisk(f"nothing was removed: {tree} is {what}, and in no session", hint=hint, agents=())
+
+
+def sweep(world: World, *, force: bool, dry_run: bool = False) -> Iterator[str]:
+    """Say what is in the folder of the worktrees and in no session; with *force* plain folders are removed.
+
+    Not where git tracks files there: then the folder is the user's.  The caller holds the lock.
+    """
+    known = {agent.worktree.rpartition("/")[2] for session in world.sessions.all() for agent in session.agents}
+    ours = {".gitignore", places.TRASH_BESIDE, *known}
+    base = world.layout.base
+    left = [base / name for name in sorted(os.listdir(base)) if name not in ours] if base.is_dir() else []
+    if not left:
+        return
+    force = force and not world.git.tracks(base)
+    for tree in left:
+        if not force or not is_stray(world, tree):
+            plain = " (--force moves it into the salvage)" if not force and is_stray(world, tree) else ""
+            yield f"{tree} is in no session and stays{plain}; see `swarm worktree list`"
+        elif dry_run:
+            yield f"{tree} is in no session and would be removed"
+        else:
+            aside = remove(world, tree, force=True)
+            yield f"{tree} was in no session and is removed: {told(aside)}"
+    if force and not dry_run:
+        remove_base(world, base)
+
+
+def told(aside: Path | None) -> str:
+    """Return in words what became of the content of a removed folder."""
+    return "it was empty" if aside is None else f"its content is in {aside}"
 
 
 def remove(world: World, tree: Path, *, force: bool) -> Path | None:

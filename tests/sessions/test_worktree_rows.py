@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -566,10 +567,66 @@ def test_wt30_what_is_not_swarms_to_remove_stays(lab: Lab, what: str) -> None:
     else:
         tree.write_text("x")
 
-    wt.remove_worktree("developer", force=True, session_id=SESSION)
+    for remove in (
+        lambda: wt.remove_worktree("developer", force=True, session_id=SESSION),
+        lambda: lab.swarm.worktrees.remove("developer", SESSION, force=True),
+    ):
+        with pytest.raises(WorkAtRisk, match="and in no session") as refused:
+            remove()
+        assert str(tree) in str(refused.value)
+        assert refused.value.hint
+    kept = lab.swarm.cleanup(everything=True, force=True).warnings
 
+    assert [line for line in kept if f"{tree} is in no session and stays" in line]
     assert os.path.lexists(tree)
     assert not (lab.root / ".swarm/salvage").exists()
+
+
+def test_wt30_a_worktree_of_another_tool_is_not_said_to_be_removed(lab: Lab) -> None:
+    """It stands where the design has it, is found by its role, and has no record."""
+    tree = lab.root / ".worktrees" / "developer"
+    lab.git("worktree", "add", "--quiet", "-b", "swarm/developer-1703849234567", str(tree))
+    assert wt.worktree_exists("developer")
+
+    with pytest.raises(WorkAtRisk, match="a worktree of git without a record") as refused:
+        wt.remove_worktree("developer", force=True)
+
+    assert f"git worktree remove {shlex.quote(str(tree))}" in str(refused.value.hint)
+    assert tree.is_dir()
+
+
+def test_wt46_full_cleanup_moves_folders_of_no_session_aside(lab: Lab) -> None:
+    wt.create_worktree("developer", SESSION)
+    base = lab.root / ".worktrees"
+    lab.write({"old/notes.txt": "mine\n"}, cwd=base)
+    (base / "empty").mkdir()
+
+    said = lab.swarm.cleanup([SESSION], force=True).warnings
+    assert not said
+    assert [
+        line
+        for line in lab.swarm.cleanup(everything=True).warnings
+        if "old is in no session and stays (--force" in line
+    ]
+    planned = lab.swarm.cleanup(everything=True, force=True, dry_run=True).warnings
+    assert len([line for line in planned if "would be removed" in line]) == 2
+    assert wt.full_cleanup() == {"worktrees": 0, "branches": 0}
+
+    assert not base.exists()
+    (aside,) = (lab.root / ".swarm/salvage/stray").glob("*/*")
+    assert (aside / "notes.txt").read_text() == "mine\n"
+
+
+def test_wt46_a_folder_of_the_users_own_is_left_as_it_is(lab: Lab) -> None:
+    """The worktrees were set to stand among tracked files."""
+    lab.write({"work/kept.txt": "x\n"})
+    lab.commit("kept")
+    lab.write({"work/drafts/a.txt": "mine\n"})
+
+    said = lab.open(worktrees__base_path="work").cleanup(everything=True, force=True).warnings
+
+    assert [line for line in said if "drafts is in no session and stays" in line]
+    assert (lab.root / "work/drafts/a.txt").read_text() == "mine\n"
 
 
 def test_wt32_a_link_at_the_path_goes_with_force_and_is_never_followed(lab: Lab) -> None:

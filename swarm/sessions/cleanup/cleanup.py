@@ -9,9 +9,7 @@ forward, so that "half cleaned up" is a state that heals itself.
 
 from __future__ import annotations
 
-import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.agents import running, view
@@ -34,6 +32,7 @@ from swarm.sessions.cleanup.cleanup_request import Request
 from swarm.sessions.cleanup.cleanup_save import checked_out, name_of, save, work_files
 from swarm.sessions.errors import CleanupFailed
 from swarm.sessions.reports import CleanupReport, Removed, Skipped
+from swarm.worktrees import strays
 from swarm.worktrees.examine import Target, examine_all
 from swarm.worktrees.reports import AgentRisks
 from swarm.worktrees.setup.teardown import Teardowns
@@ -69,6 +68,7 @@ def preview(world: World, request: Request) -> CleanupReport:
         skipped=(*skipped, *more),
         branches=() if request.keep_branches else tuple(left),
         sessions=_whole_sessions(go),
+        warnings=tuple(strays.sweep(world, force=request.force, dry_run=True)) if _all(request) else (),
         dry_run=True,
     )
 
@@ -110,7 +110,7 @@ def cleanup(world: World, request: Request) -> CleanupReport:
             *ends.warnings,
             *elsewhere.warnings(t for t in go if name_of(t) not in failed),
             *undeletable(world, record),
-            *(_strays(world) if _all(request) else ()),
+            *(strays.sweep(world, force=request.force) if _all(request) else ()),
         ),
     )
     if failures:
@@ -209,14 +209,6 @@ def _whole_sessions(targets: Iterable[Target]) -> tuple[str, ...]:
         count[target.session.name] = count.get(target.session.name, 0) + 1
         size[target.session.name] = len(target.session.agents)
     return tuple(name for name, n in count.items() if n == size[name])
-
-
-def _strays(world: World) -> Iterable[str]:
-    """Name what is left in the folder of the worktrees and is not swarm's."""
-    known = {Path(agent.worktree).name for session in world.sessions.all() for agent in session.agents}
-    for name in sorted(os.listdir(world.layout.base)) if world.layout.base.is_dir() else ():
-        if name not in {".gitignore", places.TRASH_BESIDE} and name not in known:
-            yield f"{world.layout.base / name} is in no session and stays; see `swarm worktree list`"
 
 
 # --- branches without a worktree ------------------------------------------------------------------
