@@ -38,7 +38,7 @@ def refusals(world: World, wish: Wish, role: Role | None) -> Iterator[SwarmError
     """Say what of a role its program would refuse, and why it is not for this repository."""
     options = role.options if role else RoleOptions()
     if role is not None:
-        yield from _elsewhere(world, role)
+        yield from misplaced(world, role, f"cannot start {role.name}", "start")
     try:
         program = registry.program(wish.program, wish.command)
     except SwarmError:
@@ -48,20 +48,25 @@ def refusals(world: World, wish: Wish, role: Role | None) -> Iterator[SwarmError
     yield from _print_refusals(program, wish, role)
 
 
-def _elsewhere(world: World, role: Role) -> Iterator[SwarmError]:
-    """Say why a role whose ``root_dir`` is not in this repository cannot be started here."""
+def misplaced(world: World, role: Role, attempt: str, command: str) -> Iterator[SwarmError]:
+    """Say why a role is not for this repository: its ``root_dir`` is elsewhere, or nowhere.
+
+    Args:
+        attempt: what cannot be done, such as "cannot start developer".
+        command: what to do there instead.
+    """
     wanted, home = role.options.root_dir, world.environ.get("HOME", "")
     folder = root_dir(wanted, cwd=world.layout.root, swarm_dir=world.swarm_dir, home=home)
     root = find.main_checkout(folder) if folder.is_dir() else None
     if root is None:
         yield ConfigProblem(
-            f"cannot start {role.name}: its root_dir {folder} is not a folder in a git repository",
+            f"{attempt}: its root_dir {folder} is not a folder in a git repository",
             hint=f"a relative path counts from {world.swarm_dir}; inside the worktree use `worktree: {{subdir: …}}`",
         )
     elif not world.layout.root.samefile(root):
         yield UsageProblem(
-            f"cannot start {role.name} here: its root_dir is in another repository, {root}",
-            hint=f"swarm -C {shlex.quote(str(root))} start …",
+            f"{attempt} here: its root_dir is in another repository, {root}",
+            hint=f"swarm -C {shlex.quote(str(root))} {command} …",
         )
 
 

@@ -140,10 +140,14 @@ def test_a_role_for_this_repository_is_started_and_one_for_another_is_not(panes:
     with pytest.raises(UsageProblem, match="another repository") as caught:
         panes.swarm.start("fx", "qa")
     assert caught.value.hint == f"swarm -C {other} start …"
+    with pytest.raises(UsageProblem, match="another repository") as caught:
+        panes.swarm.create("fx", "qa:2")
+    assert caught.value.hint == f"swarm -C {other} worktree create …"
     assert panes.fingerprint() == before
 
     role(panes, f"agent_type: shell\nroot_dir: {here}\n")
     assert panes.swarm.start("fx", "qa", dry_run=True).agents[0].path == panes.tree("qa", "fx")
+    assert panes.swarm.create("fx", "qa", dry_run=True).agents[0].path == panes.tree("qa", "fx")
 
 
 @pytest.mark.parametrize("text", ["projects/none", "/", "/no such folder"])
@@ -152,6 +156,8 @@ def test_a_root_dir_that_is_no_repository_is_refused(panes: PaneLab, text: str) 
 
     with pytest.raises(ConfigProblem, match="is not a folder in a git repository") as caught:
         panes.swarm.start("fx", "qa")
+    with pytest.raises(ConfigProblem, match="is not a folder in a git repository"):
+        panes.swarm.create("fx", "qa")
 
     assert "subdir" in caught.value.hint
     assert not panes.swarm.sessions()

@@ -75,6 +75,10 @@ def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]
         found.append(problem)
     if request.launch is not None:
         found += _check_start(world, request, request.launch, commit)
+    else:
+        for role in {one.name: one for one in request.roles if one is not None}.values():
+            attempt = f"cannot make a worktree for {role.name}"
+            found += launch_checks.misplaced(world, role, attempt, "worktree create")
     found += budgets.too_many(world, world.sessions.get(request.session), request.agents, request.roles)
     if request.setup is not None:
         found += setup.refusals(world, request.setup)
