@@ -117,7 +117,7 @@ _PUBLIC = {
     "swarm.messages.deadlines": ("Reply",),
     "swarm.messages.errors": ("AttachmentExists", "SentInPart"),
     "swarm.messages.office.post": ("Sender", "Sent", "Taken"),
-    "swarm.messages.queues": ("Queue", "Settled"),
+    "swarm.messages.queues": ("Queue", "TaskOutcome"),
     "swarm.messages.send_options": ("SendOptions",),
     "swarm.programs.errors": ("ProgramMissing", "RulesNotEnforced"),
     "swarm.programs.role_effects": ("Note",),

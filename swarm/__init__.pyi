@@ -103,7 +103,7 @@ from swarm.messages.office.post import Sender as Sender
 from swarm.messages.office.post import Sent as Sent
 from swarm.messages.office.post import Taken as Taken
 from swarm.messages.queues import Queue as Queue
-from swarm.messages.queues import Settled as Settled
+from swarm.messages.queues import TaskOutcome as TaskOutcome
 from swarm.messages.send_options import SendOptions as SendOptions
 from swarm.programs.errors import ProgramMissing as ProgramMissing
 from swarm.programs.errors import RulesNotEnforced as RulesNotEnforced
@@ -320,7 +320,6 @@ __all__ = [
     "Sessions",
     "Setting",
     "Settings",
-    "Settled",
     "SetupFailed",
     "Skipped",
     "State",
@@ -338,6 +337,7 @@ __all__ = [
     "TargetMoved",
     "TargetNotFound",
     "Task",
+    "TaskOutcome",
     "Team",
     "TeardownFailed",
     "TerminalProblem",

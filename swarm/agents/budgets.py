@@ -132,7 +132,7 @@ def too_many(
             )
 
 
-def tell(world: World, session: Session, agent: Agent) -> int:
+def report(world: World, session: Session, agent: Agent) -> int:
     """Tell the user's inbox how an agent stands with its limits; the same word twice is one message.
 
     That it comes near one also is an event for whoever started it.
@@ -148,7 +148,7 @@ def tell(world: World, session: Session, agent: Agent) -> int:
         post_own(bus, *messages)
     near = [message for message in messages if message.metadata["level"] == "near"]
     if near:
-        events.tell(world, session, *(_event(session, agent, message) for message in near))
+        events.publish(world, session, *(_event(session, agent, message) for message in near))
     return len(found)
 
 

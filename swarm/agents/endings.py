@@ -36,7 +36,7 @@ ENDED = "agent-ended"
 _STATUS = {State.DONE: event_values.SUCCESS, State.STOPPED: event_values.STOPPED}
 
 
-def tell(world: World, sessions: Iterable[Session] | None = None) -> int:
+def report(world: World, sessions: Iterable[Session] | None = None) -> int:
     """Report every unreported end and return their number. A failed report is tried again later.
 
     Whoever does this for all tells as well whose answers are overdue.

@@ -52,7 +52,7 @@ def wait(
     address = _declared(post)
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
-        endings.tell(world)
+        endings.report(world)
         left = _LOOK_EVERY if deadline is None else max(0.0, min(_LOOK_EVERY, deadline - time.monotonic()))
         me = post.me().address
         claim = post.bus.receive(address, wait=left, lease=LEASE, who=me, types=types, wanted=wanted)

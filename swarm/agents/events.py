@@ -34,7 +34,7 @@ def put(world: World, parent: Parent | None, *events: AgentEvent) -> None:
         _let_go(bus, to)
 
 
-def tell(world: World, session: Session, *events: AgentEvent) -> None:
+def publish(world: World, session: Session, *events: AgentEvent) -> None:
     """Publish events to the queue of a session's starter."""
     put(world, parents.living(world, session), *events)
 

@@ -48,7 +48,7 @@ def pane_plan(world: World, session: str, agent: str, tree: Path) -> PanePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Introduce(Step):
+class PreapproveFolder(Step):
     """Answer a program's questions at its first start in a folder beforehand.
 
     Attributes:
@@ -65,7 +65,7 @@ class Introduce(Step):
     def do(self, world: World) -> None:
         trees = [Path(tree) for tree in self.trees]
         environ = environ_of(world, RoleOptions.from_plain({"env": self.env}).env)
-        registry.program(self.program).introduce(self.home, world.layout.root, trees, environ)
+        registry.program(self.program).preapprove(self.home, world.layout.root, trees, environ)
 
     def undo_files(self, world: World) -> None:
         with contextlib.suppress(SwarmError):  # the file belongs to the program; leftovers there do no harm
@@ -189,18 +189,20 @@ def start_steps(
     yield OpenPanes(operation, session, pairs, beside)
 
 
-def _introductions(world: World, operation: str, agents: Sequence[tuple[Agent, Role | None]]) -> Iterator[Introduce]:
+def _introductions(
+    world: World, operation: str, agents: Sequence[tuple[Agent, Role | None]]
+) -> Iterator[PreapproveFolder]:
     """Give one step for each file that must know some worktrees; most programs have none."""
-    found: dict[str, Introduce] = {}
+    found: dict[str, PreapproveFolder] = {}
     for agent, role in agents:
         options = role.options if role else RoleOptions()
         home = registry.program(agent.program, agent.command).home(options, environ_of(world, options.env))
         if home:
-            first = Introduce(operation, agent.program, home, (), plain(options.env))
+            first = PreapproveFolder(operation, agent.program, home, (), plain(options.env))
             one = found.setdefault(f"{agent.program} {home} {first.env}", first)
             tree = str(world.layout.root / agent.worktree)
             found[f"{agent.program} {home} {first.env}"] = replace(one, trees=(*one.trees, tree))
     yield from found.values()
 
 
-Registry.add(Introduce, OpenPanes, LockRunning)
+Registry.add(PreapproveFolder, OpenPanes, LockRunning)

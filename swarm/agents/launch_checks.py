@@ -18,14 +18,14 @@ from swarm.roles.options import RoleOptions
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from swarm.agents.launch_request import Wish
+    from swarm.agents.launch_request import LaunchRequest
     from swarm.programs.base import Program
     from swarm.project.model import Agent
     from swarm.project.world import World
     from swarm.roles.role import Role
 
 
-def problems(world: World, wish: Wish) -> Iterator[SwarmError]:
+def problems(world: World, wish: LaunchRequest) -> Iterator[SwarmError]:
     """Say what stands against starting, before anything is made."""
     for look in (world.terminal.check, lambda: registry.find(wish.program, wish.command, world.environ)):
         try:
@@ -34,7 +34,7 @@ def problems(world: World, wish: Wish) -> Iterator[SwarmError]:
             yield problem
 
 
-def refusals(world: World, wish: Wish, role: Role | None) -> Iterator[SwarmError]:
+def refusals(world: World, wish: LaunchRequest, role: Role | None) -> Iterator[SwarmError]:
     """Say what of a role its program would refuse, and why it is not for this repository."""
     options = role.options if role else RoleOptions()
     if role is not None:
@@ -70,7 +70,7 @@ def misplaced(world: World, role: Role, attempt: str, command: str) -> Iterator[
         )
 
 
-def project_refusals(world: World, wish: Wish, role: Role | None, commit: str) -> Iterator[SwarmError]:
+def project_refusals(world: World, wish: LaunchRequest, role: Role | None, commit: str) -> Iterator[SwarmError]:
     """Say what of the project its program would ask about at the start.
 
     Args:
@@ -90,7 +90,7 @@ def _printing() -> Iterator[str]:
     return (name for name in registry.PROGRAMS if registry.program(name).prints)
 
 
-def _print_refusals(program: Program, wish: Wish, role: Role | None) -> Iterator[SwarmError]:
+def _print_refusals(program: Program, wish: LaunchRequest, role: Role | None) -> Iterator[SwarmError]:
     """Say why an agent could not be started in print mode, if it is to be."""
     by_role = role is not None and role.options.print
     if wish.print_mode and not program.prints:
@@ -106,7 +106,7 @@ def _print_refusals(program: Program, wish: Wish, role: Role | None) -> Iterator
         )
 
 
-def _called(program: Program, wish: Wish) -> str:
+def _called(program: Program, wish: LaunchRequest) -> str:
     """Return what people call the program of a wish."""
     return f"the command {wish.command[0]}" if wish.command else program.name
 

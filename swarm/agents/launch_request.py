@@ -18,7 +18,7 @@ _COMMAND = "command"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class LaunchRequest:
     """The program that runs the agents, and its input.
 
     Attributes:
@@ -38,7 +38,7 @@ class Wish:
     named: bool = True
     print_mode: bool = False
 
-    def of(self, role: Role | None) -> Wish:
+    def of(self, role: Role | None) -> LaunchRequest:
         """Return the request for an agent of this role, which may name its own program."""
         if self.named or role is None:
             return self
@@ -47,7 +47,7 @@ class Wish:
         return replace(self, program=role.options.agent_type or self.program)
 
 
-def equipped(agent: Agent, wish: Wish, conversation: str) -> Agent:
+def equipped(agent: Agent, wish: LaunchRequest, conversation: str) -> Agent:
     """Return the agent's record with its program."""
     return replace(
         agent, program=wish.program, command=wish.command, conversation=conversation, print_mode=wish.print_mode

@@ -53,7 +53,7 @@ def stop(world: World, session: Session, agents: Sequence[Agent]) -> tuple[str, 
     for agent in mine:
         if not view.facts(session, agent).elsewhere:
             launch.release(world, world.layout.root / agent.worktree)
-    endings.tell(world, (session,))
+    endings.report(world, (session,))
     outcome = f"could not end {count(len(survivors), 'process', 'processes')}" if survivors else "done"
     transaction.note(world, new_operation_id(), "stop", session.name, outcome)
     return tuple(survivors)

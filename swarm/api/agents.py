@@ -15,7 +15,7 @@ from swarm.sessions.errors import SessionExists
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from swarm.agents.launch_request import Wish
+    from swarm.agents.launch_request import LaunchRequest
     from swarm.api.swarm import Swarm
     from swarm.api.team import Team
     from swarm.programs.reading.transcript import TranscriptEntry
@@ -77,22 +77,22 @@ class Agents(Sets):
         beside: str = "",
         print_mode: bool = False,
         workflow: str = "",
-    ) -> Wish:
+    ) -> LaunchRequest:
         """Return the program to start, and its input."""
-        from swarm.agents.launch_request import Wish
+        from swarm.agents.launch_request import LaunchRequest
         from swarm.programs.registry import COMMAND, read_command
 
         argv = read_command(command) if isinstance(command, str) and command else tuple(command)
         chosen = COMMAND if argv else program or self._world.settings.agents.program
         at = self._address_of_pane(beside)
-        return Wish(chosen, argv, task, workflow, at, named=bool(argv or program), print_mode=print_mode)
+        return LaunchRequest(chosen, argv, task, workflow, at, named=bool(argv or program), print_mode=print_mode)
 
     def _start(
         self,
         name: str,
         roles: str | Sequence[str | names.AgentSpec],
         base: str | None,
-        wish: Wish,
+        wish: LaunchRequest,
         *,
         setup: bool,
         dry_run: bool,

@@ -38,15 +38,15 @@ class Delivery(Door):
         with files.os_errors(f"cannot send the heartbeat of {agent}"):
             return delivery.heartbeat(self._world, found, one, period)
 
-    def tell_endings(self) -> int:
-        """Tell the user's inbox of every agent that has ended, once; return of how many."""
+    def report_endings(self) -> int:
+        """Report every ended agent to the user's inbox, once; return the number of reports."""
         from swarm.agents import endings
 
         with files.os_errors("cannot report ended agents"):
-            return endings.tell(self._world)
+            return endings.report(self._world)
 
-    def call_user(self, found: Sequence[SessionStatus]) -> int:
-        """Tell the user of agents that newly wait for them, failed or are done; return of how many."""
-        from swarm.agents import alarms
+    def notify_user(self, found: Sequence[SessionStatus]) -> int:
+        """Notify the user of agents that newly wait, failed or are done; return their number."""
+        from swarm.agents import notify
 
-        return alarms.call(self._world, found)
+        return notify.notify_user(self._world, found)

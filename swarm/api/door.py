@@ -236,7 +236,7 @@ class Door:
         try:
             with self._locked(command):
                 transaction.recover(self._world)
-                endings.tell(self._world)
+                endings.report(self._world)
                 before = self._world.journal.mark()
                 yield
         except Interrupted as error:  # it may have come when all was done

@@ -32,11 +32,11 @@ class Usage(Door):
         with files.os_errors("cannot count usage"):
             return count.report(self._world, session, everything=everything)
 
-    def tell(self, agent: str, session: str) -> int:
+    def notify(self, agent: str, session: str) -> int:
         """Tell the user's inbox how an agent stands with its limits; return of how many. Its supervisor calls this."""
         from swarm.agents import budgets
 
         with files.os_errors(f"cannot report the budget of {agent}"):
             found, one = self._find(agent, session)
-            self._refuse_strangers("usage.tell", found, one)
-            return budgets.tell(self._world, found, one)
+            self._refuse_strangers("usage.notify", found, one)
+            return budgets.report(self._world, found, one)

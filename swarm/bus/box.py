@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from swarm.bus.log.log import Written
     from swarm.bus.log.part import Line
     from swarm.bus.protocol import Place
-    from swarm.bus.reader.book import Book
     from swarm.bus.reader.choose import Needs
+    from swarm.bus.reader.reader_log import ReaderLog
     from swarm.bus.wake import Wake
     from swarm.kit.errors import SwarmError
 
@@ -46,7 +46,7 @@ class Limits(NamedTuple):
     octets: int = 256 << 20
 
 
-class Ends(NamedTuple):
+class LaneEnds(NamedTuple):
     """Where the lanes of a box ended at some moment; another box may have its path later."""
 
     box: bytes
@@ -63,7 +63,7 @@ class Box:
         self.blobs = f"{root}/blobs"  # the attachments of all boxes
         self.ordered = kind == "inbox"
         self.lanes = tuple(Log(f"{self.folder}/{lane}", patience=patience) for lane in PRIORITIES)
-        self._book: Book | None = None
+        self._reader_log: ReaderLog | None = None
         self.mutex = RLock()
         self.patience = patience
         #: (sender, lane) → no message of theirs waits before this place.
@@ -83,20 +83,20 @@ class Box:
         self._secured: dict[int, tuple[int, int]] = {}  # lane → which opening of it, and up to where
 
     @property
-    def book(self) -> Book:
-        """The readers' book; most senders need none, and it takes longer to load than all the rest."""
-        if self._book is None:
-            from swarm.bus.reader.book import Book
+    def reader_log(self) -> ReaderLog:
+        """The reader log; most senders need none, and it takes longer to load than all the rest."""
+        if self._reader_log is None:
+            from swarm.bus.reader.reader_log import ReaderLog
 
-            self._book = Book(self.folder, self.address, self.patience)
-        return self._book
+            self._reader_log = ReaderLog(self.folder, self.address, self.patience)
+        return self._reader_log
 
     def close(self) -> None:
         """Let go of the files."""
         for log in self.lanes:
             log.close()
-        if self._book is not None:
-            self._book.close()
+        if self._reader_log is not None:
+            self._reader_log.close()
         for kept in self.watches.values():
             while kept:
                 kept.pop().close()
@@ -129,7 +129,7 @@ class Box:
         made = False
         for folder in (self.folder, *(f"{self.folder}/{name}" for name in (*PRIORITIES, *_OTHERS))):
             made |= _make_folder(folder)
-        for log in (*self.lanes, self.book.log):
+        for log in (*self.lanes, self.reader_log.log):
             if not os.path.lexists(log.path):
                 log.create()
         path = f"{self.folder}/reader.lock"
@@ -196,7 +196,7 @@ class Box:
 
     def _room(self) -> tuple[int, int]:
         """Return how many messages may be added, and how many bytes."""
-        state = self.book.look()
+        state = self.reader_log.look()
         room, octets = self._limits
         for index, log in enumerate(self.lanes):
             one = state.lanes[index]
@@ -204,11 +204,11 @@ class Box:
             octets -= log.end() - one.low - one.spans.total() + sum(one.revived.values())
         return room, octets
 
-    def ends(self) -> Ends:
+    def ends(self) -> LaneEnds:
         """Return the present ends of the lanes, so that a reader need not read the parts before them again."""
-        return Ends(identity_of(f"{self.folder}/reader.lock"), tuple(log.whole_end() for log in self.lanes))
+        return LaneEnds(identity_of(f"{self.folder}/reader.lock"), tuple(log.whole_end() for log in self.lanes))
 
-    def find(self, message_id: str, behind: Ends | None = None) -> tuple[Place, Line] | None:
+    def find(self, message_id: str, behind: LaneEnds | None = None) -> tuple[Place, Line] | None:
         """Return the first record of a message, in any lane; only those *behind* some ends of this very box."""
         identity = identity_of(f"{self.folder}/reader.lock")
         self.learn_of(identity)

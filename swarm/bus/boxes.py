@@ -78,10 +78,10 @@ class Boxes:
         box = self._box(box_of(address))
         with box.mutex, os_errors(f"cannot make {box.address}"):
             box.make()
-            with box.book as state:
+            with box.reader_log as state:
                 if state.generation != generation:
-                    box.book.add({"op": "open", "generation": generation, "t": self._machine.now_ms()})
-            handle = box.book.handle()
+                    box.reader_log.add({"op": "open", "generation": generation, "t": self._machine.now_ms()})
+            handle = box.reader_log.handle()
         with os_errors(f"cannot make {box.address}"):
             handle.sync()
 
@@ -93,7 +93,7 @@ class Boxes:
 
         box = self._box(box_of(address))
         with box.mutex, os_errors(f"cannot remove {box.address}"):
-            with box.book:  # also: is it there?
+            with box.reader_log:  # also: is it there?
                 for log in box.lanes:
                     log.close_for_ever()
             box.close()

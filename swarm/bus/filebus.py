@@ -209,12 +209,12 @@ class FileBus(Looking):
 
     def _tidy(self, box: Box) -> None:
         """Prune the box after the reader log wrote a snapshot."""
-        if self._keep is None or not box.book.saved or time.monotonic() < self._tidied.get(box.address, 0.0):
+        if self._keep is None or not box.reader_log.saved or time.monotonic() < self._tidied.get(box.address, 0.0):
             return
         from swarm.bus.keeping import retention
         from swarm.kit.errors import SwarmError
 
-        box.book.saved = 0
+        box.reader_log.saved = 0
         self._tidied[box.address] = time.monotonic() + _TIDY_EVERY
         try:
             retention.tidy(box, self._machine, self._keep)
@@ -288,8 +288,8 @@ class FileBus(Looking):
 
                 raise MessageNotFound(f"no message {message_id[:60]!a} in {box.address}")
             entry = {"op": "event", "id": message_id, "event": event, "why": evidence, "t": self._machine.now_ms()}
-            with box.book:
-                box.book.add(entry)
+            with box.reader_log:
+                box.reader_log.add(entry)
 
     # --- attachments ----------------------------------------------------------------------------
 

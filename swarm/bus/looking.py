@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         Task,
         Trace,
     )
-    from swarm.bus.reader.state import Held
+    from swarm.bus.reader.state import OpenClaim
     from swarm.kit.errors import SwarmError
 
 
@@ -60,7 +60,7 @@ class Looking(Boxes):
         found: list[SwarmError] = []
 
         def every_file(box: Box) -> bool:
-            box.book.look()
+            box.reader_log.look()
             for log in box.lanes:
                 log.whole_end()
             os.listdir(f"{box.folder}/bad")
@@ -75,7 +75,7 @@ class Looking(Boxes):
             return (error,)
         return tuple(found)
 
-    def _over(self, held: Held) -> str:
+    def _over(self, held: OpenClaim) -> str:
         """Return why a claim is over; empty while it is not."""
         from swarm.bus.reader import taking
 
@@ -97,7 +97,7 @@ class Looking(Boxes):
 
         box = self._box(box_of(address))
         with os_errors(f"cannot read {box.address}"), box.mutex:
-            state = box.book.look()
+            state = box.reader_log.look()
             claimed = sum(len(held.places) for held in state.claims.values() if not self._over(held))
             pending = sum(state.pending(n, log.last_number()) for n, log in enumerate(box.lanes))
             oldest = view.oldest(box, state, lambda record: age_ms(record, self._machine))
@@ -159,5 +159,5 @@ class Looking(Boxes):
 
         box = self._box(box_of(address))
         with os_errors(f"cannot read {box.address}"), box.mutex:
-            over = {name for name, held in box.book.look().claims.items() if self._over(held)}
+            over = {name for name, held in box.reader_log.look().claims.items() if self._over(held)}
             return tasks.look(box, limit, over, settled=settled)

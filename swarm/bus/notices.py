@@ -29,16 +29,16 @@ def tell_senders(box: Box, bus: Bus) -> None:
     """
     try:
         with box.mutex:
-            owed = [(one, grave, _run_of_sender(box, grave)) for one, grave in box.book.look().owed.items()]
-            handle = box.book.handle()
+            owed = [(one, grave, _run_of_sender(box, grave)) for one, grave in box.reader_log.look().owed.items()]
+            handle = box.reader_log.handle()
         handle.sync()
         for message_id, grave, run in owed:
             notice = _notice(box.address, message_id, grave, run)
             if notice is not None:
                 send_notice(bus, notice)
-            with box.mutex, box.book as state:
+            with box.mutex, box.reader_log as state:
                 if message_id in state.owed:
-                    box.book.add({"op": "told", "id": message_id})
+                    box.reader_log.add({"op": "told", "id": message_id})
     except Interrupted:
         raise
     except (OSError, SwarmError):
@@ -52,7 +52,7 @@ def tell_damaged(box: Box, bus: Bus) -> None:
     """
     try:
         with box.mutex:
-            untold = tuple(box.book.look().untold)
+            untold = tuple(box.reader_log.look().untold)
     except Interrupted:
         raise
     except (OSError, SwarmError):
@@ -70,12 +70,12 @@ def _tell_of(box: Box, bus: Bus, lane: int, at: int) -> None:
     path = box.fragment(lane, at)
     data = beginning_of(path)
     if at and data and not data.startswith(_NO_MESSAGE):  # a lane begins with its own line
-        notice = _damage(box, path, data, f"{box.book.identity!r} {lane} {at}")
+        notice = _damage(box, path, data, f"{box.reader_log.identity!r} {lane} {at}")
         if send_notice(bus, notice) is None:
             send_notice(bus, notice._replace(to=USER, generation=""))
-    with box.mutex, box.book as state:
+    with box.mutex, box.reader_log as state:
         if (lane, at) in state.untold:
-            box.book.add({"op": "reported", "lane": lane, "at": at})
+            box.reader_log.add({"op": "reported", "lane": lane, "at": at})
 
 
 def _damage(box: Box, path: str, data: bytes, once: str) -> Message:

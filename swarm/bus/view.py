@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from swarm.bus.box import Box
     from swarm.bus.log.part import Line
     from swarm.bus.protocol import Place
-    from swarm.bus.reader.state import Held, State
+    from swarm.bus.reader.state import OpenClaim, State
 
 
 def addresses(root: str) -> Iterator[str]:
@@ -45,9 +45,9 @@ def _is_box(folder: str) -> bool:
     return True
 
 
-def claims(box: Box, over: Callable[[Held], str]) -> Iterator[Claim]:
+def claims(box: Box, over: Callable[[OpenClaim], str]) -> Iterator[Claim]:
     """Give the claims in flight."""
-    state = box.book.look()
+    state = box.reader_log.look()
     for claim_id, held in state.claims.items():
         if not over(held):
             messages = tuple(_message(box.lanes[p.lane].one(p.at, p.size)) for p in held.places)
@@ -69,9 +69,9 @@ def oldest(box: Box, state: State, age: Callable[[dict[str, Any]], int]) -> int:
     return max(ages)
 
 
-def peek(box: Box, limit: int, over: Callable[[Held], str]) -> Iterator[Stored]:
+def peek(box: Box, limit: int, over: Callable[[OpenClaim], str]) -> Iterator[Stored]:
     """Yield the unfinished messages."""
-    state = box.book.look()
+    state = box.reader_log.look()
     taken = _in_hand(state, over)
     left = limit
     for lane, log in enumerate(box.lanes):
@@ -84,12 +84,12 @@ def peek(box: Box, limit: int, over: Callable[[Held], str]) -> Iterator[Stored]:
                 return
 
 
-def history(box: Box, limit: int, over: Callable[[Held], str]) -> list[Stored]:
+def history(box: Box, limit: int, over: Callable[[OpenClaim], str]) -> list[Stored]:
     """Return the last messages of all lanes.
 
     Each lane in its order, whatever the clock said; across lanes by their times, for there is no other order.
     """
-    state = box.book.look()
+    state = box.reader_log.look()
     taken = _in_hand(state, over)
     found: list[list[Stored]] = [[] for _ in PRIORITIES]
     for lane, log in enumerate(box.lanes):
@@ -102,24 +102,24 @@ def history(box: Box, limit: int, over: Callable[[Held], str]) -> list[Stored]:
 
 def dead(box: Box) -> Iterator[Stored]:
     """Give the dead letters."""
-    state = box.book.look()
+    state = box.reader_log.look()
     for grave in state.dead.values():
         place = grave.place
         yield stored(box, state, place, box.lanes[place.lane].one(place.at, place.size), {})
 
 
-def trace(box: Box, message_id: str, over: Callable[[Held], str]) -> Trace | None:
+def trace(box: Box, message_id: str, over: Callable[[OpenClaim], str]) -> Trace | None:
     """Return all that is known of a message."""
     known = box.find(message_id)
     if known is None:
         return None
     place, line = known
-    state = box.book.look()
+    state = box.reader_log.look()
     if is_gone(state, place):
         return None
     found = stored(box, state, place, line, _in_hand(state, over))
     events = [Event("queued", found.message.time_ms)]
-    for entry in box.book.about(message_id):
+    for entry in box.reader_log.about(message_id):
         name = _EVENTS.get(entry["op"], "")
         if name:
             events.append(Event(name.format(**entry), entry.get("t", 0), str(entry.get("why", ""))))
@@ -140,7 +140,7 @@ def _noticed(state: str, names: list[str]) -> str:
 
 def answers(box: Box, message_id: str) -> Iterator[Message]:
     """Give the messages that say that they answer one."""
-    state = box.book.look()
+    state = box.reader_log.look()
     for lane, log in enumerate(box.lanes):
         for line in log.search(f'"in_reply_to":"{message_id}"'.encode(), 0, log.end()):
             place = place_of(lane, line)
@@ -150,9 +150,9 @@ def answers(box: Box, message_id: str) -> Iterator[Message]:
                     yield message
 
 
-def thread(box: Box, thread_id: str, over: Callable[[Held], str]) -> Iterator[Stored]:
+def thread(box: Box, thread_id: str, over: Callable[[OpenClaim], str]) -> Iterator[Stored]:
     """Give the message that began a thread, and those that say that they are of it."""
-    state = box.book.look()
+    state = box.reader_log.look()
     taken = _in_hand(state, over)
     for lane, log in enumerate(box.lanes):
         for line in log.search(f'"{thread_id}"'.encode(), 0, log.end()):
@@ -165,12 +165,12 @@ def thread(box: Box, thread_id: str, over: Callable[[Held], str]) -> Iterator[St
 
 def removed(box: Box) -> int:
     """Return how many messages are not kept any longer."""
-    return sum(lane.removed for lane in box.book.look().lanes)
+    return sum(lane.removed for lane in box.reader_log.look().lanes)
 
 
 def is_noted(box: Box, message_id: str) -> bool:
     """Whether the reader log names a message as finished here."""
-    return any(entry["op"] in ("ack", "dead") for entry in box.book.about(message_id))
+    return any(entry["op"] in ("ack", "dead") for entry in box.reader_log.about(message_id))
 
 
 def is_gone(state: State, place: Place) -> bool:
@@ -193,7 +193,7 @@ _EVENTS = {
 _MOVES = ("claimed", "returned", "dead", "requeued")
 
 
-def _in_hand(state: State, over: Callable[[Held], str]) -> dict[tuple[int, int], str]:
+def _in_hand(state: State, over: Callable[[OpenClaim], str]) -> dict[tuple[int, int], str]:
     """Return the places of taken messages: (lane, at) → claim.
 
     A claim may be over although nobody wrote that down yet: whoever takes next does. What it holds waits.

@@ -85,12 +85,12 @@ class Watches:
         if watch is None:
             kept = self._box.watches[readers_only]
             watch = kept.pop() if kept else None
-            if watch is None or watch.box != self._box.book.identity:
+            if watch is None or watch.box != self._box.reader_log.identity:
                 if watch is not None:
                     watch.close()
                 names = ("reader",) if readers_only else (*PRIORITIES, "reader", "drop")
                 self._used[readers_only] = Wake(f"{self._box.folder}/{name}" for name in names)
-                self._used[readers_only].box = self._box.book.identity
+                self._used[readers_only].box = self._box.reader_log.identity
                 return
             self._used[readers_only] = watch
         watch.wait(seconds)

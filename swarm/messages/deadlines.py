@@ -94,12 +94,12 @@ def tell_all(world: World) -> int:
         return 0
     bus = bus_of(world)
     try:
-        return tell(bus, messages)
+        return notify_senders(bus, messages)
     finally:
         bus.close()
 
 
-def tell(bus: FileBus, messages: str) -> int:
+def notify_senders(bus: FileBus, messages: str) -> int:
     """Notify every sender whose answer is overdue. Never fails: a failed notice is sent later."""
     count = 0
     for one in awaited.read_all(folder_of(messages)):

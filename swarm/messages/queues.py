@@ -52,7 +52,7 @@ def worker(environ: Mapping[str, str]) -> Worker:
     return Worker(who.address, Holder(who.boot, who.program_pid, who.program_start), who.generation)
 
 
-class Settled(NamedTuple):
+class TaskOutcome(NamedTuple):
     """The outcome of finished tasks.
 
     Attributes:
@@ -144,7 +144,7 @@ class Queue:
                 self._address, wait=wait, limit=limit, lease=lease, holder=me.holder, who=me.address
             )
 
-    def done(self, ids: Sequence[str], result: str = "") -> Settled:
+    def done(self, ids: Sequence[str], result: str = "") -> TaskOutcome:
         """Tasks are done; *result* is kept with each.
 
         Raises:
@@ -156,7 +156,7 @@ class Queue:
             )
         return self._settle(ids, lambda claim, own: self._bus.ack(claim, own, note=result))
 
-    def back(self, ids: Sequence[str], *, delay: float = 0.0, reason: str = "") -> Settled:
+    def back(self, ids: Sequence[str], *, delay: float = 0.0, reason: str = "") -> TaskOutcome:
         """Return tasks to the queue, also tasks that were given up.
 
         Raises:
@@ -172,9 +172,9 @@ class Queue:
         for one in _once(ids):
             if one in dead:
                 self._bus.requeue(self._address, one)
-        return Settled(tuple(one for one in _once(ids) if one not in already), already)
+        return TaskOutcome(tuple(one for one in _once(ids) if one not in already), already)
 
-    def fail(self, ids: Sequence[str], reason: str) -> Settled:
+    def fail(self, ids: Sequence[str], reason: str) -> TaskOutcome:
         """Give tasks up: swarm notifies their senders and blocks the tasks that depend on them.
 
         Raises:
@@ -184,7 +184,7 @@ class Queue:
             raise UsageProblem("a task is given up for a reason", hint="say why: --reason 'no such file'")
         return self._settle(ids, lambda claim, own: self._bus.fail(claim, own, reason=reason))
 
-    def extend(self, ids: Sequence[str], lease: float = LEASE) -> Settled:
+    def extend(self, ids: Sequence[str], lease: float = LEASE) -> TaskOutcome:
         """Keep tasks, and what was taken together with them, for *lease* seconds from now.
 
         Raises:
@@ -204,7 +204,7 @@ class Queue:
 
     # --- settling -------------------------------------------------------------------------------
 
-    def _settle(self, ids: Sequence[str], act: Callable[[Claim, tuple[str, ...]], None]) -> Settled:
+    def _settle(self, ids: Sequence[str], act: Callable[[Claim, tuple[str, ...]], None]) -> TaskOutcome:
         """Act on taken tasks, after a check that the caller may finish all of them."""
         with _Named(self.name):
             claims = self._bus.claims(self._address)
@@ -224,7 +224,7 @@ class Queue:
         for claim, own in found.values():
             act(claim, tuple(own))
         settled = tuple(one for _, own in found.values() for one in own)
-        return Settled(settled, tuple(already))
+        return TaskOutcome(settled, tuple(already))
 
     def _done_before(self, task_id: str) -> str:
         """Return the id of a task without a holder if it is done.

@@ -25,7 +25,7 @@ _NAMED = 5
 _UNREAD = ("queued", "nudged")
 
 
-def tell(world: World, session: Session, agent: Agent, *, discard: bool) -> None:
+def notify_senders(world: World, session: Session, agent: Agent, *, discard: bool) -> None:
     """Notify each sender of unread messages in an inbox under removal, once, however often it is called.
 
     No reason to keep an agent: what cannot be told now is in the salvage all the same.

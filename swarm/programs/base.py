@@ -76,7 +76,7 @@ class Program:
         """Return the file that must know a folder before the program is started there: none."""
         return ""
 
-    def introduce(self, home: str, main: Path, trees: Sequence[Path], environ: Mapping[str, str]) -> None:
+    def preapprove(self, home: str, main: Path, trees: Sequence[Path], environ: Mapping[str, str]) -> None:
         """Answer beforehand what the program asks at its first start in a folder."""
 
     def withdraw(self, home: str, trees: Sequence[Path]) -> None:

@@ -27,7 +27,7 @@ from swarm.roles.options import (
     Setup,
     Teardown,
     Unclear,
-    WorktreeWish,
+    WorktreeOptions,
 )
 from swarm.roles.rights import Right
 
@@ -194,7 +194,7 @@ _LIMITS = _block(
     },
 )
 _WORKTREE = _block(
-    WorktreeWish,
+    WorktreeOptions,
     {
         "enabled": Key(switch),
         "branch_from": Key(text(_word, longest=250)),

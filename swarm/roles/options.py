@@ -185,7 +185,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class WorktreeWish:
+class WorktreeOptions:
     """The role's options for its worktree; None and empty leave them to the session.
 
     Attributes:
@@ -233,7 +233,7 @@ class RoleOptions:
     setup: Setup = field(default=Setup(), metadata={"of": Setup})
     teardown: Teardown = field(default=Teardown(), metadata={"of": Teardown})
     limits: Limits = field(default=Limits(), metadata={"of": Limits})
-    worktree: WorktreeWish = field(default=WorktreeWish(), metadata={"of": WorktreeWish})
+    worktree: WorktreeOptions = field(default=WorktreeOptions(), metadata={"of": WorktreeOptions})
     telemetry: bool | None = None
     print: bool = False
     may: tuple[Right, ...] = field(default=(), metadata={"of": Right})

@@ -47,7 +47,7 @@ _DOCUMENTS = (
 _NAMESPACES = (
     *("approvals", "approvals.grants", "approvals.near"),
     *("config", "config.around", "config.init", "config.settings", "config.validate"),
-    *("delivery", "delivery.call_user", "delivery.tell_endings"),
+    *("delivery", "delivery.notify_user", "delivery.report_endings"),
     *("hooks", "hooks.collect_own", "hooks.note_own_trouble", "hooks.trouble"),
     *("operations", "operations.describe_unfinished", "operations.unfinished"),
     *("panes", "panes.attach_command", "panes.label", "panes.show"),
@@ -85,7 +85,14 @@ _HARMLESS = ("recover", "start", "start_workflow")
 VERBS: Mapping[str, Right | Need] = {
     **dict.fromkeys((*_LOOKING, *_DOCUMENTS, *_NAMESPACES, *_ROLES, *_POST, *_HARMLESS), Need.NOTHING),
     **dict.fromkeys(
-        ("approvals.ask", "hooks.collect", "hooks.note_trouble", "delivery.nudge", "delivery.heartbeat", "usage.tell"),
+        (
+            "approvals.ask",
+            "hooks.collect",
+            "hooks.note_trouble",
+            "delivery.nudge",
+            "delivery.heartbeat",
+            "usage.notify",
+        ),
         Need.OWN,
     ),
     **dict.fromkeys(("cleanup", "cleanup_orphaned_worktrees", "cleanup_swarm_branches", "full_cleanup"), Right.CLEANUP),

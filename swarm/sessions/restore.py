@@ -262,7 +262,7 @@ def _tree_steps(world: World, operation: str, wanted: list[Wanted]) -> Iterator[
     for one in wanted:
         folder = world.layout.salvage_folder(one.entry.session, one.entry.agent, one.entry.id)
         yield from inbox_steps.steps_back(world, operation, one.entry.session, one.entry.record.name, folder)
-    yield file_steps.Settle(operation, str(base.parent))
+    yield file_steps.SyncToDisk(operation, str(base.parent))
     yield file_steps.WriteRecord(operation, codec.session_to_bytes(_session(world, operation, wanted)).decode("ascii"))
 
 

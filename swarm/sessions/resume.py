@@ -108,7 +108,7 @@ def refuse_start(
         if not (world.layout.root / agent.worktree).is_dir()
     ]
     for agent in {(a.program, a.command): a for a in wanted}.values():
-        wish = launch_request.Wish(agent.program, agent.command)
+        wish = launch_request.LaunchRequest(agent.program, agent.command)
         problems += [p for p in launch_checks.problems(world, wish) if str(p) not in map(str, problems)]
     raise_all(f"cannot resume session {session.name}", problems)
     told = [(agent, role(agent.role)) for agent in wanted]
@@ -117,8 +117,8 @@ def refuse_start(
     return told
 
 
-def _wish_of(agent: Agent, session: Session) -> launch_request.Wish:
-    return launch_request.Wish(agent.program, agent.command, session.task, print_mode=agent.print_mode)
+def _wish_of(agent: Agent, session: Session) -> launch_request.LaunchRequest:
+    return launch_request.LaunchRequest(agent.program, agent.command, session.task, print_mode=agent.print_mode)
 
 
 def _with_new_conversation(agent: Agent, role: Role) -> Agent:

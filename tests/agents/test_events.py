@@ -242,7 +242,7 @@ def test_an_end_is_an_event_with_its_cause(
     assert (last.worker, last.agent, last.session) == ("developer@fx", "developer", "fx")
     assert (last.status, last.cause, last.time_ms) == (status, words, 2000)
     assert last.message == f"developer@fx: {status} ({words})"
-    lab.swarm.delivery.tell_endings()
+    lab.swarm.delivery.report_endings()
     assert names(lab.swarm) == []
 
 
@@ -267,12 +267,12 @@ def test_killed_at_any_place_in_between_everybody_is_told_once(lab: Lab, monkeyp
 
         asked[0] = 0
         monkeypatch.setattr(endings, "post_own", own)
-        assert lab.swarm.delivery.tell_endings() == 0
+        assert lab.swarm.delivery.report_endings() == 0
 
     for number in (1, 2, 3, 4):
         killed(number)
     monkeypatch.setattr(endings, "post_own", post_own)
-    assert lab.swarm.delivery.tell_endings() == 1
+    assert lab.swarm.delivery.report_endings() == 1
     subject = "developer@fx is failed: exit status 3"
     for address in ("user", "lead@top"):
         assert [one.message.subject for one in lab.swarm.messages._post.bus.history(address)] == [subject]
@@ -292,7 +292,7 @@ def test_one_that_cannot_be_told_keeps_no_other_from_being_told(lab: Lab, monkey
         return whole(session, agent, *rest)  # type: ignore[arg-type]  # passed on as given
 
     monkeypatch.setattr(endings, "_message", message)
-    assert lab.swarm.delivery.tell_endings() == 1
+    assert lab.swarm.delivery.report_endings() == 1
     assert [one.message.metadata["agent"] for one in lab.swarm.messages.inbox()] == ["reviewer"]
 
 
@@ -304,7 +304,7 @@ def test_coming_near_a_budget_is_an_event(lab: Lab) -> None:
     odd = {"kind": "cost", "level": "unpriced", "limit": 1, "words": "cannot be enforced"}
     (run / "budget.json").write_text(json.dumps({"schema": 1, "at_ms": 1, "notes": [note, odd], "told": []}))
     for _ in range(2):
-        lab.swarm.usage.tell("developer", "fx")
+        lab.swarm.usage.notify("developer", "fx")
     event = lab.swarm.wait_for_event(timeout=0)
     assert event is not None
     assert event[1:8] == (

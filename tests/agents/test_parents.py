@@ -169,7 +169,7 @@ def test_an_end_reaches_the_user_and_the_parent_once_and_waits_as_an_event_for_t
     wait_for((lead.run("developer", "sub") / "told.json").exists, "the note that it was told", SOON)
     for _ in range(2):
         (lead.run("developer", "sub") / "told.json").unlink()  # as if who told it had been killed
-        lead.swarm.delivery.tell_endings()
+        lead.swarm.delivery.report_endings()
         assert (lead.run("developer", "sub") / "told.json").exists()
     subject = "developer@sub is failed: killed by signal 9"
     assert [m.subject for m in mail(lead, "user")] == [subject]

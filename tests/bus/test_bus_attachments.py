@@ -258,9 +258,9 @@ def test_without_a_word_where_boxes_are_saved_none_is_removed(post: Post) -> Non
 
 def test_takers_remove_them_now_and_then(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     from swarm.bus import filebus
-    from swarm.bus.reader import book
+    from swarm.bus.reader import reader_log
 
-    monkeypatch.setattr(book, "_SNAPSHOT_EVERY", 1)
+    monkeypatch.setattr(reader_log, "_SNAPSHOT_EVERY", 1)
     monkeypatch.setattr(filebus, "_TIDY_EVERY", 0.0)
     post.attach("unused")
     post.age()

@@ -24,7 +24,7 @@ from swarm.bus.log import files, lines
 from swarm.bus.log.log import Log
 from swarm.bus.machine import ThisMachine
 from swarm.bus.message import DEAD_LETTER, DROP, PRIORITIES, Message, encode, to_record
-from swarm.bus.reader import book
+from swarm.bus.reader import reader_log
 from swarm.bus.reader.state import State
 from swarm.kit.errors import Environment, NoSpace, SymlinkInTheWay
 from swarm.machine.inbox_watch import dropped
@@ -203,7 +203,7 @@ def test_readers_notes_cut_at_any_byte_tell_the_state_of_the_notes_before(
         wanted = State()
         for line in Log(str(box / "reader")).read():
             wanted.apply(json.loads(line.data))
-        state = book.Book(str(box), "inbox.dev-s").look()
+        state = reader_log.ReaderLog(str(box), "inbox.dev-s").look()
         assert (state.claims, state.attempts) == (wanted.claims, wanted.attempts)
         assert [x.settled for x in state.lanes] == [x.settled for x in wanted.lanes]
 
@@ -393,7 +393,7 @@ def test_a_page_that_never_reached_the_disk_costs_only_what_was_in_it(
 def test_a_lost_snapshot_costs_nothing(
     bus: FileBus, box: Path, root: Path, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book, "_SNAPSHOT_EVERY", 3)
+    monkeypatch.setattr(reader_log, "_SNAPSHOT_EVERY", 3)
     for n in range(20):
         say(bus, str(n))
         if n % 2:

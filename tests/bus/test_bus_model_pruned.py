@@ -29,7 +29,7 @@ class SmallParts(FileBus):
 
     def _box(self, address: str) -> Box:
         found = super()._box(address)
-        for log in (*found.lanes, found.book.log):
+        for log in (*found.lanes, found.reader_log.log):
             log._roll_at = 700
         return found
 

@@ -21,7 +21,7 @@ from swarm.bus.errors import ClaimLost, MessageNotFound
 from swarm.bus.filebus import FileBus  # loaded before the fork
 from swarm.bus.message import Message
 from swarm.bus.protocol import Keep
-from swarm.bus.reader import book
+from swarm.bus.reader import reader_log
 from swarm.kit import files  # noqa: F401  # loaded before the fork
 from swarm.kit.errors import SwarmError
 from swarm.messages import deadlines
@@ -177,7 +177,7 @@ def _settled(waiting: bool) -> Callable[[World, FileBus], None]:
 
     def before(world: World, bus: FileBus) -> None:
         box = bus._box("inbox.dev-s")
-        for one in (*box.lanes, box.book.log):
+        for one in (*box.lanes, box.reader_log.log):
             one._roll_at = 600
         for name in "abcd":
             world.say(bus, name)
@@ -237,7 +237,7 @@ def _awaited(world: World, bus: FileBus) -> None:
 
 
 def _tell_overdue(world: World, bus: FileBus) -> None:
-    deadlines.tell(bus, str(world.root))
+    deadlines.notify_senders(bus, str(world.root))
 
 
 SCENES = {
@@ -251,7 +251,7 @@ SCENES = {
     "take-after-torn": Scene(_torn, lambda w, bus: w.take(bus)),
     "take-dead": Scene(_dying, lambda w, bus: w.take(bus), between=True),
     "ack": Scene(_claimed, _settle("ack")),
-    "ack-snapshot": Scene(_claimed, _with(book, "_SNAPSHOT_EVERY", 1, _settle("ack"))),
+    "ack-snapshot": Scene(_claimed, _with(reader_log, "_SNAPSHOT_EVERY", 1, _settle("ack"))),
     "nack": Scene(_claimed, _settle("nack")),
     "requeue": Scene(_dead, lambda _, bus: bus.requeue(DEV, "a")),
     "task-add": Scene(_behind, _add_behind),

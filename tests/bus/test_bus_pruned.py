@@ -34,7 +34,7 @@ class SmallParts(FileBus):
 
     def _box(self, address: str) -> Box:
         found = super()._box(address)
-        for log in (*found.lanes, found.book.log):
+        for log in (*found.lanes, found.reader_log.log):
             log._roll_at = 1500
         return found
 

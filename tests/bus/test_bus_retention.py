@@ -13,7 +13,7 @@ from swarm.bus.errors import MessageNotFound
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import Message
 from swarm.bus.protocol import Keep
-from swarm.bus.reader import book
+from swarm.bus.reader import reader_log
 from tests.bus.rigs import FakeMachine
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Post:
         self.bus = FileBus(self.root, self.machine, Limits(), (lambda: keep) if keep else None)
         for address in ("inbox.dev-s", WORK):
             box = self.bus._box(address)
-            for log in (*box.lanes, box.book.log):
+            for log in (*box.lanes, box.reader_log.log):
                 log._roll_at = 900
         return self.bus
 
@@ -236,7 +236,7 @@ def test_order_between_lanes_holds_over_a_gap(post: Post) -> None:
 
 
 def test_whoever_acknowledges_removes_what_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "_SNAPSHOT_EVERY", 4)
+    monkeypatch.setattr(reader_log, "_SNAPSHOT_EVERY", 4)
     post = Post(tmp_path, KEEP)
     post.say(names(20))
     post.do(20)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from swarm.bus.errors import MessageProblem
 from swarm.bus.log import lines
 from swarm.bus.message import PRIORITIES, Message, box_of, decode, encode, from_record, new_id, to_record
-from swarm.bus.reader.state import Spans, State, dump, load
+from swarm.bus.reader.state import FinishedRanges, State, dump, load
 
 pytestmark = pytest.mark.contract
 
@@ -141,7 +141,7 @@ def test_a_line_tells_its_number_and_any_change(content: bytes, number: int) -> 
 
 @given(st.permutations(range(12)), st.integers(0, 12))
 def test_settled_parts_merge_in_any_order(order: list[int], count: int) -> None:
-    spans = Spans()
+    spans = FinishedRanges()
     for n in order[:count]:
         assert spans.add(n * 10, n * 10 + 10)
         assert not spans.add(n * 10, n * 10 + 10)

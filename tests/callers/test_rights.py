@@ -37,7 +37,7 @@ tries = {
     "hooks.note_trouble": lambda: swarm.hooks.note_trouble("collect", "x", "dev", "other"),
     "delivery.nudge": lambda: swarm.delivery.nudge("dev", "other"),
     "delivery.heartbeat": lambda: swarm.delivery.heartbeat("dev", "other", "x"),
-    "usage.tell": lambda: swarm.usage.tell("dev", "other"),
+    "usage.notify": lambda: swarm.usage.notify("dev", "other"),
     "cleanup": lambda: swarm.cleanup(["other"], force=True),
     "cleanup_orphaned_worktrees": lambda: documents.cleanup_orphaned_worktrees(0),
     "cleanup_swarm_branches": lambda: documents.cleanup_swarm_branches(),

@@ -77,7 +77,7 @@ def test_an_agent_that_is_stopped_is_told_once_whoever_looks(panes: PaneLab) -> 
 
     panes.swarm.stop(["fx"])
     for _ in range(2):
-        panes.swarm.delivery.tell_endings()
+        panes.swarm.delivery.report_endings()
         assert panes.cli("_label").returncode == 0
 
     assert sorted(subjects(panes)) == [
@@ -92,7 +92,7 @@ def test_the_notice_is_there_when_the_record_of_it_was_lost(panes: PaneLab) -> N
     panes.only()  # those who look by themselves have done so
     (panes.run(AGENT) / "told.json").unlink()
 
-    assert panes.swarm.delivery.tell_endings() == 1
+    assert panes.swarm.delivery.report_endings() == 1
 
     assert len(subjects(panes)) == 1
 
@@ -105,7 +105,7 @@ def test_a_session_that_cannot_be_read_keeps_no_other_from_being_told(panes: Pan
     (panes.run(AGENT) / "told.json").unlink()
     (panes.root / ".swarm/sessions/aa/session.json").write_text("{")
 
-    assert panes.swarm.delivery.tell_endings() == 1
+    assert panes.swarm.delivery.report_endings() == 1
 
 
 def test_an_end_with_its_supervisor_is_told_by_the_next_change(panes: PaneLab) -> None:

@@ -151,7 +151,7 @@ def test_nobody_is_told_of_what_was_answered(lab: Lab, clock: Clock) -> None:
     asked = ask(lab, "researcher")
     answer(lab, asked, "researcher@fx")
     clock.later = SOON
-    endings.tell(lab.swarm._world)
+    endings.report(lab.swarm._world)
 
     assert notices(lab) == []
     assert noted(lab) == []
@@ -161,7 +161,7 @@ def test_who_was_cleaned_up_is_named_and_who_never_got_it_is_not(lab: Lab, clock
     ask(lab)
     lab.swarm.worktrees.remove("developer", "fx")
     clock.later = SOON
-    endings.tell(lab.swarm._world)
+    endings.report(lab.swarm._world)
     assert [one.metadata["silent"] for one in notices(lab)] == [["researcher@fx", "developer@fx"]]
 
 
@@ -176,14 +176,14 @@ def test_many_who_look_at_once_and_some_that_were_killed_make_one(
         def look(_: int) -> int:
             post = post_of(lab)
             try:
-                return deadlines.tell(post.bus, str(lab.root / ".swarm/messages"))
+                return deadlines.notify_senders(post.bus, str(lab.root / ".swarm/messages"))
             finally:
                 post.bus.close()
 
         with ThreadPoolExecutor(4) as pool:
             assert sum(pool.map(look, range(8))) == 1
     assert len(noted(lab)) == 1
-    endings.tell(lab.swarm._world)
+    endings.report(lab.swarm._world)
 
     assert [one.metadata["silent"] for one in notices(lab)] == [["researcher@fx", "developer@fx"]]
     assert noted(lab) == []
@@ -253,7 +253,7 @@ def test_another_boot_goes_by_the_time_of_day(lab: Lab, monkeypatch: pytest.Monk
     true = awaited._now_ms
     monkeypatch.setattr(awaited, "_now_ms", lambda: true() + SOON)
     assert post_of(lab).bus is not None
-    deadlines.tell(post_of(lab).bus, str(lab.root / ".swarm/messages"))
+    deadlines.notify_senders(post_of(lab).bus, str(lab.root / ".swarm/messages"))
     assert len(notices(lab)) == 1
 
 

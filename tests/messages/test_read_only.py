@@ -98,11 +98,11 @@ def test_whether_somebody_answered_is_not_decided_without_the_inbox_that_cannot_
     kept = file.rename(file.with_name("kept"))
     file.mkdir()
     wait_for(lambda: (deadlines.left_ms(str(messages), "user") or 0) <= 0, "the deadline")
-    deadlines.tell(post.bus, str(messages))
+    deadlines.notify_senders(post.bus, str(messages))
     file.rmdir()
     kept.rename(file)
 
-    deadlines.tell(post_of(lab).bus, str(messages))
+    deadlines.notify_senders(post_of(lab).bus, str(messages))
     (notice,) = (one.message for one in post_of(lab).inbox("user"))
     assert notice.body.startswith("researcher@fx and developer@fx did not answer")
 

@@ -21,7 +21,7 @@ from swarm.programs.claude.launch import config_file, config_folder, mcp_servers
 from swarm.programs.claude.program import Claude
 from swarm.programs.status import OwnWords
 from swarm.programs.values import Launch
-from swarm.roles.options import Hook, PermissionMode, Permissions, Reviewer, RoleOptions, WorktreeWish
+from swarm.roles.options import Hook, PermissionMode, Permissions, Reviewer, RoleOptions, WorktreeOptions
 
 pytestmark = pytest.mark.component
 
@@ -43,7 +43,7 @@ class TestFirstRun:
     def test_a_fresh_home_gets_exactly_what_is_needed_and_nobody_else_may_read_it(self, tmp_path: Path) -> None:
         file = tmp_path / ".claude.json"
         trees = [tmp_path / "w/a", tmp_path / "w/b"]
-        first_run.introduce(file, tmp_path / "main", trees, {"ANTHROPIC_API_KEY": KEY})
+        first_run.preapprove(file, tmp_path / "main", trees, {"ANTHROPIC_API_KEY": KEY})
         assert read(file) == {
             "hasCompletedOnboarding": True,
             "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
@@ -57,25 +57,25 @@ class TestFirstRun:
         tree = tmp_path / "w/a"
         there = {"theme": "dark", "projects": {str(tree): {"lastCost": 3}, "/other": {"x": [1]}}, "ünï": "😀"}
         file.write_text(json.dumps(there))
-        first_run.introduce(file, tmp_path / "main", [tree], {})
+        first_run.preapprove(file, tmp_path / "main", [tree], {})
         found = read(file)
         assert found["projects"].pop(str(tree)) == {"lastCost": 3, "hasTrustDialogAccepted": True}
         assert found == {**there, "projects": {"/other": {"x": [1]}}}
 
     def test_without_an_account_the_onboarding_is_left_to_the_user(self, tmp_path: Path) -> None:
         file = tmp_path / ".claude.json"
-        first_run.introduce(file, tmp_path / "main", [tmp_path / "w"], {})
+        first_run.preapprove(file, tmp_path / "main", [tmp_path / "w"], {})
         assert "hasCompletedOnboarding" not in read(file)
         (tmp_path / ".claude").mkdir()
         (tmp_path / ".claude/.credentials.json").write_text("{}")
-        first_run.introduce(file, tmp_path / "main", [tmp_path / "w"], {})
+        first_run.preapprove(file, tmp_path / "main", [tmp_path / "w"], {})
         assert read(file)["hasCompletedOnboarding"] is True
 
     def test_a_key_that_the_user_refused_stays_refused(self, tmp_path: Path) -> None:
         file = tmp_path / ".claude.json"
         answers = {"approved": [], "rejected": [KEY[-20:]]}
         file.write_text(json.dumps({"customApiKeyResponses": answers}))
-        first_run.introduce(file, tmp_path / "main", [tmp_path / "w"], {"ANTHROPIC_API_KEY": KEY})
+        first_run.preapprove(file, tmp_path / "main", [tmp_path / "w"], {"ANTHROPIC_API_KEY": KEY})
         assert read(file)["customApiKeyResponses"] == answers
 
     @pytest.mark.parametrize("where", ["main", "w", "."])
@@ -83,14 +83,14 @@ class TestFirstRun:
         file = tmp_path / ".claude.json"
         known = str((tmp_path / where).resolve())
         file.write_text(json.dumps({"projects": {known: {"hasTrustDialogAccepted": True}}}))
-        first_run.introduce(file, tmp_path / "main", [tmp_path / "w/a"], {})
+        first_run.preapprove(file, tmp_path / "main", [tmp_path / "w/a"], {})
         assert trusted(file) == {known}
 
     def test_withdrawn_it_is_as_it_was(self, tmp_path: Path) -> None:
         file = tmp_path / ".claude.json"
         one, two = tmp_path / "w/a", tmp_path / "w/b"
         file.write_text(json.dumps({"projects": {str(one): {"lastCost": 3}}}))
-        first_run.introduce(file, tmp_path / "main", [one, two], {})
+        first_run.preapprove(file, tmp_path / "main", [one, two], {})
         first_run.withdraw(file, [one, two])
         assert read(file) == {"projects": {str(one): {"lastCost": 3}}}
 
@@ -119,16 +119,16 @@ class TestFirstRun:
         assert [said in one.message for one in refused()] == [True] * bool(said)
         assert all(f"start `claude` once in {main}" in one.hint for one in refused())
         assert refused(print=True) == []
-        assert len(refused(worktree=WorktreeWish(subdir="other"))) == name.startswith("other")
+        assert len(refused(worktree=WorktreeOptions(subdir="other"))) == name.startswith("other")
         (tmp_path / ".claude.json").write_text(json.dumps({"projects": {str(main): {"hasTrustDialogAccepted": True}}}))
-        assert refused() == refused(worktree=WorktreeWish(subdir="other")) == []
+        assert refused() == refused(worktree=WorktreeOptions(subdir="other")) == []
 
     @pytest.mark.parametrize("text", ["{", "[]", '"x"'])
     def test_a_damaged_file_is_refused_and_left_alone(self, tmp_path: Path, text: str) -> None:
         file = tmp_path / ".claude.json"
         file.write_text(text)
         with pytest.raises(Environment, match="damaged"):
-            first_run.introduce(file, tmp_path / "main", [tmp_path / "w"], {})
+            first_run.preapprove(file, tmp_path / "main", [tmp_path / "w"], {})
         assert file.read_text() == text
         assert os.listdir(tmp_path) == [".claude.json"]
 
@@ -137,7 +137,7 @@ class TestFirstRun:
         real.parent.mkdir()
         real.write_text("{}")
         file.symlink_to(real)
-        first_run.introduce(file, tmp_path / "main", [tmp_path / "w"], {})
+        first_run.preapprove(file, tmp_path / "main", [tmp_path / "w"], {})
         assert file.is_symlink()
         assert trusted(real) == {str(tmp_path / "w")}
 
@@ -147,7 +147,7 @@ class TestFirstRun:
         done: list[float] = []
 
         def work() -> None:
-            first_run.introduce(file, tmp_path / "main", [tmp_path / "w"], {})
+            first_run.preapprove(file, tmp_path / "main", [tmp_path / "w"], {})
             done.append(time.monotonic())
 
         worker = threading.Thread(target=work)
@@ -160,7 +160,7 @@ class TestFirstRun:
         assert done[0] >= released
         lock.mkdir()
         os.utime(lock, (1, 1))
-        first_run.introduce(file, tmp_path / "main", [tmp_path / "w2"], {})
+        first_run.preapprove(file, tmp_path / "main", [tmp_path / "w2"], {})
         assert len(trusted(file)) == 2
         assert not lock.exists()
 
@@ -170,7 +170,7 @@ class TestFirstRun:
         file = tmp_path / ".claude.json"
         trees = [tmp_path / f"w{number}" for number in range(12)]
         workers = [
-            threading.Thread(target=first_run.introduce, args=(file, tmp_path / "main", [tree], {})) for tree in trees
+            threading.Thread(target=first_run.preapprove, args=(file, tmp_path / "main", [tree], {})) for tree in trees
         ]
         for worker in workers:
             worker.start()

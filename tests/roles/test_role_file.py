@@ -25,7 +25,7 @@ from swarm.roles.options import (
     RoleOptions,
     Setup,
     Teardown,
-    WorktreeWish,
+    WorktreeOptions,
     plain,
 )
 from swarm.roles.template import TEMPLATE
@@ -137,7 +137,7 @@ def test_everything_at_once(folder: Path) -> None:
         ),
         teardown=Teardown(("docker compose down",), 60, Policy.ABORT),
         limits=Limits(2_000_000, 2.5, 90, 3),
-        worktree=WorktreeWish(True, "main", False, "services/api"),
+        worktree=WorktreeOptions(True, "main", False, "services/api"),
         telemetry=True,
         print=True,
     )

@@ -68,7 +68,7 @@ def open_bus(plan: Plan, folder: Path, inbox: str) -> FileBus:
     """The bus as a process of the storm has it."""
     bus = FileBus(folder / "messages", limits=LIMITS)
     opened = bus._box(inbox)
-    for one in (*opened.lanes, opened.book.log):
+    for one in (*opened.lanes, opened.reader_log.log):
         one._roll_at = plan.roll_at
     return bus
 

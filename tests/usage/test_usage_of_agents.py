@@ -66,8 +66,8 @@ def test_an_agent_is_warned_of_and_then_stopped_with_its_work_kept(panes: PaneLa
     assert found.status.detail == words
     assert {one.source for one in found.status.evidence if one.decides} == {"exit"}
     wait_for(lambda: len(subjects(panes)) == 2, "the notice of the end")
-    swarm.usage.tell("builder", "fx")
-    swarm.delivery.tell_endings()
+    swarm.usage.notify("builder", "fx")
+    swarm.delivery.report_endings()
     assert subjects(panes)[1] == f"builder@fx is stopped: {words}"
     assert len(subjects(panes)) == 2
     assert (found.worktree / "work.txt").read_text() == "kept"

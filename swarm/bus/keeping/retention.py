@@ -71,7 +71,7 @@ class _Look:
     def plan(self) -> list[Old]:
         """Return what ``remove`` would."""
         with self._box.mutex:
-            state = self._box.book.look()
+            state = self._box.reader_log.look()
             return self._choose(state, [*self._old(), *self._closable(state)])
 
     def remove(self, most: int | None = None, *, close: bool = False) -> Pruned:
@@ -80,7 +80,7 @@ class _Look:
         Args:
             close: let new parts begin, so that what was added to until now can go, too.
         """
-        with self._box.mutex, self._box.book as state:
+        with self._box.mutex, self._box.reader_log as state:
             for old in self._closable(state) if close else ():
                 self._box.lanes[old.lane].roll()
                 self._box.lanes[old.lane].end()  # makes the new one
@@ -91,7 +91,7 @@ class _Look:
                 self._note(state, chosen)
             leftover = [old for old in found if old.lane != _READER and _is_gone(state.lanes[old.lane], old.part)]
             # Also the notes of a killed process.
-            handle = self._box.book.handle() if chosen or leftover else None
+            handle = self._box.reader_log.handle() if chosen or leftover else None
         if handle is not None:
             handle.sync()
         for lane in {old.lane for old in leftover + chosen}:
@@ -101,9 +101,9 @@ class _Look:
     def _note(self, state: State, chosen: list[Old]) -> None:
         lanes = [(old.lane, old.part.base, old.part.end, old.part.records) for old in chosen if old.lane != _READER]
         entries: list[dict[str, Any]] = [{"op": "gone", "parts": lanes, "t": self._now}] if lanes else []
-        self._box.book.add(*entries)
+        self._box.reader_log.add(*entries)
         if len(lanes) < len(chosen):
-            self._box.book.add({"op": "sum", "state": dump(state), "t": self._now})
+            self._box.reader_log.add({"op": "sum", "state": dump(state), "t": self._now})
 
     # --- existing parts ---------------------------------------------------------------------------
 

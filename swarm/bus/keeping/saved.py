@@ -38,7 +38,7 @@ def waiting_in(folder: Path, *, ordered: bool) -> tuple[Message, ...]:
     """
     box = Box(str(folder.parent.parent), f"{folder.parent.name}.{folder.name}", Limits())
     try:
-        state = box.book.look()
+        state = box.reader_log.look()
         state.claims, state.attempts, state.delayed, state.generation = {}, {}, {}, ""
         chooser = Chooser(box.lanes, state, _NoTime(), ordered=ordered, clear={}, needs={})
         return tuple(one.message for one in chooser.choose(_ALL))

@@ -148,7 +148,7 @@ class Chooser:
 
     Attributes:
         needs: what messages of a queue wait for, as far as it was looked up: kept by the caller for the next time.
-        entries: what the choice found to be dead or damaged, for the readers' book.
+        entries: what the choice found to be dead or damaged, for the reader log.
         damaged: the lines behind those entries that are to be set aside.
         due_ms: when, in ms since boot, a delay ends that holds something back now.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _REMEMBERED = 64
 
 
-class Held(NamedTuple):
+class OpenClaim(NamedTuple):
     """A claim in flight; ``up`` and ``lease`` are milliseconds since boot, ``since_ms`` is for people.
 
     Attributes:
@@ -49,7 +49,7 @@ class Grave(NamedTuple):
     time_ms: int
 
 
-class Spans:
+class FinishedRanges:
     """Finished ranges of a log, merged where they touch."""
 
     __slots__ = ("begins", "ends")
@@ -110,10 +110,10 @@ class Lane:
     def __init__(self, low: int = 0, settled: int = 0) -> None:
         self.low = low
         self.settled = settled
-        self.spans = Spans()
+        self.spans = FinishedRanges()
         self.revived: dict[int, int] = {}
-        self.damaged = Spans()
-        self.gone = Spans()
+        self.damaged = FinishedRanges()
+        self.gone = FinishedRanges()
         self.removed = 0
 
     def settle(self, at: int, size: int) -> None:
@@ -146,7 +146,7 @@ class State:
     def __init__(self) -> None:
         self.upto = 0
         self.lanes = tuple(Lane() for _ in PRIORITIES)
-        self.claims: dict[str, Held] = {}
+        self.claims: dict[str, OpenClaim] = {}
         self.attempts: dict[str, int] = {}
         self.delayed: dict[str, tuple[Place, int, str]] = {}
         self.dead: dict[str, Grave] = {}
@@ -170,7 +170,7 @@ class State:
         return max(0, last_number - self.lanes[lane].settled)
 
     def _on_claim(self, entry: dict[str, Any], places: list[Place]) -> None:
-        held = Held(Holder(*entry["by"]), entry["up"], entry["lease"], tuple(places))
+        held = OpenClaim(Holder(*entry["by"]), entry["up"], entry["lease"], tuple(places))
         more = {"who": entry.get("who", ""), "since_ms": entry.get("t", 0), "by": _process(entry)}
         self.claims[entry["claim"]] = held._replace(**more)
         for place in places:
@@ -302,13 +302,13 @@ def load(data: dict[str, Any]) -> State:
     state = State()
     state.upto = data["upto"]
     for lane, (low, settled, pairs, revived, damaged, *gone) in zip(state.lanes, data["lanes"], strict=True):
-        lane.low, lane.settled, lane.spans = low, settled, Spans(pairs)
+        lane.low, lane.settled, lane.spans = low, settled, FinishedRanges(pairs)
         lane.revived = {at: size for at, size in revived}  # noqa: C416  # dict() of lists is not typed
-        lane.damaged = Spans(damaged)
+        lane.damaged = FinishedRanges(damaged)
         if gone:
-            lane.gone, lane.removed = Spans(gone[0]), gone[1]
+            lane.gone, lane.removed = FinishedRanges(gone[0]), gone[1]
     for claim, (holder, up, lease, places, *rest) in data["claims"].items():
-        held = Held(Holder(*holder), up, lease, tuple(Place(*p) for p in places), *rest)
+        held = OpenClaim(Holder(*holder), up, lease, tuple(Place(*p) for p in places), *rest)
         state.claims[claim] = held._replace(by=(held.by[0], held.by[1]))
     state.attempts = data["attempts"]
     state.delayed = {i: (Place(*p), until, boot) for i, (p, until, boot) in data["delayed"].items()}

@@ -9,7 +9,7 @@ from swarm.bus.errors import ClaimLost, MessageNotFound, MessageProblem
 from swarm.bus.message import new_id
 from swarm.bus.protocol import Claim, Holder
 from swarm.bus.reader.choose import Chooser
-from swarm.bus.reader.state import Held
+from swarm.bus.reader.state import OpenClaim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,8 +63,8 @@ def take(box: Box, machine: Machine, limit: int, taker: Taker, only: Only) -> Ta
     """Claim the next messages of a box, or the next of some."""
     if box.ordered and only != ALL:
         raise MessageProblem(f"{box.address} hands out messages in their order, not by type")
-    with box.mutex, box.book as state:
-        box.learn_of(box.book.identity)
+    with box.mutex, box.reader_log as state:
+        box.learn_of(box.reader_log.identity)
         _take_back(box, machine, state)
         if box.ordered and state.claims:
             left = min(held.up + held.lease for held in state.claims.values()) - machine.up_ms()
@@ -79,14 +79,14 @@ def take(box: Box, machine: Machine, limit: int, taker: Taker, only: Only) -> Ta
         box.secure(chooser.settled())
         # Neither this nor the claim is synced.  Dead letters are found again, if need be; and a power cut
         # ends the holder, too, and with it the claim.
-        box.book.add(*chooser.entries)
+        box.reader_log.add(*chooser.entries)
         claim = None
         if picked:
             held = _held(machine, taker.holder, taker.lease, tuple(one.place for one in picked))
             claim_id = new_id()
             entry = _entry("claim", claim_id, machine, held.places) | {"by": held.holder} | _times(held)
             entry |= {"taker": held.by} if held.by[0] else {}
-            box.book.add(entry | {"who": taker.who} if taker.who else entry)
+            box.reader_log.add(entry | {"who": taker.who} if taker.who else entry)
             attempts = tuple(state.attempts[place.id] for place in held.places)
             messages = tuple(one.message for one in picked)
             told = (taker.who, entry["t"], held.taker)
@@ -98,13 +98,13 @@ def take(box: Box, machine: Machine, limit: int, taker: Taker, only: Only) -> Ta
 
 def expire(box: Box, machine: Machine) -> bool:
     """Give up expired messages; return whether senders need notices of dead letters."""
-    with box.mutex, box.book as state:
-        box.learn_of(box.book.identity)
+    with box.mutex, box.reader_log as state:
+        box.learn_of(box.reader_log.identity)
         _take_back(box, machine, state)
         chooser = Chooser(box.lanes, state, machine, ordered=box.ordered, clear=box.clear, needs=box.needs)
         chooser.bury_expired()
         box.secure(chooser.settled())
-        box.book.add(*chooser.entries)
+        box.reader_log.add(*chooser.entries)
         return bool(state.owed)
 
 
@@ -116,15 +116,15 @@ def _entry(name: str, claim: str, machine: Machine, places: tuple[Place, ...]) -
     return {"op": name, "claim": claim, "t": machine.now_ms(), "m": places}
 
 
-def _times(held: Held) -> dict[str, int]:
+def _times(held: OpenClaim) -> dict[str, int]:
     return {"up": held.up, "lease": held.lease}
 
 
-def _held(machine: Machine, holder: Holder | None, lease: float, places: tuple[Place, ...]) -> Held:
+def _held(machine: Machine, holder: Holder | None, lease: float, places: tuple[Place, ...]) -> OpenClaim:
     if holder is None:
         holder = Holder(machine.boot_id(), *_this_process(machine))
     by = (0, 0) if holder.pid else _this_process(machine)
-    return Held(holder, machine.up_ms(), int(lease * 1000), places, by=by)
+    return OpenClaim(holder, machine.up_ms(), int(lease * 1000), places, by=by)
 
 
 def _this_process(machine: Machine) -> tuple[int, int]:
@@ -137,10 +137,10 @@ def _take_back(box: Box, machine: Machine, state: State) -> None:
     for claim, held in list(state.claims.items()):
         why = over(held, machine)
         if why:
-            box.book.add(_entry("back", claim, machine, held.places) | {"why": why})
+            box.reader_log.add(_entry("back", claim, machine, held.places) | {"why": why})
 
 
-def over(held: Held, machine: Machine) -> str:
+def over(held: OpenClaim, machine: Machine) -> str:
     """Return why a claim is over; "" while it is not."""
     holder = held.holder
     if holder.boot != machine.boot_id():
@@ -159,19 +159,19 @@ def ack(box: Box, machine: Machine, claim: Claim, ids: tuple[str, ...] | None, n
     """Settle messages of a claim."""
     with box.mutex:
         box.secure(claim.places if ids is None else tuple(p for p in claim.places if p.id in ids))
-        with box.book as state:
+        with box.reader_log as state:
             # After an error a second call only needs to sync.
             if ids is not None or claim.id not in state.finished:
                 entry = _entry("ack", claim.id, machine, _mine(state, claim, ids))
                 more = {"who": claim.who} if claim.who else {}
-                box.book.add(entry | more | {"why": note} if note else entry | more)
-            handle = box.book.handle()
+                box.reader_log.add(entry | more | {"why": note} if note else entry | more)
+            handle = box.reader_log.handle()
     handle.sync()
 
 
 def nack(box: Box, machine: Machine, claim: Claim, ids: tuple[str, ...] | None, delay: float, reason: str) -> None:
     """Give messages of a claim back. Not synced: a power cut would give them back, too."""
-    with box.mutex, box.book as state:
+    with box.mutex, box.reader_log as state:
         given = _mine(state, claim, ids)
         also: list[Place] = []
         if box.ordered:
@@ -183,44 +183,44 @@ def nack(box: Box, machine: Machine, claim: Claim, ids: tuple[str, ...] | None, 
             also = [p for n, p in enumerate(places) if p not in given and n > first.get(p.sender, n)]
         until = machine.up_ms() + int(delay * 1000) if delay > 0 else 0
         more = {"also": also, "until": until, "boot": machine.boot_id(), "why": reason}
-        box.book.add(_entry("nack", claim.id, machine, given) | more)
+        box.reader_log.add(_entry("nack", claim.id, machine, given) | more)
 
 
 def fail(box: Box, machine: Machine, claim: Claim, ids: tuple[str, ...] | None, reason: str) -> None:
     """Make messages of a claim dead letters, durably: the reader may have reported it."""
     with box.mutex:
         box.secure(claim.places if ids is None else tuple(p for p in claim.places if p.id in ids))
-        with box.book as state:
-            box.book.add(_entry("dead", claim.id, machine, _mine(state, claim, ids)) | {"why": reason})
-            handle = box.book.handle()
+        with box.reader_log as state:
+            box.reader_log.add(_entry("dead", claim.id, machine, _mine(state, claim, ids)) | {"why": reason})
+            handle = box.reader_log.handle()
     handle.sync()
 
 
 def extend(box: Box, machine: Machine, claim: Claim, lease: float, holder: Holder | None = None) -> None:
     """Let the time of a claim begin anew, in the hands of another if one is named."""
-    with box.mutex, box.book as state:
+    with box.mutex, box.reader_log as state:
         places = _mine(state, claim, None)
         times = {"up": machine.up_ms(), "lease": int(lease * 1000)}
-        box.book.add(_entry("extend", claim.id, machine, places) | times | ({"by": holder} if holder else {}))
+        box.reader_log.add(_entry("extend", claim.id, machine, places) | times | ({"by": holder} if holder else {}))
 
 
 def take_over(box: Box, machine: Machine, claim: Claim) -> None:
     """Take over a claim from the process that took it; the first caller wins."""
-    with box.mutex, box.book as state:
+    with box.mutex, box.reader_log as state:
         held = state.claims.get(claim.id)
         if held is None or held.holder.pid or (held.taker, held.places) != (claim.taker, claim.places):
             raise ClaimLost(f"the claim on {claim.address} is in other hands", claim=claim.id)
-        box.book.add(_entry("over", claim.id, machine, held.places) | {"taker": _this_process(machine)})
+        box.reader_log.add(_entry("over", claim.id, machine, held.places) | {"taker": _this_process(machine)})
 
 
 def requeue(box: Box, machine: Machine, message_id: str) -> None:
     """Let a dead letter wait again."""
-    with box.mutex, box.book as state:
+    with box.mutex, box.reader_log as state:
         grave = state.dead.get(message_id)
         if grave is None:
             raise MessageNotFound(f"no dead letter {message_id[:60]!a} in {box.address}")
-        box.book.add(_entry("requeue", "", machine, (grave.place,)))
-        handle = box.book.handle()
+        box.reader_log.add(_entry("requeue", "", machine, (grave.place,)))
+        handle = box.reader_log.handle()
     handle.sync()
 
 

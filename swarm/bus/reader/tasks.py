@@ -26,7 +26,7 @@ def look(box: Box, limit: int, over: set[str], *, settled: bool) -> tuple[Task, 
         over: claims that have ended although nobody wrote it down yet: what they hold waits again.
         settled: those that are done, too; then the last of each lane.
     """
-    state = box.book.look()
+    state = box.reader_log.look()
     claimed = {place: claim for place, claim in state.claimed().items() if claim not in over}
     found = []
     for place, line in _records(box, state, limit, settled=settled):
@@ -91,7 +91,7 @@ def _spread(tasks: list[Task]) -> None:
 def _ends(box: Box, wanted: set[str]) -> dict[str, dict[str, Any]]:
     """Return the readers' note of each that was acknowledged."""
     found = {}
-    for line in box.book.log.search(b'"op":"ack"', 0, box.book.log.end()):
+    for line in box.reader_log.log.search(b'"op":"ack"', 0, box.reader_log.log.end()):
         if line.number >= 0:
             entry = json.loads(line.data)
             for place in entry["m"]:

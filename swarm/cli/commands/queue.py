@@ -15,7 +15,7 @@ from swarm.cli.text import age, iso, lines_of
 from swarm.cli.verb import Run, group, milliseconds, seconds_of, span, verb
 
 if TYPE_CHECKING:
-    from swarm import Claim, Message, Settled, Task
+    from swarm import Claim, Message, Task, TaskOutcome
 
 app = group(
     "queue", "Share work between agents: add tasks, take them, finish them.", "swarm queue take work --wait 60s"
@@ -257,7 +257,7 @@ def extend(
     return _settled(name, run.open().queues.get(name).extend(ids, seconds), f"yours for {lease}")
 
 
-def _settled(name: str, settled: Settled, word: str) -> Answer:
+def _settled(name: str, settled: TaskOutcome, word: str) -> Answer:
     def show(output: Output) -> None:
         for one in settled.ids:
             output.out(f"{one}: {word}")

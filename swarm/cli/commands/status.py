@@ -74,8 +74,8 @@ def label(run: Run) -> Answer:
     swarm = run.open()
     found = swarm.status(look=False, unread=False)
     swarm.panes.label(found)
-    swarm.delivery.call_user(found)
-    swarm.delivery.tell_endings()
+    swarm.delivery.notify_user(found)
+    swarm.delivery.report_endings()
     return Answer({}, lambda _output: None)
 
 

@@ -140,7 +140,7 @@ class Taking(PostBase):
             return None
         from swarm.messages import deadlines
 
-        deadlines.tell(self.bus, self._messages)
+        deadlines.notify_senders(self.bus, self._messages)
         left = deadlines.left_ms(self._messages, address)
         if left is None:
             return None

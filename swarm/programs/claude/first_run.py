@@ -35,7 +35,7 @@ _CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_
 _PROVIDERS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
 
 
-def introduce(file: Path, main: Path, trees: Sequence[Path], environ: Mapping[str, str]) -> None:
+def preapprove(file: Path, main: Path, trees: Sequence[Path], environ: Mapping[str, str]) -> None:
     """Answer the first-run questions for some new folders.
 
     Args:

@@ -125,11 +125,11 @@ class Claude(Program):
                 hint=f"start `claude` once in {main} and say yes, or use --print",
             )
 
-    def introduce(self, home: str, main: Path, trees: Sequence[Path], environ: Mapping[str, str]) -> None:
+    def preapprove(self, home: str, main: Path, trees: Sequence[Path], environ: Mapping[str, str]) -> None:
         """Answer beforehand what it asks at its first start in a folder."""
         from swarm.programs.claude import first_run
 
-        first_run.introduce(Path(home), main, trees, environ)
+        first_run.preapprove(Path(home), main, trees, environ)
 
     def withdraw(self, home: str, trees: Sequence[Path]) -> None:
         """Take that back for folders that are gone."""

@@ -185,7 +185,7 @@ def _finish_steps(
         yield from launch.start_steps(
             world, operation, request.session, told, wish.task, resume=False, beside=wish.beside
         )
-    yield file_steps.Settle(operation, str(world.layout.base.parent))
+    yield file_steps.SyncToDisk(operation, str(world.layout.base.parent))
     old = world.sessions.get(request.session)
     session = Session(
         name=request.session,

@@ -124,7 +124,9 @@ def _asked_facts(world: World, request: Request, text: str) -> Facts:
     return Facts(known[base], known[trees[0]], found, file in known)
 
 
-def _check_start(world: World, request: Request, wish: launch_request.Wish, commit: str) -> Iterator[SwarmError]:
+def _check_start(
+    world: World, request: Request, wish: launch_request.LaunchRequest, commit: str
+) -> Iterator[SwarmError]:
     existing = world.sessions.get(request.session)
     if existing is not None:
         yield SessionExists(

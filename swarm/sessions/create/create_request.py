@@ -30,7 +30,7 @@ class Request:
     agents: tuple[names.AgentSpec, ...]
     roles: tuple[Role | None, ...]
     base: str | None = None
-    launch: launch_request.Wish | None = None
+    launch: launch_request.LaunchRequest | None = None
     setup: tuple[RoleOptions, ...] | None = None
     checkout: Path | None = None
 

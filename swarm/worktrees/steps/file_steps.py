@@ -166,7 +166,7 @@ def digest(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Settle(Step):
+class SyncToDisk(Step):
     """Wait until the files are on the disk, so that a power cut cannot make a hollow set."""
 
     folder: str
@@ -215,4 +215,4 @@ class WriteRecord(Step):
         return "write the session record (from here on the set exists)"
 
 
-Registry.add(MakeBase, HideInstructions, PlaceInstructions, Settle, WriteRecord)
+Registry.add(MakeBase, HideInstructions, PlaceInstructions, SyncToDisk, WriteRecord)

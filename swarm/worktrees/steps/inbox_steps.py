@@ -69,7 +69,7 @@ def retire(world: World, session: Session, agent: Agent, salvage: Path, trash: P
             continue
         bare = _is_bare(folder)
         if kind == "inbox" and not bare:
-            undelivered.tell(world, session, agent, discard=discard)
+            undelivered.notify_senders(world, session, agent, discard=discard)
         if discard or bare:
             files.rename_if_there(folder, trash / f"{folder.name}.{kind}")
         else:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from swarm.sessions.values import AgentStatus, SessionStatus
 
 
-def call(world: World, found: Sequence[SessionStatus]) -> int:
+def notify_user(world: World, found: Sequence[SessionStatus]) -> int:
     """Tell the user of every agent that is newly in one of the states of ``notify.states``; return of how many."""
     news = list(_news(world, found))
     for session, item in news:
@@ -92,7 +92,9 @@ def _tell_waiting(world: World, session: Session, item: AgentStatus, count: int)
     name = _name("waiting", session, item, f"{count}/{status.since_ms}", approval)
     kind, waiting = event_values.AGENT_WAITING, event_values.WAITING
     more: dict[str, int | str] = {"time_ms": status.since_ms, "approval": approval}
-    events.tell(world, session, events.event(kind, agent.name, session.name, waiting, status.detail, name=name, **more))
+    events.publish(
+        world, session, events.event(kind, agent.name, session.name, waiting, status.detail, name=name, **more)
+    )
 
 
 def _tell_idle(world: World, session: Session, item: AgentStatus, seen: Mapping[str, object], count: int) -> str:
@@ -114,7 +116,7 @@ def _tell_idle(world: World, session: Session, item: AgentStatus, seen: Mapping[
         kind, idle = event_values.AGENT_IDLE, event_values.IDLE
         more: dict[str, int | str] = {"time_ms": status.since_ms, "text": text[: event_values.MOST_TEXT]}
         event = events.event(kind, agent.name, session.name, idle, status.detail, name=name, **more)
-        events.tell(world, session, event)
+        events.publish(world, session, event)
     return said
 
 

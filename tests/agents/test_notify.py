@@ -83,7 +83,7 @@ def test_bell_line_and_command_once_for_each_time(panes: PaneLab, tmp_path: Path
         assert (told["SWARM_STATE"], told["SWARM_DETAIL"]) == ("waiting", "permission: rm #(touch spot) %H")
         assert told["SWARM_REPOSITORY"] == str(panes.root)
 
-        assert panes.swarm.delivery.call_user(panes.swarm.status()) == 0  # it was told already
+        assert panes.swarm.delivery.notify_user(panes.swarm.status()) == 0  # it was told already
         panes.type("developer", "y")
         panes.until("developer", "idle")
         panes.type("developer", "permission rm #(touch spot) %H")
@@ -102,13 +102,13 @@ def test_only_states_that_were_asked_for(panes: PaneLab) -> None:
     configure(panes, "states: [failed]", "command: /no/such/program")
     panes.start("developer", task=f"{QUICK}demo: permission Bash\n")
     panes.until("developer", "waiting")
-    assert panes.swarm.delivery.call_user(panes.swarm.status()) == 0
+    assert panes.swarm.delivery.notify_user(panes.swarm.status()) == 0
     panes.type("developer", "y")
     panes.type("developer", "fail 3")
     panes.until("developer", "failed")
     called = panes.run("developer") / "called.json"
     wait_for(lambda: called.exists() and json.loads(called.read_text())["state"] == "failed", "the note of the end")
-    assert panes.swarm.delivery.call_user(panes.swarm.status()) == 0
+    assert panes.swarm.delivery.notify_user(panes.swarm.status()) == 0
 
 
 def test_a_program_that_is_judged_by_its_screen_is_seen_to_wait(panes: PaneLab) -> None:
@@ -135,7 +135,7 @@ def test_a_dialog_is_told_once_though_it_is_drawn_bit_by_bit(panes: PaneLab, tmp
 
     def told(words: str) -> None:
         def same() -> bool:
-            panes.swarm.delivery.call_user(panes.swarm.status())
+            panes.swarm.delivery.notify_user(panes.swarm.status())
             return panes.one("developer").status.detail == words
 
         wait_for(same, words)
@@ -179,7 +179,7 @@ def test_the_end_of_each_turn_is_an_event_with_the_last_text(panes: PaneLab) -> 
     said = [entry.text for entry in panes.swarm.transcript("developer") if entry.who == "agent"]
     assert second.text == said[-1] != first.text
     for _ in range(2):
-        panes.swarm.delivery.call_user(panes.swarm.status())
+        panes.swarm.delivery.notify_user(panes.swarm.status())
     assert panes.swarm.wait_for_event(timeout=0) is None
 
 
@@ -188,7 +188,7 @@ def test_a_program_that_has_only_started_had_no_turn(panes: PaneLab) -> None:
     panes.until("developer", "idle")
     note = panes.run("developer") / "called.json"
 
-    panes.swarm.delivery.call_user(panes.swarm.status())
+    panes.swarm.delivery.notify_user(panes.swarm.status())
 
     assert json.loads(note.read_text())["state"] == "idle"
     assert panes.swarm.wait_for_event(timeout=0) is None

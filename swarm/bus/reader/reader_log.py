@@ -34,8 +34,8 @@ def _places_in(entry: dict[str, Any]) -> tuple[list[Any], ...]:
     return (*entry.get("m", ()), *entry.get("also", ()))
 
 
-class Book:
-    """The readers' book of one box; ``with book:`` decides, ``look`` only looks."""
+class ReaderLog:
+    """The reader log of one box; ``with reader_log:`` decides, ``look`` only looks."""
 
     def __init__(self, folder: str, address: str, patience: Patience = None) -> None:
         self._folder = folder
