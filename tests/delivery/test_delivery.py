@@ -133,7 +133,7 @@ def test_an_idle_agent_is_told_at_once_and_once(post: Post) -> None:
     assert post.trace(message).stored.state in ("nudged", "seen")  # the agent's own word may have come already
     wait_for(post.lines, "the line in the pane")
     assert post.lines() == ["demo> [swarm] 1 new message from user: run `swarm inbox take`"]
-    assert post.lab.swarm.delivery.nudge(AGENT, "fx") == "it was told"
+    assert post.lab.swarm.delivery.nudge(AGENT, "fx") in ("it was told", "nothing waits")  # it may have taken it already
     assert len(post.lines()) == 1
 
 
