@@ -59,15 +59,11 @@ class Grants:
 
         token = f"{name}:{secrets.token_urlsafe(32)}"
         record: dict[str, Any] = {"schema": _SCHEMA, "name": name, "by": by, "made_ms": now_ms, "sha256": _sum(token)}
-        temporary = self._folder / f".{name}.{os.urandom(4).hex()}.tmp"
-        files.write_atomic(temporary, json.dumps(record | {"mac": self._proof.of(_KIND, record)}).encode("ascii"))
+        data = json.dumps(record | {"mac": self._proof.of(_KIND, record)}).encode("ascii")
         try:
-            os.link(temporary, self._path(name))
+            files.write_atomic(self._path(name), data, replace=False)
         except FileExistsError:
             raise GrantExists(f"there is a grant {name} already") from None
-        finally:
-            files.unlink_if_there(temporary)
-        files.sync_folder(self._folder)
         return token
 
     def revoke(self, name: str) -> None:

@@ -99,17 +99,12 @@ class Approvals:
         files.sync_folder(self._folder)
 
     def _write_once(self, question_id: str, suffix: str, answer: Answer, taken: str) -> None:
-        temporary = self._folder / f".{question_id}.{os.urandom(4).hex()}.tmp"
         record = values.answer_to_record(answer)
         code = self._proof.of(suffix, self._proved(question_id, record))
-        files.write_atomic(temporary, _bytes(record | {"mac": code}))
         try:
-            own.link(os.fspath(temporary), self._path(question_id + suffix))
+            files.write_atomic(self._path(question_id + suffix), _bytes(record | {"mac": code}), replace=False)
         except FileExistsError:
             raise AlreadyAnswered(taken) from None
-        finally:
-            files.unlink_if_there(temporary)
-        files.sync_folder(self._folder)
 
     def _proved(self, question_id: str, record: dict[str, Any]) -> dict[str, Any]:
         """Return what an answer's code is made over: it answers this question, and no other words of it."""

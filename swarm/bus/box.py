@@ -13,10 +13,11 @@ import os
 from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
-from swarm.bus.log.files import beginning_of, locked_folder, sync_folder, write_all
+from swarm.bus.log.files import beginning_of, locked_folder
 from swarm.bus.log.log import Full, Log
 from swarm.bus.message import PRIORITIES
 from swarm.machine import own
+from swarm.machine.atomic import sweep_temporaries, sync_file, sync_folder, write_all, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,7 +137,8 @@ class Box:
         if made or not os.path.lexists(path):
             with locked_folder(self.folder, self.patience):
                 if not os.path.lexists(path):
-                    _write_lock(path)
+                    sweep_temporaries(self.folder, "reader.lock")
+                    write_atomic(path, os.urandom(16).hex().encode() + b"\n", name_too=False)  # names this very box
             for folder in (self.folder, os.path.dirname(self.folder), os.path.dirname(os.path.dirname(self.folder))):
                 sync_folder(folder)
 
@@ -283,7 +285,7 @@ class Box:
                 fd = own.open(path, flags, 0o600)
                 try:
                     write_all(fd, content)
-                    os.fsync(fd)
+                    sync_file(fd)
                 finally:
                     os.close(fd)
         sync_folder(f"{self.folder}/bad")
@@ -307,15 +309,3 @@ def identity_of(lock: str) -> bytes:
         return os.pread(fd, 64, 0)
     finally:
         os.close(fd)
-
-
-def _write_lock(path: str) -> None:
-    """Make the lock file, which holds a name for this very box: another of the same path is another box."""
-    temporary = path + ".tmp"
-    fd = own.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        write_all(fd, os.urandom(16).hex().encode() + b"\n")
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    own.rename(temporary, path)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from swarm.bus.errors import MessageProblem, QuotaReached
-from swarm.bus.log.files import sync_folder
 from swarm.bus.message import DROP, MAX_EXTRA, Message, decode
 from swarm.bus.wire import MAX_TEXT
 from swarm.kit.errors import Environment, SwarmError
 from swarm.machine import own
+from swarm.machine.atomic import sync_folder
 from swarm.machine.inbox_watch import dropped
 from swarm.project.errors import Locked
 

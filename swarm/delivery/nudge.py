@@ -12,7 +12,6 @@ was tried is remembered in ``nudge.json``, which also tells the supervisor when 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from contextlib import closing, contextmanager, suppress
@@ -27,7 +26,7 @@ from swarm.bus.notices import send_notice
 from swarm.delivery import retries, turns, typed
 from swarm.delivery.errors import PaneBusy
 from swarm.kit.errors import SwarmError, UsageProblem
-from swarm.machine import own, runfiles
+from swarm.machine import locks, own, runfiles
 from swarm.machine.inbox_watch import Inbox, dropped, up_ms
 from swarm.machine.processes import boot_id
 from swarm.messages.inboxes import bus_of, inbox_folder, post_own
@@ -392,7 +391,7 @@ def _alone(run: Path) -> Iterator[None]:
     """Let one at a time speak to an agent."""
     fd = own.open(os.fspath(run / "nudge.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        locks.lock(fd)
         yield
     finally:
         os.close(fd)

@@ -1,7 +1,4 @@
-"""The file system, used carefully: the only ``os.replace`` and ``os.fsync`` of the project.
-
-A write is: private temporary file beside the target, sync, rename, sync of the folder.  A reader
-sees the old content or the new, and after the call has returned a power cut does not undo it.
+"""The file system, used carefully; whole files are written by ``machine/atomic.py``.
 
 Below swarm's own folders no link is followed (``machine/own.py``).
 """
@@ -11,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import shlex
 import stat
 import zlib
@@ -19,7 +15,12 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import fstree
 from swarm.kit.errors import Environment, NoPermission, NoSpace, StateDirProblem, SwarmError, SymlinkInTheWay
-from swarm.machine import own
+from swarm.machine import atomic, own
+from swarm.machine.atomic import is_temporary as is_temporary  # noqa: PLC0414  # offered here, with the next ones
+from swarm.machine.atomic import sweep_temporaries as sweep_temporaries  # noqa: PLC0414
+from swarm.machine.atomic import sync_folder as sync_folder  # noqa: PLC0414
+from swarm.machine.atomic import write_all as write_all  # noqa: PLC0414
+from swarm.machine.atomic import write_atomic as write_atomic  # noqa: PLC0414
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,59 +56,14 @@ def os_errors(what: str) -> Iterator[None]:
         raise translate(error, what) from error
 
 
-def sync_folder(path: Path) -> None:
-    """Make the names in a folder survive a power cut."""
-    fd = own.folder(os.fspath(path))
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def write_atomic(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = True) -> None:
-    """Put *data* at *path* in one step: a reader, or a crash, sees all of it or what was there before.
-
-    Raises:
-        OSError: nothing changed; a temporary file may be left only by a kill.
-    """
-    temporary = f".{path.name}.{os.urandom(4).hex()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with own.at(os.fspath(path)) as (at, name):
-        if at is None:
-            temporary = os.path.join(os.path.dirname(name), temporary)
-        fd = os.open(temporary, flags, 0o600, dir_fd=at)
-        try:
-            try:
-                os.fchmod(fd, mode)
-                write_all(fd, data)
-                if durable:
-                    os.fsync(fd)
-            finally:
-                os.close(fd)
-            os.replace(temporary, name, src_dir_fd=at, dst_dir_fd=at)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary, dir_fd=at)
-            raise
-    if durable:
-        sync_folder(path.parent)
-
-
 def write_new(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Create *path* with *data*; whatever is already there, also a dangling link, stays and is an error."""
-    fd = own.open(os.fspath(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fd = own.open(os.fspath(path), atomic.NEW, 0o600)
     try:
         write_all(fd, data)
         os.fchmod(fd, mode)
     finally:
         os.close(fd)
-
-
-def write_all(fd: int, data: bytes | bytearray) -> None:
-    """Write every byte: the kernel may take fewer than asked."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
 
 
 def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:
@@ -116,7 +72,7 @@ def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:
     try:
         write_all(fd, line + b"\n")
         if durable:
-            os.fsync(fd)
+            atomic.sync_file(fd)
     finally:
         os.close(fd)
 
@@ -269,28 +225,6 @@ def unlink_if_there(path: Path) -> None:
     """Remove a file that may already be gone."""
     with contextlib.suppress(FileNotFoundError):
         own.unlink(os.fspath(path))
-
-
-def is_temporary(entry: str, name: str = "") -> bool:
-    """Whether a file's name is one that ``write_atomic`` gives for a moment.
-
-    Args:
-        name: that of the file which it writes; else of any.
-    """
-    return re.fullmatch(rf"\.{re.escape(name) or '.+'}\.[0-9a-f]{{8}}\.tmp", entry) is not None
-
-
-def sweep_temporaries(folder: Path, name: str) -> None:
-    """Remove leftovers of a kill in ``write_atomic`` beside the file *name*."""
-    try:
-        found = own.listdir(os.fspath(folder))
-    except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):  # behind a link is nothing of ours
-            raise
-        return
-    for entry in found:
-        if is_temporary(entry, name):
-            unlink_if_there(folder / entry)
 
 
 def rename_if_there(source: Path, target: Path) -> bool:

@@ -9,11 +9,10 @@ The program's hooks run at the same time, so nothing here counts on their order.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 
-from swarm.machine import own, records
+from swarm.machine import locks, own, records
 
 EVENTS = "events.jsonl"
 _OLD = "events.old.jsonl"
@@ -53,9 +52,7 @@ def main(args: list[str]) -> int:
     elif kind == "SessionStart":
         _note_conversation(run_dir, event)
     fd = own.open(os.path.join(run_dir, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not locks.try_lock(fd):
         return 0
     _sign(fd)
     os.set_inheritable(fd, True)  # noqa: FBT003  # the command keeps the lock

@@ -10,6 +10,7 @@ import json
 import os
 
 from swarm.machine import own, records
+from swarm.machine.atomic import write_atomic
 
 PROCESS = "process.json"
 EXIT = "exit.json"
@@ -39,22 +40,8 @@ def write(folder: str, name: str, record: dict[str, object]) -> None:
     Raises:
         OSError: nothing changed.
     """
-    path = os.path.join(folder, name)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        fd = own.open(temporary, flags, 0o600)
-        try:
-            os.fchmod(fd, 0o600)  # it may be a leftover
-            data = memoryview(json.dumps({"schema": records.SCHEMA, **record}).encode("ascii") + b"\n")
-            while data:
-                data = data[os.write(fd, data) :]
-        finally:
-            os.close(fd)
-        own.replace(temporary, path)
-    except OSError:
-        remove(folder, os.path.basename(temporary))
-        raise
+    data = json.dumps({"schema": records.SCHEMA, **record}).encode("ascii") + b"\n"
+    write_atomic(os.path.join(folder, name), data, durable=False)
 
 
 def read(folder: str, name: str) -> dict[str, object] | None:

@@ -58,9 +58,7 @@ class Journal:
     def sweep(self) -> None:
         """Remove temporary files that a kill left in swarm's own folders."""
         for folder in (self._layout.state, self._layout.journal):
-            for name in os.listdir(folder) if folder.is_dir() else ():
-                if name.startswith(".") and name.endswith(".tmp"):
-                    files.unlink_if_there(folder / name)
+            files.sweep_temporaries(folder)
 
     def log(self, **facts: Any) -> None:
         """Add a line to the history; it is durable when this returns."""

@@ -6,12 +6,12 @@ a sandbox as well: then the code shows only that nobody wrote the record by hand
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
-from swarm.machine import own
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,15 +56,8 @@ class Proof:
         return self._known
 
     def _make(self) -> None:
-        temporary = self._path.with_name(f".{_KEY}.{os.urandom(4).hex()}.tmp")
-        files.write_atomic(temporary, os.urandom(_LENGTH))
-        try:
-            own.link(os.fspath(temporary), os.fspath(self._path))  # the first process wins
-        except FileExistsError:
-            return
-        finally:
-            files.unlink_if_there(temporary)
-        files.sync_folder(self._path.parent)
+        with contextlib.suppress(FileExistsError):  # another process was first
+            files.write_atomic(self._path, os.urandom(_LENGTH), replace=False)
 
 
 def _unusable(path: Path) -> Exception:

@@ -101,6 +101,4 @@ class Sessions:
 
     def _drop_temporaries(self, name: str) -> None:
         folder = self._layout.session_file(name).parent
-        for entry in os.listdir(folder):
-            if entry.startswith(".") and entry.endswith(".tmp"):
-                files.unlink_if_there(folder / entry)
+        files.sweep_temporaries(folder)

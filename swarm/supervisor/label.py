@@ -11,11 +11,10 @@ seconds.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import time
 
-from swarm.machine import own, runfiles
+from swarm.machine import locks, own, runfiles
 from swarm.machine.inbox_watch import SCAN_EVERY
 
 _LOCK = "label.lock"
@@ -104,9 +103,7 @@ class Label:
             return True  # a refresh that began after that covers all of us
         fd = own.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not locks.try_lock(fd):
                 return False
             if _time_of(self._lock) > changed:
                 return True

@@ -93,6 +93,29 @@ def test_only_the_history_uses_gitpython() -> None:
     assert users == [Path("swarm/git/history.py")]
 
 
+#: What changes names and makes them durable, and what locks: the one place of each.
+ONE_PLACE = {
+    "os.rename": "machine/own.py",
+    "os.replace": "machine/own.py",
+    "os.fsync": "machine/atomic.py",
+    "os.fdatasync": "machine/atomic.py",
+    "flock": "machine/locks.py",
+    "fcntl.flock": "machine/locks.py",
+}
+
+
+def test_files_are_renamed_synced_and_locked_in_one_place_each() -> None:
+    found = [
+        (name, str(path.relative_to(ROOT / "swarm")))
+        for path in files_of(".")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and (name := ast.unparse(node.func)) in ONE_PLACE
+    ]
+
+    assert {place for _, place in found} == {"machine/own.py", "machine/atomic.py", "machine/locks.py"}
+    assert [one for one in found if ONE_PLACE[one[0]] != one[1]] == []
+
+
 #: Files that are run by themselves.
 PROGRAMS = {"machine/hook.py", "permissions/guard.py", "testing/guardian.py"}
 

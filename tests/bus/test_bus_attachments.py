@@ -189,7 +189,7 @@ def test_what_a_sender_says_of_a_file_of_its_own_is_not_looked_for(post: Post) -
 
 def test_a_half_copied_file_goes_unless_somebody_is_at_it(post: Post) -> None:
     post.attach()
-    left, at_work = (post.root / "blobs" / f".{number * 16}.tmp" for number in "12")
+    left, at_work = (post.root / "blobs" / f".copy.{number * 8}.tmp" for number in "12")
     for path in (left, at_work):
         path.write_text("half")
     with at_work.open() as file:

@@ -24,6 +24,7 @@ from swarm.bus.protocol import Keep
 from swarm.bus.reader import reader_log
 from swarm.kit import files  # noqa: F401  # loaded before the fork
 from swarm.kit.errors import SwarmError
+from swarm.machine.atomic import is_temporary
 from swarm.messages import deadlines
 from swarm.supervisor import awaited
 from tests.bus.rigs import FakeMachine
@@ -211,7 +212,7 @@ def _attached(world: World, bus: FileBus) -> None:
 def _half_attached(world: World, bus: FileBus) -> None:
     """The same, and what a killed copying left."""
     _attached(world, bus)
-    half = world.root / "blobs" / f".{'0' * 16}.tmp"
+    half = world.root / "blobs" / f".copy.{'0' * 8}.tmp"
     half.write_text("half")
     os.utime(half, (5, 5))
 
@@ -379,7 +380,7 @@ class Stage:
         now = seen(self.world)
         if now != self.after:
             return f"{at} {self.points[at - 1]}: done again it is {now} instead of {self.after}"
-        left = [p.name for p in self.world.root.rglob("*.tmp") if p.name != "reader.state.tmp"]
+        left = [p.name for p in self.world.root.rglob("*.tmp") if not is_temporary(p.name, "reader.state")]
         got = self.arriving()
         if got != self.arrives:
             return f"{at} {self.points[at - 1]}: {got} arrived instead of {self.arrives}"

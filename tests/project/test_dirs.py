@@ -153,7 +153,7 @@ def test_an_empty_variable_is_not_set(lab: Lab) -> None:
     assert lab.resolve(SWARM_DIR="", SWARM_ROOT="") == lab.project
 
 
-@pytest.mark.parametrize("left", [None, (), ("roles", "sockets", ".config.yaml.ab12.tmp")])
+@pytest.mark.parametrize("left", [None, (), ("roles", "sockets", ".config.yaml.0123ab12.tmp")])
 def test_swarm_root_is_made_ready(lab: Lab, tmp_path: Path, left: tuple[str, ...] | None) -> None:
     root = tmp_path / "service/root"
     if left is not None:

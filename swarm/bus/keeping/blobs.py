@@ -9,17 +9,16 @@ import contextlib
 import os
 import re
 import stat
-from fcntl import LOCK_EX, flock
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.bus.errors import AttachmentProblem
 from swarm.bus.log.files import locked_folder
 from swarm.kit import files
-from swarm.machine import own
+from swarm.machine import atomic, locks, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
     from typing import Any, BinaryIO
 
     from swarm.bus.log.files import Patience
@@ -51,20 +50,20 @@ def _keep(folder: Path, file: BinaryIO | Any, name: str, most: int) -> dict[str,
     import hashlib
 
     _make(folder)
-    temporary = folder / f".{os.urandom(8).hex()}.tmp"
+    temporary = Path(atomic.temporary_of(os.fspath(folder / "copy")))
     digest = hashlib.sha256()
     size = 0
-    fd = own.open(os.fspath(temporary), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fd = own.open(os.fspath(temporary), atomic.NEW, 0o600)
     try:
         try:
-            flock(fd, LOCK_EX)  # until it has its name: so that no process takes it for a leftover
+            locks.lock(fd)  # until it has its name: so that no process takes it for a leftover
             while chunk := file.read(_CHUNK):
                 size += len(chunk)
                 if size > most:
                     raise AttachmentProblem(f"cannot attach {name}: it is larger than {most} bytes")
                 digest.update(chunk)
                 files.write_all(fd, chunk)
-            os.fsync(fd)
+            atomic.sync_file(fd)
             with locked_folder(os.fspath(folder), shared=True):
                 own.replace(os.fspath(temporary), os.fspath(folder / digest.hexdigest()))
         finally:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from fcntl import LOCK_EX, LOCK_NB, flock
 from typing import TYPE_CHECKING
 
 from swarm.bus.box import identity_of
@@ -24,7 +23,7 @@ from swarm.bus.log.files import locked_folder
 from swarm.bus.log.log import Log
 from swarm.bus.message import PRIORITIES
 from swarm.bus.protocol import PrunedAttachments
-from swarm.machine import own
+from swarm.machine import atomic, locks, own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 #: A message's name of an attachment; foreign programs may write spaces there.
 _NAMED = re.compile(rb'"sha256"\s*:\s*"([0-9a-f]{64})"')
 _COPY = re.compile(r"[0-9a-f]{64}")
-_HALF = re.compile(r"\.[0-9a-f]{16}\.tmp")
 #: The time of the last unrequested sweep; this interval is enough.
 _LOOKED = ".looked"
 _EVERY = 86_400
@@ -99,15 +97,15 @@ class Sweep:
 
     def _old(self, before_ms: int) -> dict[str, int]:
         """Return the attachments from before a time of day, with their sizes."""
-        return {entry.name: size for entry, size in self._files(_COPY, before_ms)}
+        return {entry.name: size for entry, size in self._files(_COPY.fullmatch, before_ms)}
 
-    def _files(self, pattern: re.Pattern[str], before_ms: int) -> Iterator[tuple[os.DirEntry[str], int]]:
+    def _files(self, wanted: Callable[[str], object], before_ms: int) -> Iterator[tuple[os.DirEntry[str], int]]:
         try:
             entries = list(os.scandir(self._folder))
         except FileNotFoundError:
             return
         for entry in entries:
-            if pattern.fullmatch(entry.name):
+            if wanted(entry.name):
                 try:
                     info = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
@@ -117,15 +115,15 @@ class Sweep:
 
     def _remove_halves(self, before_ms: int) -> None:
         """Remove unfinished copies; a process that still writes one holds its lock."""
-        for entry, _ in self._files(_HALF, before_ms):
+        for entry, _ in self._files(atomic.is_temporary, before_ms):
             try:
                 fd = own.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
             try:
-                flock(fd, LOCK_EX | LOCK_NB)
-                own.unlink(entry.path)
-            except (BlockingIOError, FileNotFoundError):
+                if locks.try_lock(fd):
+                    own.unlink(entry.path)
+            except FileNotFoundError:
                 continue
             finally:
                 os.close(fd)

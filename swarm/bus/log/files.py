@@ -1,15 +1,14 @@
-"""Locks and writes of the bus, with few imports: a send must load quickly."""
+"""Locks of the bus, with an end of all patience; and its errors."""
 
 from __future__ import annotations
 
-import fcntl as _fcntl
 import os
 import stat
 import time
-from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, fcntl, flock
 from typing import TYPE_CHECKING
 
 from swarm.machine import own
+from swarm.machine.locks import try_lock, unlock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,41 +26,35 @@ _PAUSE = 0.0003
 #: Id, sender and which run of it that was stand within so many bytes of most records.
 _BEGINNING = 1 << 14
 _HINT = "try again; to wait longer, set messages.lock_timeout"
-_FULL_SYNC: int | None = getattr(_fcntl, "F_FULLFSYNC", None)
 
 
-def lock(fd: int, path: str, patience: Patience = None, kind: int = LOCK_EX) -> None:
+def lock(fd: int, path: str, patience: Patience = None, *, shared: bool = False) -> None:
     """Lock an open file; the kernel frees it when we die.
 
     Args:
         patience: asked for how many seconds to wait, by those who do have to wait.
-        kind: ``LOCK_SH``: together with others who want no more than that.
+        shared: together with others who want no more than that.
 
     Raises:
         Locked: others held it the whole time.
     """
-    try:
-        flock(fd, kind | LOCK_NB)
+    if try_lock(fd, shared=shared):
         return
-    except BlockingIOError:
-        pass
     began = time.monotonic()
     longest = _ASKED_AFTER
     asked = False
     pause = 0.00002
     while True:
         time.sleep(pause)
-        try:
-            flock(fd, kind | LOCK_NB)
+        if try_lock(fd, shared=shared):
             return
-        except BlockingIOError:
-            waited = time.monotonic() - began
-            if waited > longest and not asked:
-                asked, longest = True, PATIENCE if patience is None else patience()
-            if waited > longest:
-                from swarm.project.errors import Locked
+        waited = time.monotonic() - began
+        if waited > longest and not asked:
+            asked, longest = True, PATIENCE if patience is None else patience()
+        if waited > longest:
+            from swarm.project.errors import Locked
 
-                raise Locked(f"cannot lock {path} within {longest:g} s: {_holder(fd)}", hint=_HINT) from None
+            raise Locked(f"cannot lock {path} within {longest:g} s: {_holder(fd)}", hint=_HINT)
         pause = min(pause * 1.3, _PAUSE)
 
 
@@ -73,7 +66,7 @@ def lock_in_turn(fd: int, turn: int, path: str, patience: Patience = None) -> No
     """
     lock(turn, path, patience)
     lock(fd, path, patience)
-    flock(turn, LOCK_UN)
+    unlock(turn)
 
 
 def _holder(fd: int) -> str:
@@ -92,18 +85,18 @@ def _holder(fd: int) -> str:
 class locked_folder:  # noqa: N801  # reads as a statement, and contextlib costs more than this
     """Hold the lock of a folder for a block; a *shared* lock admits other shared ones."""
 
-    __slots__ = ("_fd", "_kind", "_path", "_patience")
+    __slots__ = ("_fd", "_path", "_patience", "_shared")
 
     def __init__(self, path: str, patience: Patience = None, *, shared: bool = False) -> None:
         self._path = path
         self._patience = patience
-        self._kind = LOCK_SH if shared else LOCK_EX
+        self._shared = shared
         self._fd = -1
 
     def __enter__(self) -> None:
         self._fd = own.folder(self._path)
         try:
-            lock(self._fd, self._path, self._patience, self._kind)
+            lock(self._fd, self._path, self._patience, shared=self._shared)
         except BaseException:
             os.close(self._fd)
             raise
@@ -114,16 +107,6 @@ class locked_folder:  # noqa: N801  # reads as a statement, and contextlib costs
         os.close(self._fd)
 
 
-def write_all(fd: int, data: bytes) -> None:
-    """Write with one call; a disk that takes only part of it is a full one."""
-    written = os.write(fd, data)
-    if written != len(data):
-        # The second call says why: it fails, or a signal had cut the first short and all is well.
-        rest = memoryview(data)[written:]
-        while rest:
-            rest = rest[os.write(fd, rest) :]
-
-
 def beginning_of(path: str) -> bytes:
     """Return how a file begins; nothing of one that is no plain file, or is missing."""
     try:
@@ -132,27 +115,6 @@ def beginning_of(path: str) -> bytes:
         return b""
     try:
         return os.pread(fd, _BEGINNING, 0) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
-    finally:
-        os.close(fd)
-
-
-def sync_data(fd: int) -> None:
-    """Make the content of a file durable.
-
-    Raises:
-        OSError: it may not be.  Trying again proves nothing: the kernel reports a failed write only once.
-    """
-    if _FULL_SYNC is None:
-        os.fdatasync(fd)
-    else:
-        fcntl(fd, _FULL_SYNC)  # macOS, where a plain sync leaves it in the disk's memory
-
-
-def sync_folder(path: str) -> None:
-    """Make the names in a folder durable."""
-    fd = own.folder(path)
-    try:
-        os.fsync(fd)
     finally:
         os.close(fd)
 

@@ -8,16 +8,17 @@ writers at the same time share it.
 from __future__ import annotations
 
 import os
-from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.log import lines
-from swarm.bus.log.files import lock, locked_folder, sync_data, sync_folder, write_all
+from swarm.bus.log.files import lock, locked_folder
 from swarm.bus.log.part import Line, blocks, matching, parted, whole_lines
 from swarm.bus.log.parts import Parts
 from swarm.bus.log.syncing import Handle, Opening
 from swarm.machine import own
+from swarm.machine.atomic import sync_data, sync_folder, write_all
+from swarm.machine.locks import try_lock, unlock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +31,6 @@ _TRIES = 200
 #: Who adds one record after the other without a sync between them asks a few times, and then sleeps so often for so
 #: long: those who keep asking only hold up the one who writes, and while they sleep it writes many.
 _FEW, _NAPS, _NAP = 4, 20, 0.0005
-_AT_ONCE = LOCK_EX | LOCK_NB
 _give_way = getattr(os, "sched_yield", int)
 
 
@@ -50,11 +50,8 @@ def _count() -> None:
 def _lock_within(fd: int, tries: int, pause: Callable[[], object]) -> bool:
     for _ in range(tries):
         pause()
-        try:
-            flock(fd, _AT_ONCE)
+        if try_lock(fd):
             return True
-        except BlockingIOError:
-            pass
     return False
 
 
@@ -111,7 +108,7 @@ class Log(Parts):
                 self._unsynced += 1
                 break
             finally:
-                flock(fd, LOCK_UN)
+                unlock(fd)
         if self._opening.number != self.opened or self._opening.failed:
             self._opening = Opening(self.opened, size)
         return Written(self._base + size, self._base + after, number)
@@ -126,7 +123,7 @@ class Log(Parts):
                 self._add(self._fd, lines.seal(lines.CLOSED, self._number), self._size)
                 self._roll()
         finally:
-            flock(self._fd, LOCK_UN)
+            unlock(self._fd)
 
     def close_for_ever(self) -> None:
         """Close the log for every writer, also for those that have the file open."""
@@ -135,7 +132,7 @@ class Log(Parts):
             if size == self._size or self._learn(size):
                 self._add(self._fd, lines.seal(lines.CLOSED, self._number), self._size)
         finally:
-            flock(self._fd, LOCK_UN)
+            unlock(self._fd)
             self.close()
 
     def _add(self, fd: int, line: bytes, size: int) -> None:
@@ -210,18 +207,15 @@ class Log(Parts):
                 self.close()
                 self._open()
             fd = self._fd
-            try:
-                flock(fd, _AT_ONCE)
-            except BlockingIOError:
-                if not _lock_soon(fd, often=self._unsynced > 1):
-                    lock(fd, self.path, self._patience)
+            if not try_lock(fd) and not _lock_soon(fd, often=self._unsynced > 1):
+                lock(fd, self.path, self._patience)
             try:
                 if monotonic() < self._sure_until or self._is_active():
                     return os.lseek(fd, 0, os.SEEK_END)
             except BaseException:
-                flock(fd, LOCK_UN)
+                unlock(fd)
                 raise
-            flock(fd, LOCK_UN)
+            unlock(fd)
             self.close()
 
     def _learn(self, size: int) -> bool:
@@ -346,4 +340,4 @@ class Log(Parts):
         try:
             return next(whole_lines(fd, base, line.at - base), None)
         finally:
-            flock(fd, LOCK_UN)
+            unlock(fd)

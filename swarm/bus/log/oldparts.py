@@ -10,9 +10,10 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.log import lines
-from swarm.bus.log.files import locked_folder, sync_folder, write_all
+from swarm.bus.log.files import locked_folder
 from swarm.bus.log.parts import HEAD, REMOVED, Parts
 from swarm.machine import own
+from swarm.machine.atomic import sweep_temporaries, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,12 +104,5 @@ class OldParts(Parts):
                     own.unlink(f"{self.folder}/{part.base:019d}.log")
 
     def _note(self, newest: Part) -> None:
-        temporary = f"{self.folder}/{REMOVED}.tmp"
-        fd = own.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            write_all(fd, lines.seal(b"%b%d}" % (HEAD, newest.end), newest.last))
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        own.rename(temporary, f"{self.folder}/{REMOVED}")
-        sync_folder(self.folder)
+        sweep_temporaries(self.folder)
+        write_atomic(f"{self.folder}/{REMOVED}", lines.seal(b"%b%d}" % (HEAD, newest.end), newest.last))

@@ -18,9 +18,10 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from swarm.bus.log import lines
-from swarm.bus.log.files import locked_folder, write_all
+from swarm.bus.log.files import locked_folder
 from swarm.bus.log.part import whole_lines
 from swarm.machine import own
+from swarm.machine.atomic import sweep_temporaries, write_atomic
 
 if TYPE_CHECKING:
     from swarm.bus.log.files import Patience
@@ -147,17 +148,8 @@ class Parts:
             if os.path.lexists(self.path):
                 return
             base, number = self._begin()
-            for name in os.listdir(self.folder):
-                if name.endswith(".tmp"):  # of a killed creator: no other process is here
-                    own.unlink(f"{self.folder}/{name}")
-            temporary = f"{self.folder}/active.{os.getpid()}.tmp"
-            fd = own.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            try:
-                write_all(fd, lines.seal(b"%b%d}" % (HEAD, base), number))
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-            own.rename(temporary, self.path)
+            sweep_temporaries(self.folder)  # of a killed creator: no other process is here
+            write_atomic(self.path, lines.seal(b"%b%d}" % (HEAD, base), number), name_too=False)
 
     def _begin(self) -> tuple[int, int]:
         """Return where the next part begins, and the number of the last record before it."""

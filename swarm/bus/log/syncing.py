@@ -9,7 +9,7 @@ import errno
 import os
 from threading import Lock
 
-from swarm.bus.log.files import sync_data
+from swarm.machine.atomic import sync_data
 
 
 class Opening:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from swarm.bus.errors import InboxNotFound
 from swarm.bus.log import lines
-from swarm.bus.log.files import lock_in_turn, write_all
+from swarm.bus.log.files import lock_in_turn
 from swarm.bus.log.log import Log
 from swarm.bus.reader.state import State, dump, load
 from swarm.machine import own
+from swarm.machine.atomic import sweep_temporaries, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,17 +142,13 @@ class ReaderLog:
 
     def _save(self) -> None:
         """Write a snapshot; a disk without room for it is no reason to stop."""
-        temporary = self._folder + "/reader.state.tmp"
+        path = self._folder + "/reader.state"
         try:
             # First the log: a snapshot must not know of entries that a power cut can take away.
             self.log.handle().sync()
             data = lines.seal(json.dumps(dump(self._state), separators=(",", ":")).encode(), 0)
-            fd = own.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            try:
-                write_all(fd, data)
-            finally:
-                os.close(fd)
-            own.rename(temporary, self._folder + "/reader.state")
+            sweep_temporaries(self._folder, "reader.state")
+            write_atomic(path, data, durable=False)
             self._unsaved = 0
             self.saved += 1
         except OSError:

@@ -230,7 +230,7 @@ def _service_root(named: str, around: _Around, *, make: bool) -> Path:
 def _may_be_ours(name: str) -> bool:
     """Whether an init that was cut short may have left this."""
     made = {one.partition("/")[0] for one in (*OPEN_DIRS, *PRIVATE_DIRS)} | {CONFIG_FILE}
-    return name in made or (name.endswith(".tmp") and name.startswith((f".{CONFIG_FILE}", f".{MARKER}")))
+    return name in made or files.is_temporary(name, CONFIG_FILE) or files.is_temporary(name, MARKER)
 
 
 def _walk(start: Path, foreign: list[Path], states: list[Path]) -> Path | None:

@@ -56,9 +56,7 @@ def remove_base(world: World, folder: Path) -> bool:
         left = []  # stopped half way: its parents may be there
     except NotADirectoryError:
         return True
-    ours = [
-        name for name in left if name == ".gitignore" or (name.startswith("..gitignore.") and name.endswith(".tmp"))
-    ]
+    ours = [name for name in left if name == ".gitignore" or files.is_temporary(name, ".gitignore")]
     if len(ours) != len(left):
         # The user keeps files here: git sees them again, but not leftover worktrees.
         if not any(files.exists(folder / name / ".git") for name in left):
@@ -206,9 +204,7 @@ class WriteRecord(Step):
 
     def undo(self, world: World) -> None:
         folder = world.layout.session_file(self.session().name).parent
-        for name in os.listdir(folder) if folder.is_dir() else ():
-            if name.startswith(".") and name.endswith(".tmp"):
-                files.unlink_if_there(folder / name)
+        files.sweep_temporaries(folder)
         files.remove_empty(folder)
 
     def say(self) -> str:
