@@ -33,11 +33,13 @@ class Config:
         from swarm.project.swarm_dir import dirs
 
         env = dict(os.environ if environ is None else environ)
+        here = Path(os.path.abspath(directory))
         try:
-            project: Path | None = discover(Path(os.path.abspath(directory)), env).root / ".swarm"
+            project: Path | None = discover(here, env).root / ".swarm"
         except NotARepo:
             project = None
-        return cls(load_settings(project, user_dir=dirs.user_dir(env), environ=env))
+        found = dirs.find_dir(environ=env, cwd=here)
+        return cls(load_settings(project, user_dir=dirs.user_dir(env), environ=env, swarm_dir=found))
 
     def __call__(self, key: str | None = None) -> tuple[Setting, ...]:
         """Return the settings: all, a section, or one by its key.

@@ -108,10 +108,12 @@ def open_repository(
         start = Path(os.path.abspath(root)) if root is not None else Path.cwd()
         swarm_dir = _Later(lambda: dirs.find_dir(environ=env, cwd=start))
         place = discover(start, env, meanwhile=swarm_dir.begin)
-        user_dir = dirs.user_dir(env)
-        settings = load_settings(place.root / ".swarm", user_dir=user_dir, environ=env, flags=flags or {})
+        user_dir, found = dirs.user_dir(env), swarm_dir.result()
+        settings = load_settings(
+            place.root / ".swarm", user_dir=user_dir, environ=env, swarm_dir=found, flags=flags or {}
+        )
         world = _world_of(place, settings, env, swarm_dir.result, progress or (lambda _text: None))
-        return Opened(world, swarm_dir.result())
+        return Opened(world, found)
 
 
 class Door:

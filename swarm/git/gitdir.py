@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _PROC = "/proc"
 _LIMIT = 1 << 16
+#: How much is kept of what is larger.
+_SHOWN = 1 << 12
 _PACKED_LIMIT = 4 << 20
 _OBJECT = r"[0-9a-f]{40}|[0-9a-f]{64}"
 _PACKED = rb"(?:#[^\n]*\n)?(?:[0-9a-f]{40}(?:[0-9a-f]{24})? refs/[^\n]+\n(?:\^[0-9a-f]{40,64}\n)?)*+"
@@ -55,8 +57,19 @@ def read_admin(path: Path) -> AdminDir:
         gitdir=_text(path / "gitdir") or "",
         commondir=_text(path / "commondir") or "",
         head=_head(path / "HEAD"),
-        locked=_text(path / "locked"),
+        locked=_lock_reason(path / "locked"),
     )
+
+
+def _lock_reason(path: Path) -> str | None:
+    """Return why a worktree is locked; None if it is not. Of a huge reason it is the beginning: git takes any."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(fd, "rb") as file:
+        data = file.read(_LIMIT + 1) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    return os.fsdecode(data if len(data) <= _LIMIT else data[:_SHOWN] + b"...").strip("\n")
 
 
 def _head(path: Path) -> str:

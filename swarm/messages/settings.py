@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -65,8 +66,13 @@ def settings_of(state: str, environ: Mapping[str, str]) -> Settings:
     """
     from pathlib import Path
 
+    from swarm.kit.errors import SwarmError
     from swarm.project.config.file import load_settings
+    from swarm.project.swarm_dir import dirs
 
     home = environ.get("HOME", "")
     user = Path(home, ".swarm") if os.path.isabs(home) else None
-    return load_settings(Path(state), user_dir=user, environ=environ)
+    found = None
+    with contextlib.suppress(SwarmError):  # of the variable; messages go on without it
+        found = dirs.find_dir(environ=environ, cwd=Path(state).parent)
+    return load_settings(Path(state), user_dir=user, environ=environ, swarm_dir=found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from swarm.git.discover import discover
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def validate(directory: Path, environ: Mapping[str, str]) -> tuple[Path | None, dict[str, list[SwarmError]]]:
     """Return the repository around a folder, and the problems of each area; without one only the user's own files."""
     root = _root(directory, environ)
-    checked = {"configuration": _config(root, environ), "roles": _roles(directory, root, environ)}
+    checked = {"configuration": _config(directory, root, environ), "roles": _roles(directory, root, environ)}
     if root is not None and not _is_foreign(root):
         checked["sessions"] = _sessions(root)
         checked["operations"] = _unfinished(root)
@@ -50,10 +51,12 @@ def _single(problems: Iterator[SwarmError]) -> Iterator[SwarmError]:
         yield from problem.problems if isinstance(problem, Refused) else (problem,)
 
 
-def _config(root: Path | None, environ: Mapping[str, str]) -> Iterator[SwarmError]:
-    project = None if root is None else root / ".swarm"
+def _config(directory: Path, root: Path | None, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+    project, found = None if root is None else root / ".swarm", None
+    with contextlib.suppress(SwarmError):  # the look for roles says so
+        found = dirs.find_dir(environ=environ, cwd=directory)
     try:
-        load_settings(project, user_dir=dirs.user_dir(environ), environ=environ)
+        load_settings(project, user_dir=dirs.user_dir(environ), environ=environ, swarm_dir=found)
     except SwarmError as error:
         yield error
 

@@ -25,10 +25,12 @@ Each layer overrides the one before:
 
 1. the defaults below
 2. `~/.swarm/config.yaml`: for all your projects
-3. `.swarm/config.yaml`: for this project
-4. `.swarm/config.local.yaml`: for this checkout only
-5. environment variables; an empty one counts as not set, lists are separated by commas
-6. flags of the command line
+3. `config.yaml` of the [swarm directory in use](roles.md#where-swarm-looks-for-a-role), if that is another one: the
+   one that `SWARM_DIR` names, or one above the project. One in the repository does not count: agents can write there
+4. `.swarm/config.yaml`: for this project
+5. `.swarm/config.local.yaml`: for this checkout only
+6. environment variables; an empty one counts as not set, lists are separated by commas
+7. flags of the command line
 
 Files are plain YAML. Only `true` and `false` are booleans, and only plain decimal numbers are numbers.
 Every other word, such as `no`, `010` or `1:20`, is a text. swarm refuses double keys, tags, merge keys,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm import RoleNotFound
+from swarm import RoleNotFound, SwarmError
+from swarm.api.config import Config
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
@@ -114,3 +116,45 @@ def test_a_session_whose_directory_is_gone_uses_the_one_that_is_there(lab: Lab, 
     lab.swarm.worktrees.update_role("mine", "fx")
 
     assert (lab.tree("mine", "fx") / "CLAUDE.local.md").read_text() == "Do it."
+
+
+# --- its settings ---------------------------------------------------------------------------------
+
+
+def retries(folder: Path, number: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.yaml").write_text(f"git:\n  retries: {number}\n")
+
+
+def test_the_settings_of_the_directory_in_use_count_between_the_users_and_the_projects(
+    lab: Lab, tmp_path: Path
+) -> None:
+    home, team = Path(lab.env["HOME"], ".swarm"), swarm_dir(tmp_path / "team")
+
+    def found() -> tuple[int, int]:
+        around = Config.around(lab.root, lab.env).settings.git.retries
+        return lab.swarm.config.settings.git.retries, around
+
+    retries(home, 11)
+    retries(team, 12)
+    assert found() == (11, 11)
+    lab.env["SWARM_DIR"] = str(team)
+    assert found() == (12, 12)
+    assert lab.swarm.config.settings.origins["git.retries"].where.startswith(str(team / "config.yaml"))
+    retries(lab.root / ".swarm", 13)
+    assert found() == (13, 13)
+
+    (team / "config.yaml").write_text("git:\n  retries: many\n")
+    with pytest.raises(SwarmError, match=re.escape(str(team / "config.yaml"))):
+        found()
+
+
+def test_the_settings_of_one_above_the_project_count_and_of_one_inside_do_not(lab: Lab) -> None:
+    above, inside = swarm_dir(lab.root.parent / ".swarm"), swarm_dir(lab.root / "deep" / ".swarm")
+    retries(above, 21)
+    retries(inside, 22)
+
+    assert lab.swarm.config.settings.git.retries == 21
+    assert lab.open(lab.root / "deep").config.settings.git.retries == 5
+    lab.env["SWARM_DIR"] = str(inside)
+    assert lab.swarm.config.settings.git.retries == 5

@@ -1201,3 +1201,21 @@ def test_role16_a_changed_role_is_brought_into_its_worktree_only_when_asked(lab:
     wt.update_role_config("developer", force=True)
     assert file.read_text() == "second\n"
     wt.remove_worktree("developer")  # no work: it is as swarm wrote it
+
+
+def test_a_huge_lock_reason_of_another_tool_is_read_as_far_as_it_matters(lab: Lab) -> None:
+    path = wt.create_worktree("developer", SESSION)
+    wt.create_worktree("reviewer", SESSION)
+    reason = "held by a tool " + "x" * 100_000
+    lab.git("worktree", "lock", "--reason", reason, str(path))
+
+    (found,) = [one for one in lab.swarm.worktrees() if one.agent == "developer"]
+    assert found.is_locked
+    with pytest.raises(WorkAtRisk) as refused:
+        lab.swarm.cleanup([SESSION])
+    (risk,) = refused.value.facts["agents"][0].risks
+    assert risk.text.startswith("it is locked: held by a tool x")
+    assert len(risk.text) < 5000
+    lab.swarm.cleanup([SESSION], force=True)
+    lab.swarm.restore(SESSION)
+    assert path.is_dir()

@@ -1,7 +1,7 @@
 """The configuration files, read and laid over one another; and the one that `swarm init` writes.
 
-The last one wins: ``~/.swarm/config.yaml``, ``.swarm/config.yaml``, ``.swarm/config.local.yaml``,
-the environment, the flags of the command line.
+The last one wins: ``~/.swarm/config.yaml``, that of another swarm directory in use, ``.swarm/config.yaml``,
+``.swarm/config.local.yaml``, the environment, the flags of the command line.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def load_settings(
     *,
     user_dir: Path | None,
     environ: Mapping[str, str],
+    swarm_dir: Path | None = None,
     flags: Mapping[str, object] = _NO_FLAGS,
 ) -> Settings:
     """Return the settings of a project.
@@ -39,6 +40,7 @@ def load_settings(
         project_dir: the project's ``.swarm``; None for no project.
         user_dir: the user's swarm directory, normally ``~/.swarm``; None for none.
         environ: where the ``SWARM_*`` variables are looked up.
+        swarm_dir: the swarm directory in use.  It counts outside of the repository alone: agents write inside.
         flags: dotted keys from the command line; None values are not given.
 
     Raises:
@@ -50,7 +52,7 @@ def load_settings(
         files.refuse_foreign(project_dir)
     layers: list[Layer] = []
     problems: list[SwarmError] = []
-    for kind, path in _files(project_dir, user_dir):
+    for kind, path in _files(project_dir, user_dir, swarm_dir):
         try:
             layers.append(read_layer(kind, path))
         except SwarmError as error:
@@ -65,13 +67,24 @@ def load_settings(
     return settings
 
 
-def _files(project_dir: Path | None, user_dir: Path | None) -> Iterator[tuple[OriginKind, Path]]:
+def _files(
+    project_dir: Path | None, user_dir: Path | None, swarm_dir: Path | None
+) -> Iterator[tuple[OriginKind, Path]]:
     # With the home directory as the project both are one file; it counts once.
     if user_dir is not None and not _same(user_dir, project_dir):
         yield OriginKind.USER, user_dir / CONFIG_FILE
+    if swarm_dir is not None and not _same(swarm_dir, user_dir) and not _is_inside(swarm_dir, project_dir):
+        yield OriginKind.USER, swarm_dir / CONFIG_FILE
     if project_dir is not None:
         yield OriginKind.PROJECT, project_dir / CONFIG_FILE
         yield OriginKind.LOCAL, project_dir / LOCAL_CONFIG_FILE
+
+
+def _is_inside(folder: Path, project_dir: Path | None) -> bool:
+    if project_dir is None:
+        return False
+    root = os.path.realpath(project_dir.parent)
+    return os.path.commonpath((os.path.realpath(folder), root)) == root
 
 
 def _same(one: Path, other: Path | None) -> bool:
