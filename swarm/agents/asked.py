@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from swarm.approvals import decide
 from swarm.kit.errors import SwarmError
-from swarm.machine.program_facts import one_line
+from swarm.machine.run_folder.program_facts import one_line
 from swarm.programs.status import State
 
 if TYPE_CHECKING:

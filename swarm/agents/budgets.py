@@ -16,8 +16,8 @@ from swarm.agents import event_values, events
 from swarm.agents.errors import LimitReached
 from swarm.bus.message import POSTMASTER, Message
 from swarm.kit.words import count
-from swarm.machine import runfiles
-from swarm.machine.program_facts import one_line
+from swarm.machine.run_folder import runfiles
+from swarm.machine.run_folder.program_facts import one_line
 from swarm.messages.inboxes import bus_of, post_own
 from swarm.programs import processes
 

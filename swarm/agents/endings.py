@@ -17,7 +17,7 @@ from swarm.bus.addressing import USER
 from swarm.bus.message import POSTMASTER, Message
 from swarm.callers import parents
 from swarm.kit.errors import SwarmError
-from swarm.machine import runfiles
+from swarm.machine.run_folder import runfiles
 from swarm.messages import deadlines
 from swarm.messages.inboxes import bus_of, post_own
 from swarm.programs import processes

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from swarm.agents import budgets, telemetry
 from swarm.kit import files as fsio
 from swarm.kit.errors import ConfigProblem
-from swarm.machine import runfiles
+from swarm.machine.run_folder import runfiles
 from swarm.messages.inboxes import inbox_folder
 from swarm.programs import registry
 from swarm.programs.values import Launch

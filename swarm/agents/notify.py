@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from swarm.agents import asked, event_values, events
 from swarm.kit.commandline import words_of
 from swarm.kit.errors import SwarmError
-from swarm.machine import runfiles
+from swarm.machine.run_folder import runfiles
 from swarm.programs import processes
 from swarm.programs.reading.transcript import last_said
 from swarm.programs.reading.transcripts import open_transcript

@@ -93,7 +93,7 @@ class View:
         return replace(found, detail=self._last_words(session, agent)) if found and found.state == State.IDLE else found
 
     def _last_words(self, session: Session, agent: Agent) -> str:
-        from swarm.machine.program_facts import one_line
+        from swarm.machine.run_folder.program_facts import one_line
         from swarm.programs.reading.transcripts import last_words
         from swarm.usage.count import source_of
 

@@ -192,7 +192,7 @@ class Approvals(Door):
 
     def _reviewer(self, run_dir: Path) -> Callable[[Question], Answer | None] | None:
         """Return the reviewer of an agent; None when its role has none."""
-        from swarm.machine import runfiles
+        from swarm.machine.run_folder import runfiles
 
         if not os.path.lexists(run_dir / runfiles.REVIEWER):
             return None
@@ -211,7 +211,7 @@ class Approvals(Door):
 
     def _program_asks(self, run_dir: Path) -> Callable[[], bool]:
         """Return what tells whether the program of an agent still shows its question."""
-        from swarm.machine import program_facts
+        from swarm.machine.run_folder import program_facts
         from swarm.programs import notes, registry
 
         process = program_facts.read_process(run_dir)

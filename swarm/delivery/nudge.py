@@ -26,9 +26,10 @@ from swarm.bus.notices import send_notice
 from swarm.delivery import retries, turns, typed
 from swarm.delivery.errors import PaneBusy
 from swarm.kit.errors import SwarmError, UsageProblem
-from swarm.machine import locks, own, runfiles
+from swarm.machine import locks, own
 from swarm.machine.inbox_watch import Inbox, dropped, up_ms
 from swarm.machine.processes import boot_id
+from swarm.machine.run_folder import runfiles
 from swarm.messages.inboxes import bus_of, inbox_folder, post_own
 from swarm.programs import processes, registry
 from swarm.programs.status import State

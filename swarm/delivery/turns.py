@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.bus.errors import ClaimLost, MessageNotFound
 from swarm.delivery import framing
-from swarm.machine import processes, runfiles
+from swarm.machine import processes
+from swarm.machine.run_folder import runfiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -18,8 +18,8 @@ from swarm.demo.repo import Repo, Trouble
 from swarm.demo.screen import Keyboard, Screen
 from swarm.demo.talk import Talk
 from swarm.demo.work import Work
-from swarm.machine import program_facts
 from swarm.machine.inbox_watch import SCAN_EVERY
+from swarm.machine.run_folder import program_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 from swarm.machine import processes as proc
-from swarm.machine import program_facts, serving
+from swarm.machine.run_folder import program_facts, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -61,7 +61,7 @@ def main(args: list[str]) -> int:
 
 
 def _note_conversation(run_dir: str, event: dict[str, object]) -> None:
-    from swarm.machine import runfiles
+    from swarm.machine.run_folder import runfiles
 
     runfiles.write(run_dir, CONVERSATION, {"id": event.get("session_id")})
 

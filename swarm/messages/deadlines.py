@@ -16,7 +16,8 @@ from swarm.bus.errors import InboxNotFound
 from swarm.bus.message import POSTMASTER, Message, box_of
 from swarm.bus.notices import send_notice
 from swarm.kit.errors import SwarmError
-from swarm.machine import records, runfiles
+from swarm.machine import records
+from swarm.machine.run_folder import runfiles
 from swarm.supervisor import awaited
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from swarm.kit.errors import SwarmError
-    from swarm.machine.program_facts import Process
+    from swarm.machine.run_folder.program_facts import Process
     from swarm.permissions.rules import Rules
     from swarm.permissions.translation import Gaps
     from swarm.programs.reading.screen_rules import Rules as ScreenRules

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from swarm.machine import records, runfiles
+from swarm.machine import records
+from swarm.machine.run_folder import runfiles
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,14 +9,14 @@ import time
 from typing import TYPE_CHECKING
 
 from swarm.kit.ttys import at_prompt
-from swarm.machine import runfiles
+from swarm.machine.run_folder import runfiles
 from swarm.programs.status import ProgramFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from swarm.machine.program_facts import Process
+    from swarm.machine.run_folder.program_facts import Process
 
 #: For how long it may be on its way to its first turn.
 _FIRST_TURN_MS = 120_000
@@ -25,7 +25,7 @@ _FIRST_TURN_MS = 120_000
 def facts(run_dir: Path) -> ProgramFacts:
     """Return the known facts about the program of a run folder. Never raises for missing files."""
     from swarm.machine import processes
-    from swarm.machine import program_facts as notes
+    from swarm.machine.run_folder import program_facts as notes
     from swarm.programs import notes as launched
 
     process = notes.read_process(run_dir)
@@ -103,7 +103,7 @@ def was_asked(process: Process, told: Mapping[str, str]) -> bool:
 
 def _budget(run_dir: Path, process: Process) -> str:
     """Return a program's use of its limits in words; empty if far below."""
-    from swarm.machine.program_facts import one_line
+    from swarm.machine.run_folder.program_facts import one_line
 
     record = runfiles.read(str(run_dir), runfiles.BUDGET) or {}
     at_ms, notes = record.get("at_ms"), record.get("notes")

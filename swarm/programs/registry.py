@@ -36,7 +36,7 @@ def program(name: str, command: tuple[str, ...] = ()) -> Program:
 
 
 def services(environ: Mapping[str, str]) -> dict[str, object]:
-    """Return by what services of any program are known (`machine/serving.py`): an agent may start another program."""
+    """Return by what services of any program are known: an agent may start another program. See `serving.py`."""
     known = [_load(name) for name in PROGRAMS]
     return {
         "records": [str(file) for one in known for file in one.services(environ)],

@@ -16,7 +16,8 @@ from uuid import uuid4
 
 from swarm.approvals.values import REVIEWER, Answer, Verdict
 from swarm.kit import limited
-from swarm.machine import hooklog, processes, runfiles
+from swarm.machine import hooklog, processes
+from swarm.machine.run_folder import runfiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import time
 
-from swarm.machine import processes, runfiles
+from swarm.machine import processes
 from swarm.machine.inbox_watch import SCAN_EVERY, up_ms
+from swarm.machine.run_folder import runfiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

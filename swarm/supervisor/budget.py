@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import time
 
-from swarm.machine import runfiles
 from swarm.machine.inbox_watch import SCAN_EVERY
+from swarm.machine.run_folder import runfiles
 from swarm.usage.spending.meter import Meter, open_record
 from swarm.usage.spending.prices import Prices
 

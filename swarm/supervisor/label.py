@@ -14,8 +14,9 @@ import contextlib
 import os
 import time
 
-from swarm.machine import locks, own, runfiles
+from swarm.machine import locks, own
 from swarm.machine.inbox_watch import SCAN_EVERY
+from swarm.machine.run_folder import runfiles
 
 _LOCK = "label.lock"
 #: What tells of a new state when it changes.

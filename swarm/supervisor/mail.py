@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import time
 
-from swarm.machine import runfiles
 from swarm.machine.inbox_watch import SCAN_EVERY, Inbox, up_ms
+from swarm.machine.run_folder import runfiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,9 +17,10 @@ import signal
 import termios
 import time
 
-from swarm.machine import own, person, processes, runfiles
+from swarm.machine import own, person, processes
 from swarm.machine.inbox_watch import SCAN_EVERY
-from swarm.machine.runtime import ran_before
+from swarm.machine.run_folder import runfiles
+from swarm.machine.run_folder.runtime import ran_before
 from swarm.supervisor import gate
 from swarm.supervisor import signals as sig
 from swarm.supervisor.awaited import Reminder
@@ -244,7 +245,7 @@ class Supervisor:
         its parent is asked as well. It is over when there is no child left: orphans become ours, so
         whatever lives below us has a child of ours above it. What serves more than this agent lives on.
         """
-        from swarm.machine import serving  # not needed at the start
+        from swarm.machine.run_folder import serving  # not needed at the start
 
         heard = len(self._signals.stops)
         deadline = time.monotonic() + self._launch.grace

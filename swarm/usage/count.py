@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit.errors import SwarmError
-from swarm.machine import program_facts, runfiles, runtime
-from swarm.machine.program_facts import one_line
+from swarm.machine.run_folder import program_facts, runfiles, runtime
+from swarm.machine.run_folder.program_facts import one_line
 from swarm.project.errors import SessionNotFound
 from swarm.usage import log, price_table
 from swarm.usage.log import Kept

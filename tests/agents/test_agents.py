@@ -15,7 +15,7 @@ import pytest
 
 from swarm import SwarmError
 from swarm.machine import processes
-from swarm.machine import program_facts as facts
+from swarm.machine.run_folder import program_facts as facts
 from swarm.roles.errors import RoleNotFound
 from swarm.testing.panes import QUICK, PaneLab, states, topology
 from swarm.testing.terminal import wait_for

@@ -16,7 +16,7 @@ from swarm.bus.message import Message
 from swarm.delivery.errors import PaneBusy
 from swarm.delivery.typist import Typist
 from swarm.kit.errors import UsageProblem
-from swarm.machine import runfiles
+from swarm.machine.run_folder import runfiles
 from swarm.terminal.tmux import Tmux
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for

@@ -12,7 +12,8 @@ import pytest
 
 from swarm.delivery.framing import mark
 from swarm.delivery.turns import GIVEN
-from swarm.machine import processes, runfiles
+from swarm.machine import processes
+from swarm.machine.run_folder import runfiles
 from swarm.programs import notes
 from swarm.testing.terminal import wait_for
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.demo.me import Order, Task
-from swarm.machine import processes, program_facts
+from swarm.machine import processes
+from swarm.machine.run_folder import program_facts
 from swarm.testing.terminal import Pane, wait_for
 
 if TYPE_CHECKING:

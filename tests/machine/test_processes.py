@@ -14,7 +14,7 @@ import pytest
 
 from swarm.kit import kill
 from swarm.machine import processes as proc
-from swarm.machine import program_facts
+from swarm.machine.run_folder import program_facts
 from swarm.supervisor import launcher
 from swarm.testing.terminal import DEADLINE, wait_for
 

@@ -14,7 +14,7 @@ import pytest
 
 from swarm.kit.errors import Environment, SwarmError
 from swarm.machine import hook_events, processes
-from swarm.machine import runfiles as files
+from swarm.machine.run_folder import runfiles as files
 from swarm.programs import reviewer, role_effects
 from swarm.programs.claude import first_run, moved, settings, state
 from swarm.programs.claude.launch import config_file, config_folder, mcp_servers

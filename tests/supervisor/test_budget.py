@@ -10,7 +10,7 @@ import pytest
 
 from swarm.agents.budgets import limits_of
 from swarm.kit.errors import ConfigProblem
-from swarm.machine import runfiles, runtime
+from swarm.machine.run_folder import runfiles, runtime
 from swarm.programs import role_effects
 from swarm.programs.status import PaneFacts, ProgramFacts, State, conclude
 from swarm.project.config.layers import build_settings, flag_layer

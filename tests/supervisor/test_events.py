@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from swarm import machine
-from swarm.machine import hook_events, runfiles
+from swarm.machine import hook_events
+from swarm.machine.run_folder import runfiles
 from swarm.supervisor import mail
 from swarm.testing.terminal import wait_for
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.machine import processes, program_facts, runfiles
+from swarm.machine import processes
+from swarm.machine.run_folder import program_facts, runfiles
 from swarm.supervisor import gate, launcher
 from swarm.testing.terminal import DEADLINE, Pane, wait_for
 

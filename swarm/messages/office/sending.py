@@ -153,7 +153,7 @@ class Sending(PostBase):
 
     def _send_awaited(self, message: Message, recipients: Sequence[Member | None]) -> tuple[Sent, ...]:
         """Send a message with a deadline for its answer, and record the deadline."""
-        from swarm.machine import runfiles as files
+        from swarm.machine.run_folder import runfiles as files
         from swarm.messages import deadlines
         from swarm.supervisor import awaited
 

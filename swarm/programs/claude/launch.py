@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
 from swarm.machine import hook_events
-from swarm.machine import runfiles as files
+from swarm.machine.run_folder import runfiles as files
 from swarm.programs import prompts, reviewer
 from swarm.programs.claude import rules, settings
 from swarm.programs.notes import note

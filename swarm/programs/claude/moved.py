@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
-from swarm.machine import processes, runfiles
-from swarm.machine.program_facts import one_line
+from swarm.machine import processes
+from swarm.machine.run_folder import runfiles
+from swarm.machine.run_folder.program_facts import one_line
 from swarm.programs.claude import settings
 
 if TYPE_CHECKING:

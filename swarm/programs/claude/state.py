@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
 from swarm.machine import hook_events
-from swarm.machine.program_facts import one_line
+from swarm.machine.run_folder.program_facts import one_line
 from swarm.programs.status import OwnWords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from swarm.machine.program_facts import Process
+    from swarm.machine.run_folder.program_facts import Process
 
 _STATES = {"busy": "working", "shell": "working", "idle": "idle", "waiting": "waiting"}
 FOR_PERMISSION = "for permission to use a tool"

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.machine import runfiles
+from swarm.machine.run_folder import runfiles
 from swarm.permissions.rules import Rules
 from swarm.programs import guarded, prompts
 from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login

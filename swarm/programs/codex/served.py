@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 
-from swarm.machine import processes, serving
+from swarm.machine import processes
+from swarm.machine.run_folder import serving
 from swarm.machine.tail import Tail, mapping, text
 
 #: Where the service writes itself down, below its home.

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from swarm.machine.program_facts import one_line
+from swarm.machine.run_folder.program_facts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import os
 
-from swarm.machine import processes, records, runfiles
+from swarm.machine import processes, records
+from swarm.machine.run_folder import runfiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args, get_type_hints
 
-from swarm.machine import processes, runfiles
+from swarm.machine import processes
+from swarm.machine.run_folder import runfiles
 
 if TYPE_CHECKING:
     from pathlib import Path

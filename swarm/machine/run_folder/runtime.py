@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from swarm.machine import runfiles
+from swarm.machine.run_folder import runfiles
 
 _WHOSE = ("pid", "pid_start", "boot_id")
 
