@@ -39,6 +39,7 @@ _PUBLIC = {
     "swarm.approvals.errors": ("AlreadyAnswered", "ApprovalNotFound", "GrantExists", "GrantNotFound"),
     "swarm.approvals.grants": ("Grant",),
     "swarm.approvals.values": ("Answer", "Approval", "Question", "Verdict"),
+    "swarm.bus.addressing": ("Member",),
     "swarm.bus.errors": (
         "AttachmentProblem",
         "BusProblem",
@@ -55,6 +56,7 @@ _PUBLIC = {
         "Claim",
         "Depth",
         "Event",
+        "Holder",
         "Pruned",
         "PrunedAttachments",
         "Receipt",
@@ -81,7 +83,7 @@ _PUBLIC = {
     "swarm.kit.errors": (
         "Ambiguous",
         "ConfigProblem",
-        "Environment",
+        "EnvironmentProblem",
         "Interrupted",
         "NoPermission",
         "NoSpace",
@@ -92,6 +94,7 @@ _PUBLIC = {
         "UsageProblem",
         "WorktreeError",
     ),
+    "swarm.machine.identity": ("Identity",),
     "swarm.merging.errors": (
         "IdentityMissing",
         "MergeBlocked",
@@ -108,7 +111,7 @@ _PUBLIC = {
         "FileConflict",
         "Forecast",
         "HotFile",
-        "How",
+        "MergeMethod",
         "MergeReport",
         "MergedAgent",
         "OrderStep",
@@ -122,7 +125,7 @@ _PUBLIC = {
     "swarm.programs.errors": ("ProgramMissing", "RulesNotEnforced"),
     "swarm.programs.role_effects": ("Note",),
     "swarm.programs.status": ("Evidence", "State", "Status"),
-    "swarm.programs.reading.transcript": ("Kind", "TranscriptEntry", "Who"),
+    "swarm.programs.reading.transcript": ("EntryKind", "TranscriptEntry", "Speaker"),
     "swarm.project.config.settings": ("Origin", "Setting", "Settings"),
     "swarm.project.errors": (
         "AgentNotFound",
@@ -140,7 +143,7 @@ _PUBLIC = {
     "swarm.project.names": ("AgentSpec",),
     "swarm.roles.errors": ("RoleExists", "RoleNotFound", "WorkflowNotFound"),
     "swarm.roles.options": ("RoleOptions",),
-    "swarm.roles.role": ("Role",),
+    "swarm.roles.role": ("Role", "RoleKind"),
     "swarm.roles.workflow": ("Workflow",),
     "swarm.sessions.errors": (
         "BaseNotFound",
@@ -176,7 +179,7 @@ _PUBLIC = {
         "WorktreeExists",
         "WorktreeNotFound",
     ),
-    "swarm.worktrees.reports": ("RecoverReport", "Risk", "SalvageEntry"),
+    "swarm.worktrees.reports": ("RecoverReport", "Risk", "RiskKind", "SalvageEntry"),
     "swarm.worktrees.setup.setup_values": ("Ended", "Notes"),
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}

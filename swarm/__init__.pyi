@@ -32,6 +32,7 @@ from swarm.approvals.values import Answer as Answer
 from swarm.approvals.values import Approval as Approval
 from swarm.approvals.values import Question as Question
 from swarm.approvals.values import Verdict as Verdict
+from swarm.bus.addressing import Member as Member
 from swarm.bus.errors import AttachmentProblem as AttachmentProblem
 from swarm.bus.errors import BusProblem as BusProblem
 from swarm.bus.errors import ClaimLost as ClaimLost
@@ -45,6 +46,7 @@ from swarm.bus.message import Message as Message
 from swarm.bus.protocol import Claim as Claim
 from swarm.bus.protocol import Depth as Depth
 from swarm.bus.protocol import Event as Event
+from swarm.bus.protocol import Holder as Holder
 from swarm.bus.protocol import Pruned as Pruned
 from swarm.bus.protocol import PrunedAttachments as PrunedAttachments
 from swarm.bus.protocol import Receipt as Receipt
@@ -68,7 +70,7 @@ from swarm.git.errors import RepositoryOwner as RepositoryOwner
 from swarm.git.values import Commit as Commit
 from swarm.kit.errors import Ambiguous as Ambiguous
 from swarm.kit.errors import ConfigProblem as ConfigProblem
-from swarm.kit.errors import Environment as Environment
+from swarm.kit.errors import EnvironmentProblem as EnvironmentProblem
 from swarm.kit.errors import Interrupted as Interrupted
 from swarm.kit.errors import NoPermission as NoPermission
 from swarm.kit.errors import NoSpace as NoSpace
@@ -78,6 +80,7 @@ from swarm.kit.errors import SwarmError as SwarmError
 from swarm.kit.errors import SymlinkInTheWay as SymlinkInTheWay
 from swarm.kit.errors import UsageProblem as UsageProblem
 from swarm.kit.errors import WorktreeError as WorktreeError
+from swarm.machine.identity import Identity as Identity
 from swarm.merging.errors import IdentityMissing as IdentityMissing
 from swarm.merging.errors import MergeBlocked as MergeBlocked
 from swarm.merging.errors import MergeConflict as MergeConflict
@@ -91,8 +94,8 @@ from swarm.merging.values import FileChange as FileChange
 from swarm.merging.values import FileConflict as FileConflict
 from swarm.merging.values import Forecast as Forecast
 from swarm.merging.values import HotFile as HotFile
-from swarm.merging.values import How as How
 from swarm.merging.values import MergedAgent as MergedAgent
+from swarm.merging.values import MergeMethod as MergeMethod
 from swarm.merging.values import MergeReport as MergeReport
 from swarm.merging.values import OrderStep as OrderStep
 from swarm.merging.values import PairForecast as PairForecast
@@ -107,9 +110,9 @@ from swarm.messages.queues import TaskOutcome as TaskOutcome
 from swarm.messages.send_options import SendOptions as SendOptions
 from swarm.programs.errors import ProgramMissing as ProgramMissing
 from swarm.programs.errors import RulesNotEnforced as RulesNotEnforced
-from swarm.programs.reading.transcript import Kind as Kind
+from swarm.programs.reading.transcript import EntryKind as EntryKind
+from swarm.programs.reading.transcript import Speaker as Speaker
 from swarm.programs.reading.transcript import TranscriptEntry as TranscriptEntry
-from swarm.programs.reading.transcript import Who as Who
 from swarm.programs.role_effects import Note as Note
 from swarm.programs.status import Evidence as Evidence
 from swarm.programs.status import State as State
@@ -138,6 +141,7 @@ from swarm.roles.errors import RoleNotFound as RoleNotFound
 from swarm.roles.errors import WorkflowNotFound as WorkflowNotFound
 from swarm.roles.options import RoleOptions as RoleOptions
 from swarm.roles.role import Role as Role
+from swarm.roles.role import RoleKind as RoleKind
 from swarm.roles.workflow import Workflow as Workflow
 from swarm.sessions.errors import BaseNotFound as BaseNotFound
 from swarm.sessions.errors import CleanupFailed as CleanupFailed
@@ -177,6 +181,7 @@ from swarm.worktrees.errors import WorktreeExists as WorktreeExists
 from swarm.worktrees.errors import WorktreeNotFound as WorktreeNotFound
 from swarm.worktrees.reports import RecoverReport as RecoverReport
 from swarm.worktrees.reports import Risk as Risk
+from swarm.worktrees.reports import RiskKind as RiskKind
 from swarm.worktrees.reports import SalvageEntry as SalvageEntry
 from swarm.worktrees.setup.setup_values import Ended as Ended
 from swarm.worktrees.setup.setup_values import Notes as Notes
@@ -222,7 +227,8 @@ __all__ = [
     "Depth",
     "DiffReport",
     "Ended",
-    "Environment",
+    "EntryKind",
+    "EnvironmentProblem",
     "Event",
     "Events",
     "Evidence",
@@ -238,19 +244,21 @@ __all__ = [
     "Grant",
     "GrantExists",
     "GrantNotFound",
+    "Holder",
     "Hooks",
     "HotFile",
-    "How",
     "IdTaken",
+    "Identity",
     "IdentityMissing",
     "InboxNotFound",
     "Interrupted",
     "InvalidName",
-    "Kind",
     "LimitReached",
     "Locked",
+    "Member",
     "MergeBlocked",
     "MergeConflict",
+    "MergeMethod",
     "MergeReport",
     "MergedAgent",
     "Message",
@@ -299,8 +307,10 @@ __all__ = [
     "RestoreReport",
     "ResumeReport",
     "Risk",
+    "RiskKind",
     "Role",
     "RoleExists",
+    "RoleKind",
     "RoleNotFound",
     "RoleOptions",
     "Roles",
@@ -322,6 +332,7 @@ __all__ = [
     "Settings",
     "SetupFailed",
     "Skipped",
+    "Speaker",
     "State",
     "StateDirProblem",
     "Status",
@@ -351,7 +362,6 @@ __all__ = [
     "UsageReport",
     "Verdict",
     "WaitOver",
-    "Who",
     "WorkAtRisk",
     "Workflow",
     "WorkflowNotFound",

@@ -41,6 +41,9 @@ class Roles:
         self._places = places
         self._environ = environ
 
+    def __repr__(self) -> str:
+        return f"<Roles of {self._places.root or self._places.swarm_dir}>"
+
     @classmethod
     def around(cls, directory: str | os.PathLike[str], environ: Mapping[str, str] | None = None) -> Roles:
         """Return the roles that count in a folder: of its repository, if it is in one, and the user's own."""

@@ -49,7 +49,7 @@ class FileBus(Looking):
 
         Raises:
             MessageProblem, QuotaReached, InboxNotFound: nothing was added.
-            Environment: the disk is full or fails.
+            EnvironmentProblem: the disk is full or fails.
         """
         box = self._known.get(message.to)
         if box is None or self._pid != os.getpid():

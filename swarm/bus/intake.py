@@ -17,7 +17,7 @@ from zlib import crc32
 from swarm.bus.errors import MessageProblem, QuotaReached
 from swarm.bus.message import DROP, MAX_EXTRA, Message, decode
 from swarm.bus.wire import MAX_TEXT
-from swarm.kit.errors import Environment, SwarmError
+from swarm.kit.errors import EnvironmentProblem, SwarmError
 from swarm.machine import own
 from swarm.machine.atomic import sync_folder
 from swarm.machine.inbox_watch import dropped
@@ -52,7 +52,7 @@ def take_in(box: Box, send: Callable[[Message], Receipt]) -> None:
             send(message)
         except QuotaReached:
             return
-        except (Environment, Locked):  # nothing is wrong with the file
+        except (EnvironmentProblem, Locked):  # nothing is wrong with the file
             raise
         except SwarmError as error:
             _refuse(box, name, str(error))

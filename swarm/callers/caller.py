@@ -22,7 +22,7 @@ from swarm.machine.identity import whoami
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from swarm.machine.identity import Who
+    from swarm.machine.identity import Identity
     from swarm.project.world import World
 
 PERSON, AGENT, PROGRAM, NOBODY = "person", "agent", "program", "nobody"
@@ -39,7 +39,7 @@ class Caller(NamedTuple):
     """
 
     kind: str
-    who: Who | None = None
+    who: Identity | None = None
     grant: str = ""
     doubt: str = ""
 

@@ -15,7 +15,7 @@ from swarm.project.model import Parent
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.machine.identity import Who
+    from swarm.machine.identity import Identity
     from swarm.project.model import Session
     from swarm.project.world import World
 
@@ -33,7 +33,7 @@ def starter(world: World) -> Parent | None:
     return here(world, who) if who is not None else None
 
 
-def here(world: World, who: Who) -> Parent | None:
+def here(world: World, who: Identity) -> Parent | None:
     """Return an agent as the records of this repository know it; None when it is of elsewhere."""
     try:
         same = world.layout.state.samefile(who.state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from swarm import Environment, UsageProblem
+from swarm import EnvironmentProblem, UsageProblem
 
 
 def from_stdin(limit: int) -> bytes:
@@ -31,10 +31,12 @@ def need_stdout(what: str) -> None:
     """Refuse a closed standard output, so that taken messages are seen.
 
     Raises:
-        Environment: standard output is closed.
+        EnvironmentProblem: standard output is closed.
     """
     if _is_closed():
-        raise Environment(f"cannot {what}: standard output is closed, and nobody would see it", hint="leave `>&-` out")
+        raise EnvironmentProblem(
+            f"cannot {what}: standard output is closed, and nobody would see it", hint="leave `>&-` out"
+        )
 
 
 def _is_closed() -> bool:

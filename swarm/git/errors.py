@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm.kit.errors import EXIT_EXISTS, EXIT_TRY_AGAIN, Environment, SwarmError, UsageProblem
+from swarm.kit.errors import EXIT_EXISTS, EXIT_TRY_AGAIN, EnvironmentProblem, SwarmError, UsageProblem
 
 
 class RefConflict(UsageProblem):
@@ -42,7 +42,7 @@ class GitBusy(GitFailed):
     default_hint = "wait for the other git command, then try again; swarm never deletes a lock it did not make"
 
 
-class NotARepo(Environment):
+class NotARepo(EnvironmentProblem):
     """Not inside a git work tree, or a repository without a commit."""
 
     code = "NOT_A_REPO"
@@ -55,28 +55,28 @@ class BareRepository(NotARepo):
     default_hint = "run swarm in a clone that has a work tree"
 
 
-class GitBroken(Environment):
+class GitBroken(EnvironmentProblem):
     """git itself cannot read the repository."""
 
     code = "GIT_BROKEN"
     default_hint = "look at `git status` and `git fsck`; swarm changed nothing"
 
 
-class RepositoryOwner(Environment):
+class RepositoryOwner(EnvironmentProblem):
     """The repository belongs to another user, and git refuses to use it."""
 
     code = "REPO_OWNER"
     default_hint = "if you trust it, add it to git's safe.directory list as git says"
 
 
-class GitMissing(Environment):
+class GitMissing(EnvironmentProblem):
     """git is not installed."""
 
     code = "GIT_MISSING"
     default_hint = "install git 2.38 or newer, for example: sudo apt-get install git"
 
 
-class GitTooOld(Environment):
+class GitTooOld(EnvironmentProblem):
     """git is too old."""
 
     code = "GIT_TOO_OLD"

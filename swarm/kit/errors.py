@@ -135,7 +135,7 @@ class Ambiguous(UsageProblem):
 # --- the environment --------------------------------------------------------------------------
 
 
-class Environment(SwarmError):
+class EnvironmentProblem(SwarmError):
     """The machine has a problem; the request is fine."""
 
     code = "ENVIRONMENT"
@@ -143,14 +143,14 @@ class Environment(SwarmError):
     default_hint = "fix what the message names, then try again"
 
 
-class NoSpace(Environment):
+class NoSpace(EnvironmentProblem):
     """The disk is full, or has too little space."""
 
     code = "NO_SPACE"
     default_hint = "free some disk space, for example with `swarm cleanup`, then try again"
 
 
-class NoPermission(Environment):
+class NoPermission(EnvironmentProblem):
     """The operating system denies access."""
 
     code = "PERMISSION"

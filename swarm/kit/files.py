@@ -14,7 +14,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from swarm.kit import fstree
-from swarm.kit.errors import Environment, NoPermission, NoSpace, StateDirProblem, SwarmError, SymlinkInTheWay
+from swarm.kit.errors import EnvironmentProblem, NoPermission, NoSpace, StateDirProblem, SwarmError, SymlinkInTheWay
 from swarm.machine import atomic, own
 from swarm.machine.atomic import is_temporary as is_temporary  # noqa: PLC0414  # offered here, with the next ones
 from swarm.machine.atomic import sweep_temporaries as sweep_temporaries  # noqa: PLC0414
@@ -44,7 +44,7 @@ def translate(error: OSError, what: str) -> SwarmError:
         return NoSpace(message)
     if error.errno in _FORBIDDEN:
         return NoPermission(message)
-    return Environment(message)
+    return EnvironmentProblem(message)
 
 
 @contextlib.contextmanager
@@ -82,13 +82,13 @@ def read_small(path: Path, limit: int = 1 << 20) -> bytes:
 
     Raises:
         OSError: not there, not readable.
-        Environment: it is no regular file (opening never blocks on a pipe), or larger than *limit*.
+        EnvironmentProblem: it is no regular file (opening never blocks on a pipe), or larger than *limit*.
     """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
-            raise Environment(f"cannot read {path}: it is not a regular file")
+            raise EnvironmentProblem(f"cannot read {path}: it is not a regular file")
         # One byte more than there is: so the end is seen at once. It may grow meanwhile, and in /proc all have no size.
         data = os.read(fd, min(info.st_size, limit) + 1)
         while len(data) != info.st_size and len(data) <= limit and (more := os.read(fd, _PIECE)):
@@ -96,7 +96,7 @@ def read_small(path: Path, limit: int = 1 << 20) -> bytes:
     finally:
         os.close(fd)
     if len(data) > limit:
-        raise Environment(f"cannot read {path}: it is larger than {limit} bytes")
+        raise EnvironmentProblem(f"cannot read {path}: it is larger than {limit} bytes")
     return data
 
 

@@ -6,7 +6,7 @@ import errno
 from typing import TYPE_CHECKING
 
 from swarm.kit import files
-from swarm.kit.errors import ConfigProblem, Environment
+from swarm.kit.errors import ConfigProblem, EnvironmentProblem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ def read_bytes(path: Path) -> bytes | None:
 
     Raises:
         ConfigProblem: it is a folder, pipe, device or socket, a dangling link, or too large.
-        NoPermission, Environment: the system does not let us read it.
+        NoPermission, EnvironmentProblem: the system does not let us read it.
     """
     try:
         return files.read_small(path, LIMIT)
@@ -35,7 +35,7 @@ def read_bytes(path: Path) -> bytes | None:
         if error.errno == errno.ENXIO:  # a socket, or a pipe without a reader
             raise ConfigProblem(f"{path}: is not a regular file", hint="move it away") from None
         raise files.translate(error, "cannot read") from error
-    except Environment as error:
+    except EnvironmentProblem as error:
         reason = "is not a regular file" if "regular" in error.message else "is larger than 1 MiB"
         raise ConfigProblem(f"{path}: {reason}", hint="move it away") from None
 

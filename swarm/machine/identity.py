@@ -29,7 +29,7 @@ _VARIABLE = b"SWARM_RUN_DIR="
 _FARTHEST = 256
 
 
-class Who:
+class Identity:
     """An agent whose program this process belongs to.
 
     Attributes:
@@ -81,7 +81,7 @@ class Who:
         return f"{self.agent}@{self.session}"
 
 
-def whoami(environ: Mapping[str, str] | None = None, pid: int | None = None, state: str = "") -> Who | None:
+def whoami(environ: Mapping[str, str] | None = None, pid: int | None = None, state: str = "") -> Identity | None:
     """Return the agent to which a process belongs; None: no agent that can be seen, which makes it no person yet.
 
     Args:
@@ -96,9 +96,9 @@ def whoami(environ: Mapping[str, str] | None = None, pid: int | None = None, sta
     return next(mine, found[0] if found else None)
 
 
-def _all(hint: str, one: int) -> list[Who]:
+def _all(hint: str, one: int) -> list[Identity]:
     """Return every agent that a process runs below, the nearest first."""
-    found: list[Who] = []
+    found: list[Identity] = []
     boot = ""
     for _ in range(_FARTHEST):
         seen = processes.look(one)
@@ -110,18 +110,18 @@ def _all(hint: str, one: int) -> list[Who]:
                 continue
             boot = boot or processes.boot_id()
             if process.get("boot_id") == boot:
-                found.append(Who(run_dir, process))
+                found.append(Identity(run_dir, process))
                 break
         one = seen.ppid
     return found
 
 
-def _believed(found: list[Who]) -> list[Who]:
+def _believed(found: list[Identity]) -> list[Identity]:
     """Leave out an agent below another of its repository whose session that other one did not start.
 
     So nobody becomes a colleague by starting a supervisor with the colleague's folder.
     """
-    kept: list[Who] = []
+    kept: list[Identity] = []
     for number, who in enumerate(found):
         above = found[number + 1] if number + 1 < len(found) else None
         if above is None or who.run_dir == above.run_dir or not _same_folder(who.state, above.state):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm.kit.errors import EXIT_NOT_FOUND, EXIT_REFUSED, EXIT_TRY_AGAIN, Environment, SwarmError
+from swarm.kit.errors import EXIT_NOT_FOUND, EXIT_REFUSED, EXIT_TRY_AGAIN, EnvironmentProblem, SwarmError
 from swarm.worktrees.errors import WorkAtRisk
 
 
@@ -48,7 +48,7 @@ class TargetMoved(SwarmError):
     default_hint = "merge again"
 
 
-class IdentityMissing(Environment):
+class IdentityMissing(EnvironmentProblem):
     """git has no name and email for new commits."""
 
     code = "IDENTITY_MISSING"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from swarm.kit.errors import (
     UsageProblem,
 )
-from swarm.merging.values import How
+from swarm.merging.values import MergeMethod
 from swarm.project import names
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Request:
     session: str
     agent: str | None = None
     into: str | None = None
-    how: How = How.MERGE
+    how: MergeMethod = MergeMethod.MERGE
     committed_only: bool = False
     nested: bool = False
 
@@ -44,9 +44,9 @@ def request(target: str, *, into: str | None, how: str, committed_only: bool, ne
     if not slash and "@" in target:
         agent, slash, session = target.partition("@")
     try:
-        way = How(how)
+        way = MergeMethod(how)
     except ValueError:
-        ways = ", ".join(How)
+        ways = ", ".join(MergeMethod)
         raise UsageProblem(f"cannot merge by {how!r}", hint=f"how is one of: {ways}") from None
     name = names.check_name("agent", agent) if slash else None
     return Request(names.check_session(session), name, into, way, committed_only, nested)

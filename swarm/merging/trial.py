@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from swarm.merging.errors import MergeConflict
-from swarm.merging.values import AgentConflicts, FileConflict, How, Merged, MergedAgent, suggest_order
+from swarm.merging.values import AgentConflicts, FileConflict, Merged, MergedAgent, MergeMethod, suggest_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Landing:
     """Puts one agent after the other on top of the target, in the quarantine."""
 
-    def __init__(self, world: World, box: Quarantine, how: How, into: str, old: str, *, sign: bool) -> None:
+    def __init__(self, world: World, box: Quarantine, how: MergeMethod, into: str, old: str, *, sign: bool) -> None:
         self._world = world
         self._box = box
         self._how = how
@@ -91,12 +91,12 @@ class Landing:
 
     def _one(self, at: str, one: Work) -> str | tuple[FileConflict, ...]:
         """Put one agent on top of *at*; return the new tip, or what conflicts."""
-        if self._how is How.REBASE:
+        if self._how is MergeMethod.REBASE:
             return self._rebase(at, one)
         merged = self._box.merge(at, one.tip)
         if merged.conflicts:
             return merged.conflicts
-        if self._how is How.SQUASH:
+        if self._how is MergeMethod.SQUASH:
             if merged.tree == self._box.tree_of(at):
                 return at
             return self._box.commit(merged.tree, (at,), self._squash_message(at, one), sign=self._sign)

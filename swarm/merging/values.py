@@ -22,7 +22,7 @@ class Forecast(StrEnum):
     UNKNOWN = "unknown"  # it could not be found out; never to be taken for clean
 
 
-class How(StrEnum):
+class MergeMethod(StrEnum):
     """How an agent's commits get onto the target branch."""
 
     MERGE = "merge"
@@ -268,7 +268,7 @@ class MergeReport:
     """
 
     into: str
-    how: How
+    how: MergeMethod
     old: str
     new: str
     agents: tuple[MergedAgent, ...]

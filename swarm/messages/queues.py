@@ -77,6 +77,9 @@ class Queue:
         self._me = me
         self._prepare = prepare
 
+    def __repr__(self) -> str:
+        return f"<Queue {self.name}>"
+
     def add(
         self, text: str, *, priority: str = "normal", after: Sequence[str] = (), task_id: str = "", ttl: float = 0.0
     ) -> Receipt:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from swarm.kit.errors import Environment
+from swarm.kit.errors import EnvironmentProblem
 
 
-class ProgramMissing(Environment):
+class ProgramMissing(EnvironmentProblem):
     """The agent program is not installed."""
 
     code = "AGENT_MISSING"
     default_hint = "install it, or try swarm without one: --agent demo"
 
 
-class RulesNotEnforced(Environment):
+class RulesNotEnforced(EnvironmentProblem):
     """The installed agent program cannot enforce the deny rules of a role."""
 
     code = "RULES_NOT_ENFORCED"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, EXIT_TRY_AGAIN, Environment, SwarmError, UsageProblem
+from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, EXIT_TRY_AGAIN, EnvironmentProblem, SwarmError, UsageProblem
 
 
 class InvalidName(UsageProblem):
@@ -34,7 +34,7 @@ class SessionNotFound(SwarmError):
     default_hint = "`swarm list` shows the sessions"
 
 
-class RecordProblem(Environment):
+class RecordProblem(EnvironmentProblem):
     """swarm cannot read one of its own files, or a newer swarm wrote it."""
 
     code = "RECORD"

@@ -50,7 +50,7 @@ def ignore_template() -> bytes:
     """Return the shipped ``.worktrees.gitignore``.
 
     Raises:
-        Environment: the installation is incomplete.
+        EnvironmentProblem: the installation is incomplete.
     """
     with fsio.os_errors("cannot read a file of swarm's own; install it again"):
         return fsio.read_small(_shipped("worktrees.gitignore", ".worktrees.gitignore"))

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from swarm.kit.errors import Environment
+from swarm.kit.errors import EnvironmentProblem
 
 
-class TmuxMissing(Environment):
+class TmuxMissing(EnvironmentProblem):
     """tmux is not installed."""
 
     code = "TMUX_MISSING"
     default_hint = "install tmux 3.2 or newer, for example: sudo apt-get install tmux"
 
 
-class TmuxTooOld(Environment):
+class TmuxTooOld(EnvironmentProblem):
     """tmux is too old."""
 
     code = "TMUX_TOO_OLD"
     default_hint = "install tmux 3.2 or newer"
 
 
-class TmuxSessionTaken(Environment):
+class TmuxSessionTaken(EnvironmentProblem):
     """A tmux session of this name exists, and swarm did not make it."""
 
     code = "TMUX_SESSION_TAKEN"
     default_hint = "rename that session, or set tmux.session to another name (SWARM_TMUX_SESSION=swarm2)"
 
 
-class TerminalProblem(Environment):
+class TerminalProblem(EnvironmentProblem):
     """A tmux command failed."""
 
     code = "TMUX_FAILED"

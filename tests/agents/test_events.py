@@ -18,7 +18,7 @@ from swarm.agents.event_values import AGENT_WAITING, BUDGET_NEAR, BUDGET_REACHED
 from swarm.bus.errors import ClaimLost, QuotaReached
 from swarm.callers import parents
 from swarm.kit.errors import UsageProblem
-from swarm.machine.identity import Who
+from swarm.machine.identity import Identity
 from swarm.messages.inboxes import post_own
 from swarm.messages.office import base
 from swarm.project.errors import AgentNotFound
@@ -144,7 +144,7 @@ def test_two_who_wait_get_different_ones(lab: Lab) -> None:
 
 def agent_in(lab: Lab, monkeypatch: pytest.MonkeyPatch, agent: str, session: str) -> Parent:
     """Let this process be an agent's."""
-    who = Who(f"{lab.root}/.swarm/sessions/{session}/run/{agent}", {})
+    who = Identity(f"{lab.root}/.swarm/sessions/{session}/run/{agent}", {})
     for module in (base, parents):
         monkeypatch.setattr(module, "whoami", lambda *_, **__: who)
     return Parent(agent, session, who.generation)

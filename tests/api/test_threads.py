@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.testing.terminal import wait_for
-from tests.support.library import documents
+from tests.support.library import documents, namespaces
 
 if TYPE_CHECKING:
     from swarm.testing.lab import Lab
@@ -78,3 +78,10 @@ def test_a_thread_that_waits_for_the_lock_writes_nothing_into_the_note_of_the_on
         waiting.result(60)
 
     assert (note["command"], note["doing"]) == ("swarm sleep", "")
+
+
+def test_what_a_program_holds_shows_itself_in_words(lab: Lab) -> None:
+    held = [lab.swarm, lab.swarm.queues.get("work"), *(getattr(lab.swarm, name) for name in namespaces())]
+
+    assert [repr(one) for one in held if " at 0x" in repr(one)] == []
+    assert repr(lab.swarm.worktrees) == f"<Worktrees of {lab.root}>"

@@ -26,7 +26,7 @@ from swarm.bus.machine import ThisMachine
 from swarm.bus.message import DEAD_LETTER, DROP, PRIORITIES, Message, encode, to_record
 from swarm.bus.reader import reader_log
 from swarm.bus.reader.state import State
-from swarm.kit.errors import Environment, NoSpace, SymlinkInTheWay
+from swarm.kit.errors import EnvironmentProblem, NoSpace, SymlinkInTheWay
 from swarm.machine.inbox_watch import dropped
 from swarm.project.errors import Locked
 from tests.bus.rigs import FakeMachine
@@ -557,7 +557,7 @@ def test_a_failed_sync_is_a_failed_send_and_sending_again_really_writes(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fdatasync", fails)
-    with pytest.raises(Environment):
+    with pytest.raises(EnvironmentProblem):
         say(bus, "one", id="x")
     monkeypatch.setattr(os, "fdatasync", true_sync)
 
@@ -748,7 +748,7 @@ def test_a_log_that_is_something_else_is_not_followed(bus: FileBus, box: Path, t
         path.mkdir()
     else:
         os.mkfifo(path)
-    with pytest.raises((Environment, SymlinkInTheWay)):
+    with pytest.raises((EnvironmentProblem, SymlinkInTheWay)):
         say(bus, "x")
 
     assert target.read_text() == "untouched"

@@ -11,7 +11,7 @@ import pytest
 
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import Message
-from swarm.kit.errors import Environment
+from swarm.kit.errors import EnvironmentProblem
 from tests.bus.rigs import FakeMachine
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def test_what_failed_for_one_is_not_told_to_be_done_in_another_thread(
     disk.go_on.set()
 
     for one in (first, second):
-        with pytest.raises(Environment):
+        with pytest.raises(EnvironmentProblem):
             one.result(_LONG)
     say(bus, "after that")
 
@@ -108,7 +108,7 @@ def test_an_acknowledgement_whose_sync_failed_is_written_again(
     assert claim is not None
     bus._box("inbox.dev-s").secure(claim.places)  # so that the next sync is that of the acknowledgement
     disk.fail_next = True
-    with pytest.raises(Environment):
+    with pytest.raises(EnvironmentProblem):
         bus.ack(claim)
     true_write, written = os.pwrite, []
 

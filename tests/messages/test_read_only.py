@@ -12,7 +12,7 @@ import pytest
 from swarm.approvals.grants import VARIABLE
 from swarm.bus.errors import MessageNotFound
 from swarm.bus.log.log import Log
-from swarm.kit.errors import Environment, Interrupted, NoPermission
+from swarm.kit.errors import EnvironmentProblem, Interrupted, NoPermission
 from swarm.messages import deadlines
 from swarm.testing.lab import Lab
 from swarm.testing.terminal import at_terminal, wait_for
@@ -85,7 +85,7 @@ def test_an_inbox_that_cannot_be_read_keeps_nobody_from_the_others(lab: Lab, bro
 
 
 def test_what_may_be_in_an_inbox_that_cannot_be_read_is_not_said_to_be_nowhere(lab: Lab, broken: Path) -> None:
-    with pytest.raises(Environment) as caught:
+    with pytest.raises(EnvironmentProblem) as caught:
         post_of(lab).message("m1")
     assert "inbox.developer-fx" in caught.value.message
 
@@ -152,7 +152,7 @@ def test_an_inbox_that_cannot_be_read_is_named_after_the_others_were_pruned(lab:
     post = post_of(lab)
     post.take("user")
     post.ack(name="user")
-    with pytest.raises(Environment) as caught:
+    with pytest.raises(EnvironmentProblem) as caught:
         at_terminal(lambda: post.prune(older_than_ms=0))
     assert "inbox.developer-fx" in caught.value.message
     assert post.removed("user") == 1

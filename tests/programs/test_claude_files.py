@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from swarm.kit.errors import Environment, SwarmError
+from swarm.kit.errors import EnvironmentProblem, SwarmError
 from swarm.machine import hook_events, processes
 from swarm.machine.run_folder import runfiles as files
 from swarm.programs import reviewer, role_effects
@@ -127,7 +127,7 @@ class TestFirstRun:
     def test_a_damaged_file_is_refused_and_left_alone(self, tmp_path: Path, text: str) -> None:
         file = tmp_path / ".claude.json"
         file.write_text(text)
-        with pytest.raises(Environment, match="damaged"):
+        with pytest.raises(EnvironmentProblem, match="damaged"):
             first_run.preapprove(file, tmp_path / "main", [tmp_path / "w"], {})
         assert file.read_text() == text
         assert os.listdir(tmp_path) == [".claude.json"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swarm import How, SwarmError, UsageProblem
+from swarm import MergeMethod, SwarmError, UsageProblem
 from swarm.cli import completion
 from swarm.cli.commands.diff import show_files
 from swarm.cli.output import Answer, Output
@@ -92,14 +92,18 @@ def merge(
     swarm tries the merge first without touching anything; a conflict leaves everything as it was. A checkout of
     the branch follows it and keeps its local changes.
     """
-    chosen = [how for how, wanted in ((How.MERGE, merge), (How.SQUASH, squash), (How.REBASE, rebase)) if wanted]
+    chosen = [
+        how
+        for how, wanted in ((MergeMethod.MERGE, merge), (MergeMethod.SQUASH, squash), (MergeMethod.REBASE, rebase))
+        if wanted
+    ]
     if len(chosen) > 1:
         raise UsageProblem("--merge, --squash and --rebase exclude each other", hint="give one of them")
     swarm = run.open()
     report = swarm.merge(
         target,
         into=into,
-        how=chosen[0] if chosen else How.MERGE,
+        how=chosen[0] if chosen else MergeMethod.MERGE,
         committed_only=committed_only,
         nested=nested,
         dry_run=dry_run,
@@ -171,5 +175,7 @@ def _show(output: Output, report: MergeReport) -> None:
 
 def _outcome(report: MergeReport, one: MergedAgent) -> str:
     if one.result:
-        return {How.MERGE: "merge commit", How.SQUASH: "one commit", How.REBASE: "rebased"}[report.how]
+        return {MergeMethod.MERGE: "merge commit", MergeMethod.SQUASH: "one commit", MergeMethod.REBASE: "rebased"}[
+            report.how
+        ]
     return "no commits" if one.landed == "fresh" else f"was there already ({one.landed})"

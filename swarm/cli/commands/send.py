@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from swarm.cli.output import Answer
 from swarm.cli.text import plain
 from swarm.cli.verb import Run, span, verb
 from swarm.cli.views.messages import sent_data, sent_lines
+
+if TYPE_CHECKING:
+    from swarm import SendOptions
 
 _TEXT_LIMIT = 1 << 20
 
@@ -98,7 +101,7 @@ def send(
     user. Without a person at a terminal the message says `via: script`.
     If a recipient does not run, swarm says so, and the message waits in its inbox.
     """
-    how = {
+    options: SendOptions = {
         "subject": subject,
         "type": type,
         "priority": priority,
@@ -109,7 +112,7 @@ def send(
         "ttl_ms": span("--ttl", ttl),
         "attach": _files(run, attach),
     }
-    return _send(run, to, _words(run, text, file), label, how)
+    return _send(run, to, _words(run, text, file), label, options)
 
 
 def broadcast(
@@ -132,7 +135,8 @@ def broadcast(
 ) -> Answer:
     """Send a message to every agent of the session except yourself."""
     to = f"all@{session}" if session else "all"
-    return _send(run, to, _words(run, text, file), None, {"subject": subject, "priority": priority, "id": id})
+    options: SendOptions = {"subject": subject, "priority": priority, "id": id}
+    return _send(run, to, _words(run, text, file), None, options)
 
 
 def reply(
@@ -145,12 +149,17 @@ def reply(
     attach: _Attach = None,
 ) -> Answer:
     """Answer a message."""
-    how = {"subject": subject, "priority": priority, "reply_to": message_id, "attach": _files(run, attach)}
-    return _send(run, (), _words(run, text, file), None, how)
+    options: SendOptions = {
+        "subject": subject,
+        "priority": priority,
+        "reply_to": message_id,
+        "attach": _files(run, attach),
+    }
+    return _send(run, (), _words(run, text, file), None, options)
 
 
-def _send(run: Run, to: str | tuple[str, ...], words: str, label: str | None, how: dict[str, Any]) -> Answer:
-    if not (words or how.get("subject") or how.get("attach")):
+def _send(run: Run, to: str | tuple[str, ...], words: str, label: str | None, options: SendOptions) -> Answer:
+    if not (words or options.get("subject") or options.get("attach")):
         raise UsageProblem("there is no text", hint="write it after the recipient, or use --file")
     messages = open_messages(run)
     me = messages.me()
@@ -160,8 +169,8 @@ def _send(run: Run, to: str | tuple[str, ...], words: str, label: str | None, ho
                 f"cannot send as {plain(label[:60])}: you are {me.address}",
                 hint="remove --from; swarm reads the sender from the process",
             )
-        how["metadata"] = {"label": label}
-    sent = messages.send(to, words, **how)
+        options["metadata"] = {"label": label}
+    sent = messages.send(to, words, **options)
     return Answer(sent_data(me.address, sent), lambda output: output.out("\n".join(sent_lines(sent))))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swarm import Kind, UsageProblem, Who
+from swarm import EntryKind, Speaker, UsageProblem
 from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, lines_of, plain
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 200
 _NAME_WIDTH = 9
-_STYLES = {Kind.CALL: "hint", Kind.NOTE: "dim", Kind.THINKING: "dim", Kind.RESULT: "dim"}
+_STYLES = {EntryKind.CALL: "hint", EntryKind.NOTE: "dim", EntryKind.THINKING: "dim", EntryKind.RESULT: "dim"}
 
 
 def add_to(root: typer.Typer) -> None:
@@ -123,7 +123,7 @@ class _Page:
     def _show_entry(self, entry: TranscriptEntry) -> None:
         clock = time.strftime("%H:%M:%S", time.localtime(entry.at_ms / 1000)) if entry.at_ms else " " * 8
         head = f"{clock}  {plain(self._who(entry)):<{_NAME_WIDTH}} "
-        style = "bad" if entry.failed else _STYLES.get(entry.kind, "heading" if entry.who is Who.USER else "")
+        style = "bad" if entry.failed else _STYLES.get(entry.kind, "heading" if entry.who is Speaker.USER else "")
         first, *rest = _lines(entry)
         self._output.item(head, first, style)
         indent = " " * len(head)
@@ -133,24 +133,24 @@ class _Page:
             self._output.item(indent, f"… {len(rest) - _MOST_LINES + 1} more lines", "dim")
 
     def _who(self, entry: TranscriptEntry) -> str:
-        if entry.kind is Kind.RESULT:
+        if entry.kind is EntryKind.RESULT:
             return ""
-        if entry.who is Who.REVIEWER:
+        if entry.who is Speaker.REVIEWER:
             return str(entry.who)
-        who = self._agent if entry.who is Who.AGENT else str(entry.who)
+        who = self._agent if entry.who is Speaker.AGENT else str(entry.who)
         return f"{who}/{entry.subagent[:6]}" if entry.subagent else who
 
 
 def _lines(entry: TranscriptEntry) -> list[str]:
     """Return the lines of an entry; a call and what came of it have one each."""
     lines = lines_of(entry.text) or [""]
-    if entry.kind is Kind.CALL:
+    if entry.kind is EntryKind.CALL:
         return [f"> {plain(entry.tool)} {_short(lines)}".rstrip()]
-    if entry.kind is Kind.RESULT:
+    if entry.kind is EntryKind.RESULT:
         return [f"< {'failed: ' if entry.failed else ''}{_short(lines)}".rstrip()]
-    if entry.kind is Kind.THINKING:
+    if entry.kind is EntryKind.THINKING:
         return [f"(thinks) {lines[0]}", *lines[1:]]
-    return [f"[{_short(lines)}]"] if entry.kind is Kind.NOTE else lines
+    return [f"[{_short(lines)}]"] if entry.kind is EntryKind.NOTE else lines
 
 
 def _short(lines: Sequence[str]) -> str:

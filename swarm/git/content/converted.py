@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git.content.contents import Checkout
 from swarm.kit import files
-from swarm.kit.errors import Environment
+from swarm.kit.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -142,5 +142,5 @@ def _content(path: Path) -> bytes:
     """Return a file's content; an unreadable file equals no other, and is reported elsewhere."""
     try:
         return files.read_small(path, _LARGEST)
-    except (OSError, Environment):
+    except (OSError, EnvironmentProblem):
         return b""

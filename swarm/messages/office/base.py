@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from swarm.kit.errors import SwarmError
-    from swarm.machine.identity import Who
+    from swarm.machine.identity import Identity
     from swarm.project.config.settings import Settings
 
 #: Default lease on taken messages.
@@ -40,7 +40,7 @@ class Sender(NamedTuple):
 
     address: str
     member: Member | None = None
-    who: Who | None = None
+    who: Identity | None = None
     outside: str = ""
 
 
@@ -113,7 +113,7 @@ class PostBase:
                 self._me = Sender(who.address, self._member_of(who), who)
         return self._me
 
-    def _member_of(self, who: Who) -> Member:
+    def _member_of(self, who: Identity) -> Member:
         mine = (m for m in directory.members(self._state, (who.session,)) if m.agent == who.agent)
         return next(mine, Member(who.agent, who.session, "", who.generation, "?"))
 

@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
-from swarm.kit.errors import Environment, SwarmError
+from swarm.kit.errors import EnvironmentProblem, SwarmError
 from swarm.programs.base import seen_login
 from swarm.project.errors import Locked
 
@@ -183,7 +183,7 @@ def _read(file: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Environment(
+        raise EnvironmentProblem(
             f"cannot use Claude Code's configuration {file}: it is damaged",
             hint="start `claude` once by hand: it offers to repair the file",
         )

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.kit.errors import Environment, UsageProblem
+from swarm.kit.errors import EnvironmentProblem, UsageProblem
 from swarm.programs import base
 from swarm.programs.base import Program
 from swarm.programs.errors import RulesNotEnforced
@@ -120,7 +120,7 @@ class Claude(Program):
             return
         asks = first_run.asks_for_trust(Path(self.home(options, environ)), main, options.worktree.subdir, read)
         if asks:
-            yield Environment(
+            yield EnvironmentProblem(
                 f"Claude Code would wait for you to say whether it may trust this project: {asks}",
                 hint=f"start `claude` once in {main} and say yes, or use --print",
             )

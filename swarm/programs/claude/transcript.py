@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.machine.tail import mapping, text
 from swarm.programs import reviewer
-from swarm.programs.reading.transcript import Kind, TranscriptEntry, Who
+from swarm.programs.reading.transcript import EntryKind, Speaker, TranscriptEntry
 from swarm.programs.reading.transcript_reading import milliseconds, telling, words
 
 if TYPE_CHECKING:
@@ -38,22 +38,22 @@ class Reader:
             given = mapping(line.get("attachment"))
             if given.get("type") == "queued_command":
                 said = words(given.get("prompt"))
-                yield _entry(line, Who.USER, Kind.TEXT, _delivered(said) or said)
+                yield _entry(line, Speaker.USER, EntryKind.TEXT, _delivered(said) or said)
         elif kind == "system" and line.get("subtype") in ("compact_boundary", "api_error", "local_command"):
             said = text(line.get("content")) or text(line.get("subtype")).replace("_", " ")
-            yield _entry(line, Who.PROGRAM, Kind.NOTE, _COMMAND.sub(r"\1", said))
+            yield _entry(line, Speaker.PROGRAM, EntryKind.NOTE, _COMMAND.sub(r"\1", said))
 
     def _answer(self, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
         message = mapping(line.get("message"))
         for number, block in enumerate(_blocks(message.get("content"))):
             if block.get("type") == "text":
-                yield _entry(line, Who.AGENT, Kind.TEXT, text(block.get("text")), number=number)
+                yield _entry(line, Speaker.AGENT, EntryKind.TEXT, text(block.get("text")), number=number)
             elif block.get("type") == "thinking" and text(block.get("thinking")):
-                yield _entry(line, Who.AGENT, Kind.THINKING, text(block.get("thinking")), number=number)
+                yield _entry(line, Speaker.AGENT, EntryKind.THINKING, text(block.get("thinking")), number=number)
             elif block.get("type") == "tool_use":
                 tool, given = text(block.get("name")), mapping(block.get("input"))
                 self._tools[text(block.get("id"))] = tool
-                yield _entry(line, Who.AGENT, Kind.CALL, telling(given), tool=tool, given=given, number=number)
+                yield _entry(line, Speaker.AGENT, EntryKind.CALL, telling(given), tool=tool, given=given, number=number)
 
     def _said(self, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
         content = mapping(line.get("message")).get("content")
@@ -63,7 +63,7 @@ class Reader:
             if block.get("type") == "tool_result":
                 tool, failed = self._tools.get(text(block.get("tool_use_id")), ""), block.get("is_error") is True
                 said = words(block.get("content"))
-                yield _entry(line, Who.PROGRAM, Kind.RESULT, said, tool=tool, failed=failed, number=number)
+                yield _entry(line, Speaker.PROGRAM, EntryKind.RESULT, said, tool=tool, failed=failed, number=number)
             elif block.get("type") == "text" and not line.get("isMeta"):
                 yield _prompt(line, text(block.get("text")), number)
 
@@ -73,12 +73,12 @@ def _prompt(line: dict[str, Any], said: str, number: int) -> TranscriptEntry:
     if command is not None:
         more = _ARGUMENTS.search(said)
         said = " ".join(filter(None, (command[1], more[1] if more else "")))
-        return _entry(line, Who.USER, Kind.NOTE, said, number=number)
+        return _entry(line, Speaker.USER, EntryKind.NOTE, said, number=number)
     if delivered := _delivered(said):
-        return _entry(line, Who.USER, Kind.TEXT, delivered, number=number)
+        return _entry(line, Speaker.USER, EntryKind.TEXT, delivered, number=number)
     if line.get("isCompactSummary") or said.startswith(_INNER):
-        return _entry(line, Who.PROGRAM, Kind.NOTE, said, number=number)
-    return _entry(line, Who.USER, Kind.TEXT, said, number=number)
+        return _entry(line, Speaker.PROGRAM, EntryKind.NOTE, said, number=number)
+    return _entry(line, Speaker.USER, EntryKind.TEXT, said, number=number)
 
 
 def _delivered(said: str) -> str:
@@ -87,10 +87,12 @@ def _delivered(said: str) -> str:
     return found[0] if found else ""
 
 
-def _entry(line: dict[str, Any], who: Who, kind: Kind, said: str, *, number: int = 0, **more: Any) -> TranscriptEntry:
+def _entry(
+    line: dict[str, Any], who: Speaker, kind: EntryKind, said: str, *, number: int = 0, **more: Any
+) -> TranscriptEntry:
     name = text(line.get("uuid"))
     if _is_reviewer(line):
-        who = Who.REVIEWER if who is Who.AGENT else Who.PROGRAM
+        who = Speaker.REVIEWER if who is Speaker.AGENT else Speaker.PROGRAM
     return TranscriptEntry(
         at_ms=milliseconds(line.get("timestamp")),
         who=who,

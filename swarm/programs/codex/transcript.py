@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from swarm.machine.tail import mapping, text
-from swarm.programs.reading.transcript import Kind, TranscriptEntry, Who
+from swarm.programs.reading.transcript import EntryKind, Speaker, TranscriptEntry
 from swarm.programs.reading.transcript_reading import arguments, milliseconds, telling, words
 
 if TYPE_CHECKING:
@@ -33,34 +33,36 @@ class Reader:
         elif line.get("type") == "response_item":
             yield from self._item(where, line, payload)
         elif line.get("type") == "compacted":
-            yield self._entry(where, line, Who.PROGRAM, Kind.NOTE, "the conversation was compacted")
+            yield self._entry(where, line, Speaker.PROGRAM, EntryKind.NOTE, "the conversation was compacted")
         elif payload.get("type") in ("error", "stream_error"):
-            yield self._entry(where, line, Who.PROGRAM, Kind.NOTE, text(payload.get("message")))
+            yield self._entry(where, line, Speaker.PROGRAM, EntryKind.NOTE, text(payload.get("message")))
 
     def _item(self, where: str, line: dict[str, Any], item: dict[str, Any]) -> Iterator[TranscriptEntry]:
         kind, call = text(item.get("type")), text(item.get("call_id"))
         if kind == "message" and item.get("role") in ("user", "assistant"):
-            who = Who.USER if item["role"] == "user" else Who.AGENT
+            who = Speaker.USER if item["role"] == "user" else Speaker.AGENT
             said = words(item.get("content"))
             if not said.startswith(_INNER):
-                yield self._entry(where, line, who, Kind.TEXT, said)
+                yield self._entry(where, line, who, EntryKind.TEXT, said)
         elif kind == "reasoning" and words(item.get("summary")):
-            yield self._entry(where, line, Who.AGENT, Kind.THINKING, words(item.get("summary")))
+            yield self._entry(where, line, Speaker.AGENT, EntryKind.THINKING, words(item.get("summary")))
         elif kind in _CALLS:
             given = arguments(item.get(_CALLS[kind]))
             tool = self._tools[call] = text(item.get("name")) or "shell"
-            yield self._entry(where, line, Who.AGENT, Kind.CALL, telling(given), tool=tool, given=given)
+            yield self._entry(where, line, Speaker.AGENT, EntryKind.CALL, telling(given), tool=tool, given=given)
         elif kind in _RESULTS:
             said, tool = words(item.get("output")), self._tools.get(call, "")
-            yield self._entry(where, line, Who.PROGRAM, Kind.RESULT, said, tool=tool)
+            yield self._entry(where, line, Speaker.PROGRAM, EntryKind.RESULT, said, tool=tool)
 
-    def _entry(self, where: str, line: dict[str, Any], who: Who, kind: Kind, said: str, **more: Any) -> TranscriptEntry:
+    def _entry(
+        self, where: str, line: dict[str, Any], who: Speaker, kind: EntryKind, said: str, **more: Any
+    ) -> TranscriptEntry:
         return TranscriptEntry(
             at_ms=milliseconds(line.get("timestamp")),
             who=who,
             kind=kind,
             text=said,
-            model=self._models.get(where, "") if who is Who.AGENT else "",
+            model=self._models.get(where, "") if who is Speaker.AGENT else "",
             conversation=PurePath(where).stem[-36:],
             id=text(mapping(line.get("payload")).get("id")),
             **more,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.demo.record import FILE
 from swarm.machine.tail import END, Tail, number, text
-from swarm.programs.reading.transcript import Kind, TranscriptEntry, Who
+from swarm.programs.reading.transcript import EntryKind, Speaker, TranscriptEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,5 +43,5 @@ class Reader:
 
     def entries(self, _where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Give what one line tells."""
-        who = Who.USER if line.get("who") == "user" else Who.AGENT
-        yield TranscriptEntry(number(line.get("at_ms")), who, Kind.TEXT, text(line.get("text")))
+        who = Speaker.USER if line.get("who") == "user" else Speaker.AGENT
+        yield TranscriptEntry(number(line.get("at_ms")), who, EntryKind.TEXT, text(line.get("text")))

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from swarm.machine.tail import mapping, text
-from swarm.programs.reading.transcript import Kind, TranscriptEntry, Who
+from swarm.programs.reading.transcript import EntryKind, Speaker, TranscriptEntry
 from swarm.programs.reading.transcript_reading import milliseconds, telling, words
 
 if TYPE_CHECKING:
@@ -24,23 +24,25 @@ class Reader:
         if kind == "gemini":
             yield from self._answer(where, line, said)
         elif kind == "user" and said and not said.startswith(_INNER):
-            yield _entry(where, line, Who.USER, Kind.TEXT, said)
+            yield _entry(where, line, Speaker.USER, EntryKind.TEXT, said)
         elif kind in ("info", "error", "warning") and said:
-            yield _entry(where, line, Who.PROGRAM, Kind.NOTE, said)
+            yield _entry(where, line, Speaker.PROGRAM, EntryKind.NOTE, said)
 
     def _answer(self, where: str, line: dict[str, Any], said: str) -> Iterator[TranscriptEntry]:
         for number, thought in enumerate(_objects(line.get("thoughts"))):
             about = " ".join(filter(None, (text(thought.get("subject")), text(thought.get("description")))))
-            yield _entry(where, line, Who.AGENT, Kind.THINKING, about, part=f"thought {number}")
+            yield _entry(where, line, Speaker.AGENT, EntryKind.THINKING, about, part=f"thought {number}")
         if said:
-            yield _entry(where, line, Who.AGENT, Kind.TEXT, said)
+            yield _entry(where, line, Speaker.AGENT, EntryKind.TEXT, said)
         for call in _objects(line.get("toolCalls")):
             tool, given, name = text(call.get("name")), mapping(call.get("args")), text(call.get("id"))
-            yield _entry(where, line, Who.AGENT, Kind.CALL, telling(given), tool=tool, given=given, part=name)
+            yield _entry(where, line, Speaker.AGENT, EntryKind.CALL, telling(given), tool=tool, given=given, part=name)
             result = _result(call)
             if result:
                 failed = call.get("status") in ("error", "cancelled")
-                yield _entry(where, call, Who.PROGRAM, Kind.RESULT, result, tool=tool, failed=failed, part=name)
+                yield _entry(
+                    where, call, Speaker.PROGRAM, EntryKind.RESULT, result, tool=tool, failed=failed, part=name
+                )
 
 
 def _result(call: dict[str, Any]) -> str:
@@ -50,7 +52,7 @@ def _result(call: dict[str, Any]) -> str:
 
 
 def _entry(
-    where: str, line: dict[str, Any], who: Who, kind: Kind, said: str, *, part: str = "", **more: Any
+    where: str, line: dict[str, Any], who: Speaker, kind: EntryKind, said: str, *, part: str = "", **more: Any
 ) -> TranscriptEntry:
     name = text(line.get("id"))
     return TranscriptEntry(

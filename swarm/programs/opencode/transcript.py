@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from swarm.machine.tail import mapping, number, text
-from swarm.programs.reading.transcript import Kind, TranscriptEntry, Who
+from swarm.programs.reading.transcript import EntryKind, Speaker, TranscriptEntry
 from swarm.programs.reading.transcript_reading import telling
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ class Reader:
     def entries(self, where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Give what one part tells."""
         message, kind = mapping(line.get("message")), line.get("type")
-        who = Who.USER if message.get("role") == "user" else Who.AGENT
+        who = Speaker.USER if message.get("role") == "user" else Speaker.AGENT
         if kind in ("text", "reasoning") and not line.get("synthetic"):
-            if who is Who.AGENT and "end" not in mapping(line.get("time")):
+            if who is Speaker.AGENT and "end" not in mapping(line.get("time")):
                 return  # it is still being written
-            what = Kind.TEXT if kind == "text" else Kind.THINKING
+            what = EntryKind.TEXT if kind == "text" else EntryKind.THINKING
             yield _entry(where, line, who, what, text(line.get("text")))
         elif kind == "tool":
             yield from _call(where, line)
@@ -35,22 +35,22 @@ def _call(where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
     if state.get("status") == "pending":
         return  # its arguments are not known yet
     given = mapping(state.get("input"))
-    yield _entry(where, line, Who.AGENT, Kind.CALL, telling(given), tool=tool, given=given)
+    yield _entry(where, line, Speaker.AGENT, EntryKind.CALL, telling(given), tool=tool, given=given)
     if state.get("status") in _SETTLED:
         said = text(state.get("output")) or text(state.get("error"))
         end, failed = number(mapping(state.get("time")).get("end")), state.get("status") == "error"
         at_ms = end or number(line.get("at_ms"))
-        yield _entry(where, {**line, "at_ms": at_ms}, Who.PROGRAM, Kind.RESULT, said, tool=tool, failed=failed)
+        yield _entry(where, {**line, "at_ms": at_ms}, Speaker.PROGRAM, EntryKind.RESULT, said, tool=tool, failed=failed)
 
 
-def _entry(where: str, line: dict[str, Any], who: Who, kind: Kind, said: str, **more: Any) -> TranscriptEntry:
+def _entry(where: str, line: dict[str, Any], who: Speaker, kind: EntryKind, said: str, **more: Any) -> TranscriptEntry:
     message = mapping(line.get("message"))
     return TranscriptEntry(
         at_ms=number(line.get("at_ms")),
         who=who,
         kind=kind,
         text=said,
-        model=text(message.get("modelID")) if who is Who.AGENT else "",
+        model=text(message.get("modelID")) if who is Speaker.AGENT else "",
         conversation=where,
         id=text(line.get("id")),
         **more,

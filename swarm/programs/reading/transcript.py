@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-class Who(StrEnum):
+class Speaker(StrEnum):
     """The speaker of an entry."""
 
     USER = "user"
@@ -19,7 +19,7 @@ class Who(StrEnum):
     REVIEWER = "reviewer"
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """The kind of an entry."""
 
     TEXT = "text"
@@ -50,8 +50,8 @@ class TranscriptEntry:
     """
 
     at_ms: int
-    who: Who
-    kind: Kind
+    who: Speaker
+    kind: EntryKind
     text: str
     tool: str = ""
     given: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -64,5 +64,5 @@ class TranscriptEntry:
 
 def last_said(entries: Iterable[TranscriptEntry]) -> str:
     """Return the last text of the agent itself; empty without one."""
-    said = [one.text for one in entries if one.who is Who.AGENT and one.kind is Kind.TEXT and not one.subagent]
+    said = [one.text for one in entries if one.who is Speaker.AGENT and one.kind is EntryKind.TEXT and not one.subagent]
     return next((text for text in reversed(said) if text.strip()), "")

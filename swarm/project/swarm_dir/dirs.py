@@ -304,7 +304,7 @@ def init_dir(
     Raises:
         SwarmDirExists: it is one already; nothing was changed.
         StateDirProblem, SymlinkInTheWay: something else stands where a folder must be.
-        NoPermission, NoSpace, Environment: the system does not allow it.
+        NoPermission, NoSpace, EnvironmentProblem: the system does not allow it.
     """
     around = _Around(environ, cwd, home)
     if global_ and target is not None:

@@ -42,7 +42,7 @@ def read_marker_version(directory: str | Path) -> str:
     Raises:
         SwarmDirNotFound: there is no marker.
         SwarmDirProblem: the marker is broken.
-        NoPermission, Environment: it cannot be read.
+        NoPermission, EnvironmentProblem: it cannot be read.
     """
     marker = Path(directory) / MARKER
     try:
@@ -75,7 +75,7 @@ def write_marker(directory: str | Path) -> None:
     """Write the current version into the marker, in one step.
 
     Raises:
-        NoPermission, NoSpace, Environment: it cannot be written; an old marker is unchanged.
+        NoPermission, NoSpace, EnvironmentProblem: it cannot be written; an old marker is unchanged.
     """
     with files.os_errors("cannot write the marker"):
         files.write_atomic(Path(directory) / MARKER, f"v{__version__}\n".encode(), 0o644)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swarm.kit import commandline as rules
-from swarm.kit.errors import Environment
+from swarm.kit.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ def choose(
     """Choose free ports for an agent, and add them to *taken*.
 
     Raises:
-        Environment: there is none.
+        EnvironmentProblem: there is none.
     """
     found = []
     candidates = rules.ports(f"{world.layout.root}\0{session}\0{agent}")
     for name in dict.fromkeys(wanted):
         port = next((one for one in candidates if one not in taken and world.preparing.port_is_free(one)), None)
         if port is None:
-            raise Environment(f"cannot give {agent} a port: all of swarm's ports are taken")
+            raise EnvironmentProblem(f"cannot give {agent} a port: all of swarm's ports are taken")
         taken.add(port)
         found.append((name, port))
     return tuple(found)

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
-from swarm.kit.errors import Environment
+from swarm.kit.errors import EnvironmentProblem
 from swarm.worktrees.setup.setup_values import Ended, Notes
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def plain(world: World, session: str, agent: str) -> dict[str, Any] | None:
     """Return the notes as they are kept; None where there are none that can be read."""
     try:
         data = json.loads(files.read_small(world.layout.run_folder(session, agent) / NOTES, _LIMIT))
-    except (OSError, Environment, ValueError):
+    except (OSError, EnvironmentProblem, ValueError):
         return None
     return data if isinstance(data, dict) else None
 

@@ -52,11 +52,11 @@ class Job:
     commands: list[Ended] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def fail(self, policy: Policy, what: str, **how: Any) -> None:
+    def fail(self, policy: Policy, what: str, *, hint: str | None = None, details: str | None = None) -> None:
         """Raise, or note a warning, as the policy says."""
         text = f"setup of {self.name}: {what}"
         if policy is Policy.ABORT:
-            raise SetupFailed(text, **how)
+            raise SetupFailed(text, hint=hint, details=details)
         self.warnings.append(text)
 
 

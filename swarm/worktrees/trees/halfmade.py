@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from swarm.git.content import blobs
 from swarm.git.content.contents import Checkout
 from swarm.kit import files as fsio
-from swarm.kit.errors import Environment
+from swarm.kit.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -78,5 +78,5 @@ def _unlike(tree: Path, paths: Iterable[str], ask: Asks) -> list[str]:
 def _begins(path: Path, whole: bytes) -> bool:
     try:
         return not path.is_symlink() and whole.startswith(fsio.read_small(path, _LARGEST))
-    except (OSError, Environment):
+    except (OSError, EnvironmentProblem):
         return False
