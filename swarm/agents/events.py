@@ -16,7 +16,7 @@ from swarm.callers import parents
 from swarm.messages.inboxes import bus_of, post_own
 
 if TYPE_CHECKING:
-    from swarm.bus.filebus import FileBus
+    from swarm.bus.protocol import PostBus
     from swarm.project.model import Parent, Session
     from swarm.project.world import World
 
@@ -53,7 +53,7 @@ def event(kind: str, agent: str, session: str, status: str, cause: str, *, name:
     return made._replace(text=str(more.get("text") or ""), approval=str(more.get("approval") or ""))
 
 
-def _let_go(bus: FileBus, address: str) -> None:
+def _let_go(bus: PostBus, address: str) -> None:
     """Drop the oldest events of a queue when too many wait; taken events stay."""
     excess = bus.depth(address).waiting - MOST
     claim = bus.receive(address, limit=excess) if excess > 0 else None

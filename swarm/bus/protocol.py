@@ -11,7 +11,7 @@
 7. Nothing depends on what time of day it is.
 
 ``Tasks`` adds what only queues have: messages that wait until others are done, that are given up, and
-that leave a result.
+that leave a result.  ``PostBus`` adds what the post office needs; whoever is above this room is typed on it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from typing import Any, Protocol  # see below
 
     from swarm.bus.message import Message
+    from swarm.kit.errors import SwarmError
 else:
     Protocol = object  # at run time nobody asks
 
@@ -279,3 +281,54 @@ class Tasks(Bus, Protocol):
 
     def tasks(self, address: str, limit: int = 1000, *, settled: bool = False) -> tuple[Task, ...]:
         """Return the open tasks, by lane, oldest first, dead letters last; *settled* adds finished ones."""
+
+
+class PostBus(Tasks, Protocol):
+    """The bus under the post office: it also looks into all boxes at once, and removes what is old."""
+
+    @property
+    def root(self) -> str:
+        """The folder in which the post office keeps its own notes, beside the messages."""
+
+    def close(self) -> None:
+        """Let go of the files."""
+
+    def addresses(self) -> tuple[str, ...]:
+        """Return the addresses of all boxes."""
+
+    def find(self, message_id: str, *, lenient: bool = False) -> tuple[Trace, ...]:
+        """Return the history of a message in each box that it was sent to.
+
+        Args:
+            lenient: leave out what is in a box that cannot be read, unless no other box knows the message.
+        """
+
+    def answers(self, address: str, message_id: str) -> tuple[Message, ...]:
+        """Return what came into a box as an answer to a message."""
+
+    def thread(self, thread_id: str) -> tuple[Stored, ...]:
+        """Return the messages of a thread in all boxes."""
+
+    def damaged(self, message_id: str) -> str:
+        """Return the file with the rest of a damaged message; empty if unknown."""
+
+    def unreadable(self) -> tuple[SwarmError, ...]:
+        """Return why boxes cannot be looked into, one error for each."""
+
+    def removed(self, address: str = "") -> int:
+        """Return how many messages of a box, or of all, are not kept any longer."""
+
+    def was_removed(self, message_id: str) -> bool:
+        """Whether a message is known not to be kept any longer."""
+
+    def expire(self, address: str) -> None:
+        """Give up what was not taken from a box within its time to live, and notify the senders."""
+
+    def prune(self, address: str, keep: Keep, *, dry_run: bool = False) -> Pruned:
+        """Remove old finished messages of a box."""
+
+    def prune_attachments(self, keep: Keep, *, dry_run: bool = False, after: Iterable[str] = ()) -> PrunedAttachments:
+        """Remove old attachments that no message refers to; *after*: as if these boxes were pruned."""
+
+    def attachments_stay(self) -> AbstractContextManager[None]:
+        """Prevent the removal of attachments during a block, so that a box can be moved."""

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from swarm.bus.filebus import FileBus
-    from swarm.bus.protocol import Stored
+    from swarm.bus.protocol import Stored, Tasks
     from swarm.programs.reading.screen_rules import Prompt
     from swarm.project.model import Agent, Session
     from swarm.project.ports import Typist
@@ -273,7 +272,7 @@ class _Nudge:
         runfiles.write(str(self._run), runfiles.NUDGE, {**record, "seen": self._seen, "again_ms": again})
 
 
-def tell_sender(bus: FileBus, messages: Sequence[Message], address: str, why: str) -> bool:
+def tell_sender(bus: Tasks, messages: Sequence[Message], address: str, why: str) -> bool:
     """Notify the senders of unread messages, once, however many processes do it.
 
     False: try again later.

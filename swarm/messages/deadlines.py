@@ -23,7 +23,7 @@ from swarm.supervisor import awaited
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swarm.bus.filebus import FileBus
+    from swarm.bus.protocol import PostBus
     from swarm.project.world import World
 
 NOTICE = "notice"
@@ -100,7 +100,7 @@ def tell_all(world: World) -> int:
         bus.close()
 
 
-def notify_senders(bus: FileBus, messages: str) -> int:
+def notify_senders(bus: PostBus, messages: str) -> int:
     """Notify every sender whose answer is overdue. Never fails: a failed notice is sent later."""
     count = 0
     for one in awaited.read_all(folder_of(messages)):
@@ -126,7 +126,7 @@ def forget(messages: str, message_id: str) -> None:
     runfiles.remove(folder_of(messages), awaited.name_of(message_id))
 
 
-def _expire(bus: FileBus, one: awaited.Awaited) -> int:
+def _expire(bus: PostBus, one: awaited.Awaited) -> int:
     """Give up an expired message; the bus notifies its sender."""
     for address in one.people[1:]:
         with suppress(InboxNotFound):  # it was cleaned up
@@ -134,7 +134,7 @@ def _expire(bus: FileBus, one: awaited.Awaited) -> int:
     return 0
 
 
-def _tell_of(bus: FileBus, one: awaited.Awaited) -> bool:
+def _tell_of(bus: PostBus, one: awaited.Awaited) -> bool:
     silent = _silent(bus, one)
     if not silent:
         return False
@@ -143,7 +143,7 @@ def _tell_of(bus: FileBus, one: awaited.Awaited) -> bool:
     return receipt is not None and not receipt.duplicate
 
 
-def _silent(bus: FileBus, one: awaited.Awaited) -> list[str]:
+def _silent(bus: PostBus, one: awaited.Awaited) -> list[str]:
     """Return the recipients without an answer, also those cleaned up since."""
     sender, *to = one.people
     got = {trace.stored.message.to: trace.stored.message for trace in bus.find(one.id)}
@@ -178,7 +178,7 @@ def _notice(one: awaited.Awaited, silent: Sequence[str]) -> Message:
     )
 
 
-def _answers(bus: FileBus, message: Message) -> list[Message]:
+def _answers(bus: PostBus, message: Message) -> list[Message]:
     """Return the answers of the recipient of a message, the first one first."""
     try:
         found = [one for one in bus.answers(message.sender, message.id) if one.sender == message.to]
@@ -187,7 +187,7 @@ def _answers(bus: FileBus, message: Message) -> list[Message]:
     return sorted(found, key=lambda one: one.time_ms)
 
 
-def reply_to(bus: FileBus, message: Message) -> Reply | None:
+def reply_to(bus: PostBus, message: Message) -> Reply | None:
     """Return what became of the answer to a message; None when it asks for none."""
     import time
 

@@ -10,12 +10,12 @@ from swarm.project.names import tail
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.bus.filebus import FileBus
     from swarm.bus.message import Message
+    from swarm.bus.protocol import PostBus
     from swarm.project.world import World
 
 
-def bus_of(world: World) -> FileBus:
+def bus_of(world: World) -> PostBus:
     """Return the message bus of a repository."""
     from swarm.messages.settings import open_bus  # most commands need none
 
@@ -32,7 +32,7 @@ def events_folder(world: World, session: str, agent: str) -> Path:
     return world.layout.state / "messages" / "events" / tail(agent, session)
 
 
-def post_own(bus: FileBus, *messages: Message) -> None:
+def post_own(bus: PostBus, *messages: Message) -> None:
     """Send swarm's own messages and make missing boxes. Each has a fixed id, so sending twice makes one message."""
     for message in messages:
         try:

@@ -18,8 +18,7 @@ from swarm.project.errors import InvalidName
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from swarm.bus.filebus import FileBus
-    from swarm.bus.protocol import Claim, Depth, Receipt, Task
+    from swarm.bus.protocol import Claim, Depth, PostBus, Receipt, Task
 
 PERSON = "user"
 LEASE = 600.0
@@ -70,7 +69,7 @@ class Queue:
         prepare: makes the folder that holds all queues, before the first task.
     """
 
-    def __init__(self, bus: FileBus, name: str, me: Worker, prepare: Callable[[], None]) -> None:
+    def __init__(self, bus: PostBus, name: str, me: Worker, prepare: Callable[[], None]) -> None:
         self.name = _checked(name)
         self._address = _PREFIX + self.name
         self._bus = bus
@@ -252,7 +251,7 @@ class Queue:
         raise ClaimLost(f"nobody has taken task {task_id}{why}", hint=f"swarm queue take {self.name}")
 
 
-def queues(bus: FileBus) -> tuple[tuple[str, Depth], ...]:
+def queues(bus: PostBus) -> tuple[tuple[str, Depth], ...]:
     """Return all queues with their counts."""
     names = [address for address in bus.addresses() if address.startswith(_PREFIX)]
     found = []

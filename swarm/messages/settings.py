@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from swarm.bus.filebus import FileBus
-    from swarm.bus.protocol import Keep
+    from swarm.bus.protocol import Keep, PostBus
     from swarm.project.config.settings import Settings
 
 
-def open_bus(folder: str, settings: Callable[[], Settings]) -> FileBus:
+def open_bus(folder: str, settings: Callable[[], Settings]) -> PostBus:
     """Return the messages below a folder, which keep to the settings."""
     from swarm.bus.filebus import FileBus
 

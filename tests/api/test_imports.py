@@ -93,6 +93,11 @@ def test_only_the_history_uses_gitpython() -> None:
     assert users == [Path("swarm/git/history.py")]
 
 
+def test_the_engine_of_the_bus_is_named_where_it_is_opened_and_nowhere_else_above_it() -> None:
+    users = {str(path.relative_to(ROOT / "swarm")) for path in files_of(".") if "swarm.bus.filebus" in imports_of(path)}
+    assert users == {"messages/settings.py"}
+
+
 #: What changes names and makes them durable, and what locks: the one place of each.
 ONE_PLACE = {
     "os.rename": "machine/own.py",

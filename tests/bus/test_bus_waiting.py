@@ -18,13 +18,15 @@ from swarm.project.errors import Locked
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from swarm.bus.protocol import Bus
+
 pytestmark = pytest.mark.integration
 
 DEV = "dev@s"
 SENDERS, EACH = 12, 25
 
 
-def send(bus: FileBus, name: str) -> None:
+def send(bus: Bus, name: str) -> None:
     bus.send(Message(DEV, "user", name, id=name))
 
 

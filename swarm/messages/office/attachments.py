@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from swarm.bus.filebus import FileBus
     from swarm.bus.message import Message
+    from swarm.bus.protocol import PostBus
 
 
-def save(bus: FileBus, message: Message, folder: Path) -> tuple[Path, ...]:
+def save(bus: PostBus, message: Message, folder: Path) -> tuple[Path, ...]:
     """Copy a message's attachments into a folder under their names; replace no file.
 
     Raises:

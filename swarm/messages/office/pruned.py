@@ -9,14 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from swarm.bus.errors import MessageNotFound
-    from swarm.bus.filebus import FileBus
-    from swarm.bus.protocol import Keep, Pruned, PrunedAttachments, Stored
+    from swarm.bus.protocol import Keep, PostBus, Pruned, PrunedAttachments, Stored
     from swarm.project.config.settings import Settings
 
 _HOW_LONG = "how long messages stay that are done: swarm config show messages.keep"
 
 
-def not_found(bus: FileBus, message_id: str) -> MessageNotFound:
+def not_found(bus: PostBus, message_id: str) -> MessageNotFound:
     """Return the error for a message that does not exist, or no longer."""
     from swarm.bus.errors import MessageNotFound
 
@@ -48,13 +47,13 @@ def rule(settings: Callable[[], Settings], older_than_ms: int | None) -> Keep:
     return keep_of(settings()) if older_than_ms is None else Keep(older_than_ms)
 
 
-def prune_attachments(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> PrunedAttachments:
+def prune_attachments(bus: PostBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> PrunedAttachments:
     """Remove the attachments that no message refers to any longer, when these boxes have been pruned."""
     there = set(bus.addresses())
     return bus.prune_attachments(keep, dry_run=dry_run, after=[one for one in boxes if one in there])
 
 
-def prune(bus: FileBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> tuple[Pruned, ...]:
+def prune(bus: PostBus, boxes: Sequence[str], keep: Keep, *, dry_run: bool) -> tuple[Pruned, ...]:
     """Prune finished old messages; a missing box has none.
 
     Raises:

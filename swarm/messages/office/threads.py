@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from swarm.messages.office.pruned import not_found
 
 if TYPE_CHECKING:
-    from swarm.bus.filebus import FileBus
     from swarm.bus.message import Message
-    from swarm.bus.protocol import Stored
+    from swarm.bus.protocol import PostBus, Stored
 
 
-def thread(bus: FileBus, message_id: str) -> tuple[Stored, ...]:
+def thread(bus: PostBus, message_id: str) -> tuple[Stored, ...]:
     """Return the messages of the thread to which one belongs, in order.
 
     Raises:

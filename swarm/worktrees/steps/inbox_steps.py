@@ -20,8 +20,8 @@ from swarm.worktrees.steps.step import Registry, Step
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from swarm.bus.filebus import FileBus
     from swarm.bus.message import Message
+    from swarm.bus.protocol import PostBus
     from swarm.project.model import Agent, Session
     from swarm.project.world import World
 
@@ -150,7 +150,7 @@ def _add(world: World, more: Path, folder: Path) -> None:
     _move(world, more, more.with_name(f"{more.name}.restored"))
 
 
-def _send_on(bus: FileBus, message: Message, number: str) -> None:
+def _send_on(bus: PostBus, message: Message, number: str) -> None:
     """Send a message again under its id; if another one has that by now, under one that follows from it."""
     try:
         bus.send(message)
