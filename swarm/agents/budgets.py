@@ -35,7 +35,7 @@ NOTICE = "budget"
 
 
 def limits_of(world: World, options: RoleOptions) -> Limits:
-    """Return the limits of a role's agents: the role's own, and for what it does not say the configuration's."""
+    """Return the limits of a role's agents: the role's own, else the configuration's."""
     own, general = options.limits, world.settings.limits
     return replace(
         own,
@@ -112,7 +112,7 @@ def _over(world: World, session: Session, agent: Agent, limits: Limits) -> tuple
 def too_many(
     world: World, session: Session | None, specs: Sequence[names.AgentSpec], roles: Sequence[Role | None]
 ) -> Iterator[LimitReached]:
-    """Say of which roles a session would have more agents than they allow.
+    """Yield errors for roles with more agents in a session than they allow.
 
     Args:
         session: as it is; None when it is to be made.
@@ -133,7 +133,7 @@ def too_many(
 
 
 def report(world: World, session: Session, agent: Agent) -> int:
-    """Tell the user's inbox how an agent stands with its limits; the same word twice is one message.
+    """Report an agent's use of its limits to the user's inbox; a repeated report makes one message.
 
     That it comes near one also is an event for whoever started it.
     """

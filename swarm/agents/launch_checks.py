@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def problems(world: World, wish: LaunchRequest) -> Iterator[SwarmError]:
-    """Say what stands against starting, before anything is made."""
+    """Yield all reasons against a start, before anything is made."""
     for look in (world.terminal.check, lambda: registry.find(wish.program, wish.command, world.environ)):
         try:
             look()
@@ -35,7 +35,7 @@ def problems(world: World, wish: LaunchRequest) -> Iterator[SwarmError]:
 
 
 def refusals(world: World, wish: LaunchRequest, role: Role | None) -> Iterator[SwarmError]:
-    """Say what of a role its program would refuse, and why it is not for this repository."""
+    """Yield the parts of a role that its program would refuse, and a wrong repository."""
     options = role.options if role else RoleOptions()
     if role is not None:
         yield from misplaced(world, role, f"cannot start {role.name}", "start")
@@ -49,7 +49,7 @@ def refusals(world: World, wish: LaunchRequest, role: Role | None) -> Iterator[S
 
 
 def misplaced(world: World, role: Role, attempt: str, command: str) -> Iterator[SwarmError]:
-    """Say why a role is not for this repository: its ``root_dir`` is elsewhere, or nowhere.
+    """Yield the error for a role of another repository: its ``root_dir`` is elsewhere, or nowhere.
 
     Args:
         attempt: what cannot be done, such as "cannot start developer".
@@ -71,7 +71,7 @@ def misplaced(world: World, role: Role, attempt: str, command: str) -> Iterator[
 
 
 def project_refusals(world: World, wish: LaunchRequest, role: Role | None, commit: str) -> Iterator[SwarmError]:
-    """Say what of the project its program would ask about at the start.
+    """Yield the questions about the project that its program would ask at the start.
 
     Args:
         commit: where the worktrees start.
@@ -91,7 +91,7 @@ def _printing() -> Iterator[str]:
 
 
 def _print_refusals(program: Program, wish: LaunchRequest, role: Role | None) -> Iterator[SwarmError]:
-    """Say why an agent could not be started in print mode, if it is to be."""
+    """Yield the reasons against a start in print mode."""
     by_role = role is not None and role.options.print
     if wish.print_mode and not program.prints:
         yield UsageProblem(
@@ -112,7 +112,7 @@ def _called(program: Program, wish: LaunchRequest) -> str:
 
 
 def warnings(agents: Sequence[tuple[Agent, Role | None]]) -> tuple[str, ...]:
-    """Say which parts of the agents' roles have no effect with the programs that play them."""
+    """Name the parts of the agents' roles without effect in their programs."""
     from swarm.programs import role_effects
 
     found = (

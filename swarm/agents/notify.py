@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def notify_user(world: World, found: Sequence[SessionStatus]) -> int:
-    """Tell the user of every agent that is newly in one of the states of ``notify.states``; return of how many."""
+    """Notify the user of every agent that newly entered a state of ``notify.states``; return their number."""
     news = list(_news(world, found))
     for session, item in news:
         _run(world, session, item)
@@ -134,7 +134,7 @@ def _name(kind: str, session: Session, item: AgentStatus, *which: str) -> str:
 
 
 def _line(session: str, item: AgentStatus) -> str:
-    """Say it in one line without anything that a terminal, or tmux, would obey."""
+    """Return the notification as one line without control characters or tmux formats."""
     said = f"{item.agent.name}@{session} is {item.status.state}"
     detail = "".join(c if c.isprintable() else " " for c in item.status.detail)[:200]
     return f"{said}: {detail}" if detail else said

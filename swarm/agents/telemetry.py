@@ -41,7 +41,7 @@ def is_on(world: World, options: RoleOptions) -> bool:
 
 
 def problems(world: World, options: RoleOptions) -> Iterator[SwarmError]:
-    """Say what stands against it."""
+    """Yield the problems of the settings."""
     if is_on(world, options):
         try:
             _headers(world.settings.telemetry, world.environ)

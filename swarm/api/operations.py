@@ -1,4 +1,4 @@
-"""The namespace ``swarm.operations``: what was done here, and what a crash interrupted."""
+"""The namespace ``swarm.operations``: the history of operations, and interrupted ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Operations(Door):
         return self._world.journal.unfinished()
 
     def describe_unfinished(self) -> tuple[str, ...]:
-        """Say what ``unfinished`` operations are: such as ``create of feature-x``."""
+        """Describe unfinished operations, such as ``create of feature-x``."""
         found = []
         for operation in self._world.journal.unfinished():
             try:

@@ -46,7 +46,7 @@ class Parts:
 
     @cached_property
     def uncommitted(self) -> Uncommitted:
-        """What is uncommitted in worktrees."""
+        """The reader of uncommitted changes in worktrees."""
         from swarm.worktrees.trees.uncommitted import Uncommitted
 
         def submodules(tree: Path, env: Mapping[str, str]) -> Iterator[str]:

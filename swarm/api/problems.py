@@ -1,4 +1,4 @@
-"""What a door does with an error: tell it as one of swarm's own, or write down a bug."""
+"""Translate errors: into swarm's own, or into a crash report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def as_problem(error: BaseException, attempt: str) -> SwarmError | None:
-    """Return an error as one of swarm's own, begun with what was attempted; None: it is a bug."""
+    """Return an error as one of swarm's own, with the attempt in front; None for a bug."""
     error = told_of(error)
     if isinstance(error, OSError):
         from swarm.kit import files

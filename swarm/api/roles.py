@@ -161,7 +161,7 @@ class Roles:
         return CheckedRole(role.name, role.source, tuple(self._refused(role)), notes=notes)
 
     def _refused(self, role: Role) -> Iterator[SwarmError]:
-        """Say what of its further settings a program would refuse; it is asked where it is installed."""
+        """Yield the further settings that an installed program would refuse."""
         from swarm.programs.registry import PROGRAMS, program
 
         options = role.options

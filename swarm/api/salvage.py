@@ -1,4 +1,4 @@
-"""The namespace ``swarm.salvage``: what was saved of removed worktrees."""
+"""The namespace ``swarm.salvage``: saved work of removed worktrees."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Swarm(Agents, Waiting, Merging):
 
     @property
     def events(self) -> Events:
-        """Events of agents that were taken and wait to be settled; ``swarm.wait_for_event`` takes them."""
+        """Taken events of agents that wait to be finished; ``swarm.wait_for_event`` takes them."""
         from swarm.api.events import Events
 
         return Events(self._opened)
@@ -144,14 +144,14 @@ class Swarm(Agents, Waiting, Merging):
 
     @property
     def delivery(self) -> Delivery:
-        """What swarm's launchers tell agents and the user: nudges, heartbeats, ends of agents."""
+        """Notices of swarm's launchers to agents and the user: nudges, heartbeats, ends of agents."""
         from swarm.api.delivery import Delivery
 
         return Delivery(self._opened)
 
     @property
     def operations(self) -> Operations:
-        """What was done here; ``swarm.operations()`` returns the operations, oldest first."""
+        """The history; ``swarm.operations()`` returns the operations, oldest first."""
         from swarm.api.operations import Operations
 
         return Operations(self._opened)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Usage(Door):
-    """What agents used up. Call it for the report."""
+    """The usage of agents. Call it for the report."""
 
     def __call__(self, session: str | None = None, *, everything: bool = False) -> UsageReport:
         """Return the usage of agents: tokens, cost, minutes. Never writes, never waits.
@@ -33,7 +33,7 @@ class Usage(Door):
             return count.report(self._world, session, everything=everything)
 
     def notify(self, agent: str, session: str) -> int:
-        """Tell the user's inbox how an agent stands with its limits; return of how many. Its supervisor calls this."""
+        """Report an agent's use of its limits to the user's inbox; return the number of reports. For its supervisor."""
         from swarm.agents import budgets
 
         with files.os_errors(f"cannot report the budget of {agent}"):

@@ -95,7 +95,7 @@ class Question:
 
     @property
     def summary(self) -> str:
-        """The tool with what it is about, on one line."""
+        """The tool and its object, on one line."""
         return self.said or summary_of(self.tool, self.given)
 
     @property
@@ -171,7 +171,7 @@ def _same(question: Question) -> tuple[str, str, dict[str, Any]]:
 
 
 def _of_weight(question: Question) -> dict[str, Any]:
-    """Return what a tool is given but for what the model says about it, each time in other words."""
+    """Return a tool's input without the model's own description, which varies."""
     return {key: value for key, value in question.given.items() if (question.tool, key) not in _REMARKS}
 
 

@@ -144,7 +144,7 @@ class Boxes:
         lenient: bool = False,
         problems: list[SwarmError] | None = None,
     ) -> Iterator[T]:
-        """Give what a look into a box finds, or into all of them, one after the other.
+        """Yield the results of a read of one box, or of all boxes, one after the other.
 
         Args:
             lenient: one that cannot be read keeps nobody from what is in the others; its error comes only when

@@ -207,7 +207,7 @@ def _check_text(what: str, text: str) -> None:
 
 
 def _extra(artifacts: list[dict[str, Any]], metadata: dict[str, Any]) -> str:
-    """Write what a content may hold besides its texts."""
+    """Encode the content of a message besides its texts."""
     _check_extra([artifacts, metadata], MAX_DEPTH + 1)
     extra = f',"artifacts":{_dump(artifacts)},"metadata":{_dump(metadata)}'
     if len(extra) > MAX_EXTRA:

@@ -79,7 +79,7 @@ def _tell_of(box: Box, bus: Bus, lane: int, at: int) -> None:
 
 
 def _damage(box: Box, path: str, data: bytes, once: str) -> Message:
-    """Return the notice; of what a damaged record says only words that are what they should be come into it."""
+    """Return the notice of a damaged record, with only valid words of the record."""
     from os.path import abspath
 
     from swarm.bus.reader.choose import head_of
@@ -124,7 +124,7 @@ def _notice(address: str, message_id: str, grave: Grave, run: str) -> Message | 
 
 
 def _letter(to: str, run: str, once: str, subject: str, body: str, about: str) -> Message:
-    """Return a notice to this run of a sender; what is sent *once* makes the id, so that sent twice it is one."""
+    """Return a notice to this run of a sender; *once* makes its id, so that sending twice makes one message."""
     from hashlib import sha256
 
     return Message(

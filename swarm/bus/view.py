@@ -127,7 +127,7 @@ def trace(box: Box, message_id: str, over: Callable[[OpenClaim], str]) -> Trace 
 
 
 def _noticed(state: str, names: list[str]) -> str:
-    """Return the state of a message with what is known of its reader since it was last handed out or came back.
+    """Return the state of a message with its reader's events since its last delivery or return.
 
     What was seen of a claim that is over, before anybody wrote that down, is over with it.
     """

@@ -1,1 +1,1 @@
-"""Who calls swarm, a person or an agent, and what that one may do."""
+"""The caller of swarm, a person or an agent, and its rights."""

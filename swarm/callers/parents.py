@@ -1,4 +1,4 @@
-"""The parent of a session: recorded at the start, and told when an agent ends.
+"""The parent of a session: recorded at the start, notified when an agent ends.
 
 It is read from the machine, never from an argument or the environment: see ``machine/identity.py``.
 """

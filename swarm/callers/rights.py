@@ -195,7 +195,7 @@ def passed_on(world: World, rights: Iterable[str]) -> tuple[str, ...]:
 
 
 def warnings(world: World, roles: Iterable[Role | None]) -> tuple[str, ...]:
-    """Say which rights in roles do not count, and why."""
+    """Return warnings for rights in roles that do not count."""
     from swarm.programs.role_effects import NO_RIGHTS
 
     found = []

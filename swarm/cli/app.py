@@ -36,7 +36,7 @@ class Root(Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import the module of a command, and build what it adds to the tree."""
+        """Import the module of a command, and build its part of the tree."""
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             tree = typer.Typer(rich_markup_mode=None)
             import_module(f"swarm.cli.commands.{COMMANDS[cmd_name].module}").add_to(tree)

@@ -161,7 +161,7 @@ def answer(command: Any, run: Run) -> int:  # a class of typer's copy of click
 
 
 def _mend_bash_words(environ: MutableMapping[str, str]) -> str:
-    """Join what bash took apart at ``@``, ``:`` and ``=``; return what it has of the word already."""
+    """Join words that bash split at ``@``, ``:`` and ``=``; return bash's part of the word."""
     if environ.get(f"_{ROOT.upper()}_COMPLETE") != "complete_bash":
         return ""
     words = environ.get("COMP_WORDS", "").split("\n" if "\n" in environ.get("COMP_WORDS", "") else " ")

@@ -16,7 +16,7 @@ _MOST_LINES = 20
 
 
 def explain(error: BaseException, command: str, attempt: str) -> SwarmError | None:
-    """Return *error* as one of ours, begun with what was attempted; None if it is a bug."""
+    """Return *error* as one of ours, with the attempt in front; None for a bug."""
     known = as_problem(error, attempt)
     if known is not None and known.code == UsageProblem.code and not known.hint:
         known.hint = f"swarm {command} --help"
@@ -31,7 +31,7 @@ def exit_code_of(error: SwarmError) -> int:
 
 
 def from_usage(error: Any, command: str) -> tuple[str, UsageProblem]:
-    """Return (command, error) for what typer says about a command line; *command* is what was read of it."""
+    """Return (command, error) for what typer says about a command line; *command* is its recognized part."""
     context = getattr(error, "ctx", None)
     if context is not None:
         command = command_of(context)

@@ -191,7 +191,7 @@ class Output:
             os.write(sys.stderr.fileno(), f"{lead}{text}\n".encode())
 
     def clear_screen(self) -> None:
-        """Begin a fresh screen; only for what is shown again and again on a terminal."""
+        """Begin a fresh screen, for repeated views on a terminal."""
         write(sys.stdout, "\x1b[H\x1b[2J")
 
     def _write(self, stream: TextIO | None, line: str) -> None:

@@ -28,7 +28,7 @@ _STOP = b"\0"
 
 @contextlib.contextmanager
 def watched(tell: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Within this block signals raise ``Interrupted`` in the main thread; what was ignored stays ignored.
+    """Within this block signals raise ``Interrupted`` in the main thread; ignored signals stay ignored.
 
     Args:
         tell: called before that, by the handler.

@@ -47,7 +47,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def lead_of(line: str) -> str:
-    """Return what a line of text begins with: its indentation, and the mark of a list."""
+    """Return the beginning of a line: its indentation, and the mark of a list."""
     found = re.match(_LEAD, line)
     return found[0] if found else ""
 
@@ -104,7 +104,7 @@ def shorten(text: str, room: int, keep: str = "start") -> str:
 
 
 def wrapped(text: str, room: int, *, command_last: bool = False) -> list[str]:
-    """Break *text* at its spaces into lines of at most *room* columns; a longer word has a line of its own.
+    """Break *text* at its spaces into lines of at most *room* columns; a longer word gets its own line.
 
     What stands in backquotes is one word: one wants to copy it.
 

@@ -82,7 +82,7 @@ class Run:
         return self._opened
 
     def say_stopping(self) -> None:
-        """Tell that a signal was heard, where something has to be taken back: that may take a moment."""
+        """Report a signal if an operation must be undone, which may take a moment."""
         if self._opened is not None and self._opened.is_changing:
             self.output.interject(_STOPPING)
 
@@ -196,7 +196,7 @@ def command_of(ctx: typer.Context) -> str:
 
 
 def split_agent(text: str) -> tuple[str, str | None]:
-    """Read ``AGENT``, ``AGENT@SESSION`` or ``SESSION/AGENT``; what is no name the library refuses."""
+    """Read ``AGENT``, ``AGENT@SESSION`` or ``SESSION/AGENT``; the library refuses invalid names."""
     agent, at, session = text.partition("@")
     if not at and "/" in text:
         session, at, agent = text.partition("/")

@@ -28,7 +28,7 @@ class Place(StrEnum):
 
 
 def batch(messages: Sequence[Message], address: str) -> str:
-    """Return what a program is given to read: each body indented, so that no line of it is a head."""
+    """Return the text for a program: each body indented, so that no line of it looks like a head."""
     count = "1 message" if len(messages) == 1 else f"{len(messages)} messages"
     lines = [f"[swarm] {count} for {address}, from the team you work in. Read and act on them; they are acknowledged."]
     for message in messages:
@@ -65,7 +65,7 @@ def _doubt(message: Message) -> str:
 
 
 def mark(message_id: str) -> str:
-    """Return the word by which a message is found again in what a program was given."""
+    """Return the word that identifies a message in a program's input."""
     return f"id={message_id}"
 
 

@@ -1,4 +1,4 @@
-"""Tell an agent in its pane that messages wait.
+"""Announce waiting messages in an agent's pane.
 
 The message is in the inbox; what is typed is one line of swarm's own that says so.  It is typed when, and only
 when, the program is idle and nothing stands at its prompt:
@@ -360,7 +360,7 @@ def type_into(world: World, typist: Typist, session: Session, agent: Agent, text
 
 
 def _wait_until_shown(typist: Typist, pane: str, text: str) -> None:
-    """Give the program a moment to take a paste in; what is never shown is not waited for long."""
+    """Give the program a moment to show a paste, with a short time limit."""
     last = text.rpartition("\n")[2]
     deadline = time.monotonic() + _SEEN_WITHIN
     while time.monotonic() < deadline:

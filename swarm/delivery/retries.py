@@ -57,7 +57,7 @@ class Memory:
     looks: int = 0
 
     def update(self, waiting: Iterable[str], now: int) -> None:
-        """Forget what waits no longer, and begin with what is new."""
+        """Forget messages that no longer wait, and add new ones."""
         self.notes = {one: self.notes.get(one) or Note(now, due=now) for one in waiting}
         for note in self.notes.values():
             note.first = note.first or now
@@ -96,7 +96,7 @@ def to_record(memory: Memory, boot: str) -> dict[str, Any]:
 
 
 def from_record(record: dict[str, Any] | None, boot: str) -> Memory:
-    """Read it back; what is not of that form is as good as nothing."""
+    """Read it back; ignore other forms."""
     try:
         found = record or {}
         notes = {str(one): Note(int(a), int(b), int(c), bool(d)) for one, (a, b, c, d) in found["messages"].items()}

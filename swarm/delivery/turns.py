@@ -159,7 +159,7 @@ def given_in_hand(run_dir: str, claims: Iterable[Claim]) -> Claim | None:
 
 
 def is_lost(run_dir: str, ids: Sequence[str], record: str, idle_since: Callable[[], int]) -> bool:
-    """Whether the program has dropped what it was given: it is idle for long, and has it nowhere.
+    """Whether the program has dropped delivered messages: it is idle for long, and has them nowhere.
 
     An idle program begins a turn with what it is given at once.  What still stands in its queue is not lost.
 

@@ -33,7 +33,7 @@ _TAIL = 12
 
 
 def clean(text: str, keep: str = "\n\t") -> str:
-    """Take out what a terminal would obey or not show: a paste could end itself, and the rest would be typed.
+    """Remove control characters: a paste could end itself, and the terminal would type the rest.
 
     Args:
         keep: control characters that stay.
@@ -79,7 +79,7 @@ def shows(screen: Screen, line: str) -> bool:
 
 
 def holds(screen: Screen, line: str) -> bool:
-    """Whether what is typed at the cursor is this very line, maybe wrapped."""
+    """Whether the text at the cursor is this very line, maybe wrapped."""
     typed, whole = squeezed(screen.before), squeezed(line)
     return bool(line) and len(typed) >= _TAIL and (typed.endswith(whole) or whole.endswith(typed))
 

@@ -1,4 +1,4 @@
-"""What all parts of a repository share: where it is, its git program, and a look ahead at what git would do."""
+"""The shared base of a repository: its place, its git program, and a look ahead at git's answers."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Base:
         return found
 
     def stop_looking(self) -> None:
-        """Forget what was found out, and end what still finds out."""
+        """Forget found answers, and end running lookups."""
         look = self._look
         self._looks.mine = None
         if look is not None:

@@ -308,7 +308,7 @@ def collector(common: Path, root: Path) -> int:
 
 
 def _told(pid: int) -> bytes:
-    """Return what a git process was told to do; empty when it has ended."""
+    """Return the command line of a git process; empty when it has ended."""
     try:
         with open(f"{_PROC}/{pid}/cmdline", "rb") as file:
             return subcommand(file.read().split(b"\0"))

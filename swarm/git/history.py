@@ -71,7 +71,7 @@ def _by_library(root: Path, tip: str, base: str) -> tuple[Commit, ...] | None:
 
 
 def landed(git: Asks, asked: Sequence[tuple[str, str]], target: str) -> tuple[str, ...]:
-    """Say of several tips how the work since their bases is in *target*.
+    """Return for several tips how *target* contains the work since their bases.
 
     Decided by content, so that squashed and rebased branches are recognised, and a fresh branch is
     not mistaken for a merged one.

@@ -21,7 +21,7 @@ _UNKNOWN_OPTION = 129
 
 
 class Answer(NamedTuple):
-    """What came of one merge.
+    """The result of one merge.
 
     Attributes:
         tree: with conflict markers in it where it is not clean.
@@ -91,7 +91,7 @@ def _run(git: Asks, pairs: Sequence[tuple[str, str]]) -> tuple[int, bytes, bytes
 
 
 def _read(out: bytes) -> Iterator[Answer]:
-    """Give the answers that were told to their end."""
+    """Yield the complete answers."""
     fields = iter([os.fsdecode(item) for item in out.split(b"\0")[:-1]])
     with contextlib.suppress(StopIteration):
         while True:

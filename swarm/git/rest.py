@@ -58,7 +58,7 @@ class _Index(NamedTuple):
 
 
 def at_rest(git: GitRunner, common: Path, checkouts: Sequence[Checkout], digits: int) -> list[Rest | None]:
-    """Return what is proved of each; None: nothing.
+    """Return the proved facts about each, or None.
 
     Args:
         common: the repository's git folder.

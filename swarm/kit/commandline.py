@@ -160,7 +160,7 @@ def hook_stamp(root: str, *more: str) -> str:
 
 
 def failure(done: Ended) -> str:
-    """Say what went wrong with a command."""
+    """Describe the failure of a command."""
     return f"`{shown(done.line)}` {done.outcome}"
 
 

@@ -56,7 +56,7 @@ class SwarmError(Exception):
         return (_rebuild, (type(self), self.message, self.hint, self.details, self.facts))
 
     def preface(self, what: str) -> None:
-        """Begin the message with what was attempted."""
+        """Put the attempt in front of the message."""
         self.message = one_line(f"{what}: {self.message}")
         self.args = (self.message,)
 

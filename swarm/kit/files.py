@@ -130,7 +130,7 @@ def make_private_dir(path: Path) -> None:
 
 
 def set_mode(path: Path, mode: int) -> None:
-    """Set the bits of a file or folder; never of what a link leads to."""
+    """Set the bits of a file or folder, never of a link's target."""
     with own.at(os.fspath(path)) as (at, name):
         fstree.set_mode(at, name, mode)
 

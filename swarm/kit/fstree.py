@@ -1,4 +1,4 @@
-"""Removing and copying what has a name in a folder that is held open: what is exchanged meanwhile leads nowhere.
+"""Remove and copy entries of a folder that is held open, so that a swapped path leads nowhere.
 
 A place is the descriptor of a folder, or None for none, and a name in it: the arguments ``dir_fd`` and path of ``os``.
 """
@@ -18,7 +18,7 @@ _PIECE = 1 << 20
 
 
 def remove(at: int | None, name: str) -> None:
-    """Delete what has a name in a folder; the folder is held open, so what is exchanged meanwhile leads nowhere."""
+    """Delete an entry of a folder that is held open, so that a swapped path leads nowhere."""
     try:
         fd = _open(at, name)
     except NotADirectoryError:
@@ -49,7 +49,7 @@ def _open(at: int | None, name: str) -> int:
 
 
 def set_mode(at: int | None, name: str, mode: int) -> None:
-    """Set the bits of what may not even be opened; never of what a link leads to."""
+    """Set the bits of an entry that may be unreadable, never of a link's target."""
     if not hasattr(os, "O_PATH"):
         os.chmod(name, mode, dir_fd=at, follow_symlinks=False)  # macOS
         return
@@ -60,7 +60,7 @@ def set_mode(at: int | None, name: str, mode: int) -> None:
 
 
 def copy(source: tuple[int | None, str], target: tuple[int | None, str], *, pipes: bool) -> None:
-    """Copy what has a name in one folder to a name in another; both are held open."""
+    """Copy an entry of one folder to a name in another; both are held open."""
     at, name = source
     to, other = target
     info = os.lstat(name, dir_fd=at)

@@ -1,1 +1,1 @@
-"""What swarm must know of this machine: processes, identity, run files. Standard library only."""
+"""Facts about this machine: processes, identity, run files. Standard library only."""

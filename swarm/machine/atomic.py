@@ -29,7 +29,7 @@ def write_atomic(
     name_too: bool = True,
     replace: bool = True,
 ) -> None:
-    """Put *data* at *path* in one step: a reader, or a crash, sees all of it or what was there before.
+    """Put *data* at *path* in one step: a reader, or a crash, sees all of it or the old content.
 
     Args:
         durable: sync it.

@@ -150,7 +150,7 @@ _PROGRAM = ("pid", "pid_start")
 
 
 def _candidates(pid: int, hint: str) -> list[tuple[str, tuple[str, str]]]:
-    """Return the run folders that a process may be of, each with what it has to be named as there.
+    """Return the run folders to which a process may belong, each with the identity that it must have there.
 
     A supervisor is known by its argument. Of programs, only one whose supervisor is dead is known by its environment:
     all others are below theirs.

@@ -124,7 +124,7 @@ def text(value: object) -> str:
 
 
 def number(value: object) -> int:
-    """Return a count; what is none is 0."""
+    """Return a count; 0 for an invalid one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 

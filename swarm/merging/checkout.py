@@ -72,7 +72,7 @@ class Merging:
         return code == 0 and out.strip() == b"true"
 
     def busy(self, branch: str) -> str:
-        """Say which half-done operation will move the branch when it ends; empty if none will."""
+        """Return the half-done operation that will move the branch at its end; empty without one."""
         for folder in (self._common, *(admin.path for admin in gitdir.admin_dirs(self._common))):
             for name in ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"):
                 with contextlib.suppress(OSError):

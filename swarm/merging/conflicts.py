@@ -67,7 +67,7 @@ def base_of(world: World, session: Session) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """An agent's forecast so far, with the commits to try: what it has, and where that is to go."""
+    """An agent's forecast so far, with the commits to try: its work and its target."""
 
     forecast: AgentForecast
     tip: str
@@ -177,7 +177,7 @@ def _against_base(box: Quarantine, seen: Sequence[_Seen]) -> list[_Seen]:
 
 
 def _judge_all(box: Quarantine, results: Mapping[_Seen, Merged | SwarmError]) -> dict[_Seen, _Seen]:
-    """Say what would come of merging each into its base branch; where git stumbles at one, each by itself."""
+    """Forecast the merge of each agent into its base branch; after a failure of git, one by one."""
     try:
         graph = box.graph(commit for one in results for commit in (one.onto, one.tip, one.start))
         trees = {
@@ -214,7 +214,7 @@ def _landed(box: Quarantine, graph: Graph, results: Mapping[_Seen, Merged | Swar
 def _judge(
     one: _Seen, result: Merged | SwarmError, own: tuple[str, ...], others: tuple[str, ...], *, landed: bool
 ) -> _Seen:
-    """Say what would come of merging one agent into its base branch.
+    """Forecast the merge of one agent into its base branch.
 
     Args:
         own: the files that it changed.

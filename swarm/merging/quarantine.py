@@ -166,7 +166,7 @@ class Quarantine:
         return tuple(out.decode("ascii").split())
 
     def to_repeat(self, tip: str, onto: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Return (commit, its parents) of what a rebase onto *onto* repeats, oldest first.
+        """Return (commit, its parents) for the commits that a rebase onto *onto* repeats, oldest first.
 
         That leaves out merges, and what the other history has under another id.
         """
@@ -186,7 +186,7 @@ class Quarantine:
         return graph
 
     def landed(self, graph: Graph, asked: Sequence[tuple[str, str]], target: str) -> tuple[str, ...]:
-        """Say how the work of each (tip, base) is in *target*; see ``history.landed``."""
+        """Return how *target* contains the work of each (tip, base); see ``history.landed``."""
         return landed_by(self, graph, asked, target)
 
     def ask(self, *args: str, stdin: bytes = b"") -> bytes:
@@ -237,7 +237,7 @@ class Quarantine:
             self._merger.end()
 
     def pick(self, onto: str, commit: str) -> Merged:
-        """Repeat what one commit does on top of another one.
+        """Repeat the change of one commit on top of another one.
 
         ``merge-tree`` takes its base from the history, and an option for another one came only with git
         2.40; so *onto*'s tree is given the commit's parent for its own.
@@ -318,7 +318,7 @@ def _alternate(path: Path) -> str:
 
 
 def _merging_with(folder: Path) -> tuple[str, ...]:
-    """Return what a worktree is in the middle of merging: its next commit will have these parents too."""
+    """Return the commits that a worktree is merging: its next commit will have these parents too."""
     with contextlib.suppress(OSError):
         return tuple(fsio.read_small(folder / "MERGE_HEAD", 1 << 16).decode("ascii", "replace").split())
     return ()

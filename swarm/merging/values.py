@@ -74,7 +74,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class LocalWork:
-    """What is in a checkout that is to follow its branch.
+    """The local work in a checkout that must follow its branch.
 
     Attributes:
         in_the_way: paths with local work that would be written over.

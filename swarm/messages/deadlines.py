@@ -87,7 +87,7 @@ def _write(messages: str, name: str, record: dict[str, object]) -> None:
 
 
 def tell_all(world: World) -> int:
-    """Tell every sender whose answer is overdue; return of how many messages."""
+    """Notify every sender whose answer is overdue; return the number of messages."""
     from swarm.messages.inboxes import bus_of
 
     messages = str(world.layout.state / "messages")

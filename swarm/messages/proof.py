@@ -1,4 +1,4 @@
-"""What shows that a message is the user's: a code over it, made by who sends as the user, checked by who reads."""
+"""The proof that a message is the user's: a code that the sending process makes and readers check."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OWN = frozenset({VIA, CODE, UNPROVEN})
 
 
 def way_of(state: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a message of the user's says of this process: nothing for a person at a terminal."""
+    """Return the mark of this process for a message of the user's: empty for a person at a terminal."""
     from swarm.callers import caller
 
     found = caller.caller_of(state, environ)

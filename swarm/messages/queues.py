@@ -187,7 +187,7 @@ class Queue:
         return self._settle(ids, lambda claim, own: self._bus.fail(claim, own, reason=reason))
 
     def extend(self, ids: Sequence[str], lease: float = LEASE) -> TaskOutcome:
-        """Keep tasks, and what was taken together with them, for *lease* seconds from now.
+        """Extend the lease on tasks, and on those taken together with them, to *lease* seconds from now.
 
         Raises:
             ClaimLost, NotForAgents, MessageNotFound: nothing was extended.
@@ -285,7 +285,7 @@ def _once(ids: Sequence[str]) -> tuple[str, ...]:
 
 
 class _Named:
-    """Tell of a queue that is not there in the user's words."""
+    """Name a missing queue in the user's words."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -70,7 +70,7 @@ def saved_with(state: Path, message_id: str) -> str:
 
 
 def not_found(state: Path, problem: MessageNotFound, message_id: str) -> MessageNotFound:
-    """Say of a message that is not found where it is, if it was saved with its recipient."""
+    """Return the error for a missing message; name its place if it was saved with its recipient."""
     name = saved_with(state, message_id)
     if not name:
         return problem

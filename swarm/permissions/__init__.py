@@ -1,1 +1,1 @@
-"""Deny and allow rules: what they mean, and what a tool call does."""
+"""Deny and allow rules: their meaning, and the effects of tool calls."""

@@ -52,7 +52,7 @@ __all__ = [
 
 
 def decide(rules: Rules, tool_name: str, tool_input: object, place: Place | None = None) -> Decision:
-    """Say what the rules say of one tool call.
+    """Return the rules' decision about one tool call.
 
     Never raises: input of any form is judged, and asked about where it makes no sense.
     """

@@ -34,7 +34,7 @@ def tools_of(rule: Rule) -> frozenset[str]:
 
 
 def forbid(deny: Sequence[Rule], tool: str, given: object, place: Place) -> Decision | None:
-    """Say what deny rules say of a tool call: denied, to be asked about, or nothing.
+    """Return the deny rules' decision about a tool call: denied, unclear, or nothing.
 
     Never raises: input of any form is judged, and asked about where it makes no sense.
     """
@@ -125,7 +125,7 @@ def _forbid_script(rules: Sequence[Rule], script: Script, place: Place) -> Decis
 
 
 def could_be(pattern: str, part: Part) -> bool:
-    """Whether a command that is not known in full could turn out to be what a deny rule is about."""
+    """Whether a partly unknown command could match a deny rule."""
     if part.fed and any(_overlap(pattern, inner) for inner in part.runs()):
         return True
     return (part.dynamic or part.globs) and any(_overlap(pattern, begin) for begin in part.beginnings())

@@ -103,7 +103,7 @@ def _judge(run_dir: str, event: dict[str, Any]) -> bytes:
 
 
 def _by_status(run_dir: str, event: dict[str, Any], program: str) -> int:
-    """Refuse a call of a program, or allow what it asks about; return the exit status."""
+    """Refuse a call of a program, or allow its request; return the exit status."""
     from importlib import import_module
 
     rules = _read(run_dir)

@@ -47,7 +47,7 @@ def is_host(pattern: str, host: str, *, below: bool) -> bool:
 
 
 def _plain(host: str) -> str | None:
-    """Return a host's name as it is looked up; None for what is none, or a number in disguise."""
+    """Return a host's name as a resolver reads it; None for an invalid name, or a number in disguise."""
     if not host.isascii():
         from unicodedata import normalize
 

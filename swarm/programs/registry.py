@@ -45,7 +45,7 @@ def services(environ: Mapping[str, str]) -> dict[str, object]:
 
 
 def noted(told: Mapping[str, str]) -> Program:
-    """Return the program of a note in a run folder; one without any answers of its own where there is none."""
+    """Return the program of a note in a run folder; without a note a program with default answers."""
     name = told.get("program", "")
     return _load(name) if name in PROGRAMS else plain.Plain(name)
 

@@ -83,7 +83,7 @@ def notes(options: RoleOptions, programs: Sequence[str] = ()) -> tuple[Note, ...
 
 
 def notes_of(role: Role) -> tuple[Note, ...]:
-    """Return what has no effect of a role that was found by its name: also rights where agents could give them."""
+    """Return the parts of a named role without effect, including rights that agents could edit."""
     found = notes(role.options)
     if role.options.may and role.kind is not RoleKind.SWARM_DIR:
         return (*found, Note("may", NO_RIGHTS))

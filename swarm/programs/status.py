@@ -152,7 +152,7 @@ class Status:
 
 
 def conclude(program: str, facts: ProgramFacts, pane: PaneFacts) -> Status:
-    """Say what an agent is doing."""
+    """Conclude an agent's state."""
     found = _conclude(program, facts, pane)
     if facts.budget and facts.alive:
         found = replace(found, detail=f"{found.detail}; {facts.budget}" if found.detail else facts.budget)

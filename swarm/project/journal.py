@@ -69,7 +69,7 @@ class Journal:
             files.sync_folder(self._layout.journal)
 
     def mark(self) -> tuple[int, int]:
-        """Return what is another after every finished operation."""
+        """Return a mark that changes with every finished operation."""
         try:
             info = os.stat(self._layout.history)
         except (FileNotFoundError, NotADirectoryError):
@@ -77,7 +77,7 @@ class Journal:
         return info.st_size, info.st_mtime_ns
 
     def history(self) -> tuple[dict[str, Any], ...]:
-        """Return what was done, oldest first, as far back as fits; torn lines are left out."""
+        """Return the history, oldest first, as far back as fits, without torn lines."""
         try:
             data = files.read_tail(self._layout.history, _LIMIT)
         except FileNotFoundError:

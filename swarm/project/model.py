@@ -156,5 +156,5 @@ class AdminDir(NamedTuple):
 
     @property
     def says_head(self) -> bool:
-        """Whether it says what is checked out: a branch, or a commit."""
+        """Whether it names the checkout: a branch, or a commit."""
         return self.head.startswith("ref: ") or (self.head.isalnum() and len(self.head) in (40, 64))

@@ -1,4 +1,4 @@
-"""Names of roles, agents and sessions, and what is spelled from them.
+"""Names of roles, agents and sessions, and the names derived from them.
 
 A name is checked once, here, and then trusted: it is safe as part of a branch, a folder, a tmux
 title and an address.  Nothing is ever read back *out of* such a spelling (``a-b`` + ``c`` and

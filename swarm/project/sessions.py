@@ -88,7 +88,7 @@ class Sessions:
             files.remove_empty(path.parent)
 
     def sweep(self) -> None:
-        """Remove what a kill left: temporary files, and folders that never got a record."""
+        """Remove leftovers of a kill: temporary files, and folders without a record."""
         try:
             found = os.listdir(self._layout.sessions)
         except (FileNotFoundError, NotADirectoryError):

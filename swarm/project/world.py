@@ -55,7 +55,7 @@ class World(NamedTuple):
 
     @property
     def uncommitted(self) -> Uncommitted:
-        """What is uncommitted in worktrees."""
+        """The reader of uncommitted changes in worktrees."""
         return self.parts.uncommitted
 
     @property

@@ -135,7 +135,7 @@ def list_roles(places: RolePlaces) -> tuple[Role, ...]:
 
 
 def scan_roles(places: RolePlaces) -> tuple[tuple[Role, ...], tuple[SwarmError, ...]]:
-    """Return the usable roles, and what is wrong with the others."""
+    """Return the usable roles, and the problems of the others."""
     roles: list[Role] = []
     problems: list[SwarmError] = []
     for same in _by_name(places).values():
@@ -208,7 +208,7 @@ def _places(places: RolePlaces) -> Iterator[_Place]:
 
 
 def _scan(place: _Place) -> Iterator[_Found]:
-    """Yield what has the name and the place of a role; folders without instructions are none."""
+    """Yield candidates for roles by name and place; folders without instructions are none."""
     for entry in _entries(place):
         path = place.folder / entry
         name = name_of(entry)

@@ -227,7 +227,7 @@ def _panes(world: World) -> Iterator[Check]:
 
 
 def _messages(world: World) -> Iterator[Check]:
-    """Find what was set aside because it was damaged, or could not be a message, and boxes that cannot be read."""
+    """Find messages set aside as damaged or refused, and unreadable boxes."""
     with closing(bus_of(world)) as bus:
         unreadable = bus.unreadable()
     for problem in unreadable:

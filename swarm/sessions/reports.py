@@ -1,4 +1,4 @@
-"""What verbs about sessions answer with."""
+"""Results of verbs about sessions."""
 
 from __future__ import annotations
 

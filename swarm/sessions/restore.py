@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One entry to restore, and what is known about how.
+    """One entry to restore, with the facts for it.
 
     Attributes:
         refs: part → object id.

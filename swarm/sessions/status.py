@@ -83,7 +83,7 @@ def status(world: World, sessions: Sequence[Session], *, look: bool, unread: boo
 
 
 def overall(states: Sequence[State]) -> State:
-    """Return what a session as a whole is: what most needs a look wins."""
+    """Return the state of a whole session: the state that most needs attention wins."""
     order = (
         *(State.WAITING, State.FAILED, State.UNKNOWN, State.STARTING),
         *(State.WORKING, State.IDLE, State.DONE, State.STOPPED),

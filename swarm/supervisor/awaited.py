@@ -45,7 +45,7 @@ class Awaited:
 
 
 def record(sender: str, to: list[str], within_ms: int, about: Mapping[str, object]) -> dict[str, object]:
-    """Return what is written down of a message that is about to be sent."""
+    """Return the record of a message with a deadline before it is sent."""
     return {
         "people": [sender, *to],
         "about": about,

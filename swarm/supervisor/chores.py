@@ -34,7 +34,7 @@ class Chore:
         self._process.returncode = self.status  # it is not to wait for it again
 
     def kill(self) -> None:
-        """End it with what it started."""
+        """End the process and its child processes."""
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
 

@@ -69,7 +69,7 @@ class Launch:
         self.owner = (_whole(owner["pid"]), _whole(owner.get("start") or 0))
 
     def program_env(self) -> dict[bytes, bytes]:
-        """Return the program's environment: what was asked for, ours and the terminal's added, tmux taken out."""
+        """Return the program's environment: the requested one plus ours and the terminal's, without tmux."""
         env = {name: value for name, value in self.env.items() if name not in (b"TMUX", b"TMUX_PANE")}
         for name in self.from_pane:
             env.pop(name, None)

@@ -52,7 +52,7 @@ class Label:
         self._says = ""
 
     def also(self, says: str) -> None:
-        """Look at the file, too, in which the program says what it is doing; empty: it has none."""
+        """Also watch the program's own state file; empty without one."""
         self._says = says
 
     def look(self) -> float:

@@ -1,4 +1,4 @@
-"""Watch an agent's inbox and heartbeat, and have the agent told when it is ready.
+"""Watch an agent's inbox and heartbeat, and announce messages when it is ready.
 
 The supervisor only notices: that the inbox has changed, and that the program seems to be idle. What waits there,
 whether it may be typed, and what was typed before is decided by a short process, ``swarm _nudge``; its answer

@@ -1,4 +1,4 @@
-"""Values of panes: what is to be opened, what tmux lists, what a pane shows."""
+"""Values of panes: panes to open, tmux's list, a pane's screen."""
 
 from __future__ import annotations
 

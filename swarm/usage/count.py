@@ -52,7 +52,7 @@ def report(world: World, session: str | None, *, everything: bool) -> UsageRepor
 
 
 def usage_of(world: World, session: Session, agent: Agent, table: Prices) -> AgentUsage:
-    """Return what one agent used up so far."""
+    """Return one agent's usage so far."""
     run = world.layout.run_folder(session.name, agent.name)
     found = counted(source_of(world, session, agent), table)
     before = _kept_of(world, session, agent)
@@ -79,7 +79,7 @@ def source_of(world: World, session: Session, agent: Agent) -> Mapping[str, Any]
 
 
 def _kept_of(world: World, session: Session, agent: Agent) -> Kept | None:
-    """Return what was written down of an agent that was removed and has been restored."""
+    """Return the recorded usage of an agent that was removed and restored."""
     whose = (session.name.casefold(), agent.name.casefold(), agent.created_ms)
     return next((one for one in log.read(world.layout.usage) if one.whose == whose), None)
 

@@ -146,7 +146,7 @@ def _program_of(world: World, session: Session, agent: Agent) -> int:
 
 
 def _at_once(world: World, session: Session, agent: Agent, tree: Path, living: Living) -> Target | _Present:
-    """Tell what can be told without looking into the worktree."""
+    """Return the risks that need no look into the worktree."""
     admin = owner.own_admin(world, agent)
     unsafe, way_out = _link_in_the_way(world, session, agent, admin) or _why_unsafe(world, tree, admin)
     if unsafe:
@@ -192,7 +192,7 @@ def _judged(world: World, present: _Present, state: TreeState | SwarmError) -> T
 
 
 def _link_in_the_way(world: World, session: Session, agent: Agent, admin: AdminDir | None) -> tuple[str, str] | None:
-    """Say which link stands where a removal would write or delete: found half way, it would hold up every command."""
+    """Return a link in the way of a removal: found half way, it would hold up every command."""
     layout = world.layout
     salvage = layout.salvage_folder(session.name, agent.name, "")
     boxes = [folder_of(world, session.name, agent.name) for folder_of in (inbox_folder, events_folder)]
@@ -208,7 +208,7 @@ def _link_in_the_way(world: World, session: Session, agent: Agent, admin: AdminD
 
 
 def _why_unsafe(world: World, tree: Path, admin: AdminDir | None) -> tuple[str, str]:
-    """Say why a path must not be removed at all, and what to do: what is checked here is the path that is removed."""
+    """Return why a path must not be removed, and a hint; it checks the very path that is removed."""
     base = world.layout.root.resolve()
     if not tree.parent.resolve().is_relative_to(base):
         return "its folder leads out of the repository", ""
@@ -383,7 +383,7 @@ def _is_droppable(path: str, rules: Cleanup) -> bool:
 
 
 def _roots(paths: Iterable[str], patterns: Sequence[str]) -> tuple[str, ...]:
-    """Name what is dropped by its topmost folder, not file by file."""
+    """Name dropped files by their topmost folder, not one by one."""
     roots = set()
     for path in paths:
         parts = path.split("/")

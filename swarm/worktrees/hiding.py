@@ -57,7 +57,7 @@ class HideInWorktrees(Step):
         turn_off(world)
 
     def say(self) -> str:
-        """Tell the user what would be done."""
+        """Describe the step for a dry run."""
         return f"hide {self.file} by a setting of each worktree"
 
 

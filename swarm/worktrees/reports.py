@@ -1,4 +1,4 @@
-"""What verbs about worktrees answer with: risks, saved work, recoveries."""
+"""Results of verbs about worktrees: risks, saved work, recoveries."""
 
 from __future__ import annotations
 

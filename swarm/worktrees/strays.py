@@ -61,7 +61,7 @@ def refuse(world: World, tree: Path) -> None:
 
 
 def sweep(world: World, *, force: bool, dry_run: bool = False) -> Iterator[str]:
-    """Say what is in the folder of the worktrees and in no session; with *force* plain folders are removed.
+    """Report folders of no session below the worktrees' folder; with *force* remove plain ones.
 
     Not where git tracks files there: then the folder is the user's.  The caller holds the lock.
     """
@@ -91,7 +91,7 @@ def told(aside: Path | None) -> str:
 
 
 def remove(world: World, tree: Path, *, force: bool) -> Path | None:
-    """Remove one; what is in it is moved aside, and where to is returned. The caller holds the lock.
+    """Remove one; move its content aside and return the new place. The caller holds the lock.
 
     Raises:
         WorkAtRisk: it has content, and *force* was not given.

@@ -1,4 +1,4 @@
-"""Values of working trees and what is kept of them."""
+"""Values of working trees and their saved parts."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def lock_in_turn(fd: int, turn: int, path: str, patience: Patience = None) -> No
 
 
 def _holder(fd: int) -> str:
-    """Say which process holds a lock on this file, where the system tells."""
+    """Return the process that holds a lock on this file, if the system reports it."""
     try:
         ino = str(os.fstat(fd).st_ino)
         with open("/proc/locks", encoding="ascii") as file:

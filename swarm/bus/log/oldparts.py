@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 
 def _described(fd: int, base: int) -> Part | None:
-    """Return what a file holds; None when its first line or its last does not tell."""
+    """Return the description of a file; None if its first or last line is damaged."""
     info = os.fstat(fd)
     head = os.pread(fd, _HEAD_WITHIN, 0).partition(b"\n")[0]
     tail = os.pread(fd, lines.END_IN, max(0, info.st_size - lines.END_IN))

@@ -89,7 +89,7 @@ class ReaderLog:
             os.close(fd)
 
     def add(self, *entries: dict[str, Any]) -> None:
-        """Write entries down, below the lock, and take them in. ``handle`` gives what is to be synced after it."""
+        """Append entries under the lock and apply them. ``handle`` returns the handle to sync afterwards."""
         for entry in entries:
             written = self.log.append(json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode())
             self._state.apply(entry)

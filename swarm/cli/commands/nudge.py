@@ -62,7 +62,7 @@ def nudge(
     heartbeat: Annotated[str, typer.Option("--heartbeat", metavar="PERIOD", show_default=False)] = "",
     idle: Annotated[bool, typer.Option("--idle", help="Only say by the exit status whether it is idle.")] = False,
 ) -> Answer:
-    """Tell an agent of its messages, or send it the heartbeat of its role."""
+    """Notify an agent of its messages, or send it the heartbeat of its role."""
     swarm = run.open()
     if idle:
         state = str(swarm.why(agent, session).status.state)

@@ -277,7 +277,7 @@ def _need_terminal(swarm: Swarm) -> None:
 
 
 def _next_line(swarm: Swarm) -> str:
-    """Say how to see the panes; inside tmux by the command that does not nest."""
+    """Return the command that shows the panes; inside tmux one that does not nest."""
     return "next: swarm attach" if os.environ.get("TMUX") else f"next: {_attach_line(swarm)}"
 
 

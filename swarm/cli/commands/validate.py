@@ -45,5 +45,5 @@ def validate(run: Run) -> Answer:
 
 
 def own_hint(problem: SwarmError) -> str:
-    """Return a problem's hint, unless it is to look for all problems: that is what was just done."""
+    """Return a problem's hint, except the hint to run this very command."""
     return "" if problem.hint == ConfigProblem.default_hint else problem.hint

@@ -159,7 +159,7 @@ def sent_data(sender: str, sent: Sequence[Sent]) -> dict[str, Any]:
 
 
 def sent_lines(sent: Sequence[Sent]) -> list[str]:
-    """Return what was sent for people: the id, and for each recipient why it may not be read soon."""
+    """Return the sent messages for people: the id, and for each recipient the reason for a delay."""
     lines = []
     for one in sent:
         notes = ["sent before, nothing was added"] if one.receipt.duplicate else []

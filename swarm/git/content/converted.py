@@ -99,7 +99,7 @@ def _attributes(git: GitRunner, env: Mapping[str, str], paths: Iterable[str]) ->
 
 
 def _way(told: Mapping[str, str], settings: Settings) -> str:
-    """Say what conversion does with a file: ``gives`` it other bytes in a worktree, only ``takes`` some, or neither."""
+    """Return how conversion changes a file: it ``gives`` other bytes to a worktree, only ``takes`` some, or neither."""
 
     def has(name: str) -> bool:
         return told.get(name, _NO[0]) not in _NO

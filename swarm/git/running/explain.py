@@ -55,7 +55,7 @@ def explain(what: str, code: int, text: str) -> SwarmError:
 
 
 def or_full_disk(error: SwarmError, folder: Path) -> SwarmError:
-    """Say that the disk is full where git only says that it could not write: a checkout hides the reason."""
+    """Name a full disk where git only reports a failed write: a checkout hides the reason."""
     if type(error) is not GitFailed or not re.search(_NOT_WRITTEN, error.details or ""):
         return error
     try:
@@ -71,7 +71,7 @@ def or_full_disk(error: SwarmError, folder: Path) -> SwarmError:
 
 
 def cause_of(code: int, text: str) -> str:
-    """Pick the line of git's words that says most: it prints what it noticed first and its verdict last."""
+    """Pick the most telling line of git's output: its verdict comes last."""
     if code < 0:
         return f"git was ended by signal {-code}"
     lines = [line.strip() for line in text.splitlines() if line.strip() and not re.search(_VERDICT, line)]

@@ -147,7 +147,7 @@ class GitRunner:
         what: str = "",
         meanwhile: Callable[[], object] | None = None,
     ) -> bytes:
-        """Run a git command that changes something and return what it printed.
+        """Run a git command that changes something and return its output.
 
         Args:
             args: the command after ``git``.

@@ -113,7 +113,7 @@ def _index(folder: Path, place: Path, *, own_index: bool) -> Path:
 
 
 def _begin(git: GitRunner, place: Path, folder: Path, settings: Path, name: str) -> None:
-    """Fill *place* with what a git folder says of HEAD, what is left out of the tree, and harmless settings."""
+    """Fill *place* with HEAD, sparse patterns and harmless settings of a git folder."""
     head = gitdir.read_admin(folder).head
     if head:
         (place / "HEAD").write_bytes(os.fsencode(head) + b"\n")

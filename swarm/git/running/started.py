@@ -91,7 +91,7 @@ class Started:
         return out
 
     def say(self, question: bytes, whole: Callable[[bytes], bool]) -> bytes:
-        """Ask a git that listens, and return what it answers.
+        """Send a request to a listening git, and return its answer.
 
         Args:
             question: short enough for a pipe to take it at once.

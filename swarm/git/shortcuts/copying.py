@@ -225,7 +225,7 @@ def _open(folder: Path) -> int:
 
 
 def _content(entry: Entry, main: int) -> bytes | None:
-    """Return what is in the main checkout, if it is the blob."""
+    """Return the main checkout's content, if it equals the blob."""
     try:
         if stat.S_ISLNK(entry.mode):
             data = os.readlink(entry.path, dir_fd=main)

@@ -1,4 +1,4 @@
-"""Ask git ahead of time what a new worktree needs.
+"""Ask git ahead of time for the facts that a new worktree needs.
 
 The questions are begun before anything is refused and their answers are needed last, so nobody waits for
 them.  No threads: what they would wait for is each other.

@@ -112,13 +112,13 @@ def read_exit(run_dir: str | Path) -> Exit | None:
 
 
 def read_state(run_dir: str | Path) -> State | None:
-    """Return state.json; None when it is not there or is not what a program may say."""
+    """Return state.json; None if it is missing or invalid."""
     found = _read(State, run_dir, runfiles.STATE)
     return found and found._replace(detail=one_line(found.detail), prompt=one_line(found.prompt))
 
 
 def write_state(run_dir: str | Path, state: Says, detail: str = "", prompt: str = "") -> None:
-    """Say what the calling program does.
+    """Write the state of the calling program.
 
     Args:
         prompt: what stands before the cursor while nothing is typed.
@@ -143,7 +143,7 @@ def alive(process: Process, *, boot_id: str | None = None) -> bool:
 
 
 def supervised(process: Process, *, boot_id: str | None = None) -> bool:
-    """Whether its supervisor is running now; it outlives the program for as long as it takes to end what is left."""
+    """Whether its supervisor is running now; it outlives the program until it has ended all leftovers."""
     return _is_this(process, process.supervisor_pid, process.supervisor_start, boot_id)
 
 

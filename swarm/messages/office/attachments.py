@@ -39,7 +39,7 @@ def save(bus: PostBus, message: Message, folder: Path) -> tuple[Path, ...]:
 
 
 def _named(artifacts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return attachments by the names of the files they become; what a sender calls one is no path."""
+    """Return attachments by their file names; a sender's name for one is no path."""
     found: dict[str, dict[str, Any]] = {}
     for number, artifact in enumerate(artifacts, 1):
         name = os.path.basename(str(artifact.get("name", "")))

@@ -126,7 +126,7 @@ class Looking(PostBase):
         return self.bus.addresses() if name is None else (box_of(self.address(name)),)
 
     def unreadable(self, message_id: str = "") -> tuple[str, ...]:
-        """Return what is missing from ``message`` and ``thread``: boxes that cannot be looked into, a damaged copy."""
+        """Return the gaps of ``message`` and ``thread``: unreadable boxes, a damaged copy."""
         problems = tuple(error.message for error in self.bus.unreadable())
         try:
             damaged = self.bus.damaged(message_id) if message_id else ""

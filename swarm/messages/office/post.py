@@ -17,7 +17,7 @@ __all__ = ["LEASE", "Post", "Sender", "Sent", "Taken"]
 
 
 class Post(Sending, Taking, Looking):
-    """The messages below one ``.swarm`` folder: what is sent, what is taken, and what can be seen of them.
+    """The messages below one ``.swarm`` folder: send, take and read them.
 
     Args:
         prepare: makes that folder, in a repository that has none yet.

@@ -133,7 +133,7 @@ class Taking(PostBase):
         return claim._replace(messages=tuple(checked(self._state, message) for message in claim.messages))
 
     def _tell_overdue(self, address: str) -> float | None:
-        """Tell whose answers are overdue; return in how many seconds the next one to an address is."""
+        """Notify senders of overdue answers; return the seconds until the next deadline of an address."""
         from swarm.supervisor.awaited import FOLDER
 
         if not os.path.isdir(f"{self._messages}/{FOLDER}"):

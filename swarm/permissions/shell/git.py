@@ -1,4 +1,4 @@
-"""What git is told to run: by its commands, and by settings that name programs, in ``-c`` or for good."""
+"""Commands that git runs: by its subcommands, and by settings that name programs, in ``-c`` or stored."""
 
 from __future__ import annotations
 

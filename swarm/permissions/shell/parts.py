@@ -181,7 +181,7 @@ def _split(text: str, depth: int) -> Script:
 
 
 def _part(command: Command) -> tuple[Part | None, bool]:
-    """Return the command without what only says when it runs; and whether it is clear what it is."""
+    """Return the command without its control words, and whether the command is clear."""
     words = list(command.words)
     clear = True
     while words and not words[0].quoted and words[0].raw in _BEFORE | _AFTER:
@@ -277,7 +277,7 @@ def _behind_own(words: Sequence[str]) -> Iterator[int]:
 
 
 def _beginning(words: Sequence[str], knowns: Sequence[str | None]) -> str | None:
-    """Return some words up to what is unknown; None when all is known."""
+    """Return the words before the first unknown part; None when all is known."""
     end = next((n for n, known in enumerate(knowns) if known is not None), None)
     return None if end is None else " ".join((*words[:end], knowns[end] or ""))
 

@@ -28,7 +28,7 @@ class Reader:
         self._tools: dict[str, str] = {}
 
     def entries(self, _where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Give what one line tells."""
+        """Yield the entries of one line."""
         kind = line.get("type")
         if kind == "assistant":
             yield from self._answer(line)

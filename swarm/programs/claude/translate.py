@@ -30,7 +30,7 @@ class Translation(NamedTuple):
 
 
 def translate(rules: Rules) -> Translation:
-    """Say rules as the program does."""
+    """Translate rules into the program's language."""
     allowed = [_allowance(rule) for rule in rules.allow]
     kept = _kept(text for text, _ in allowed)
     gaps = tuple(gap for _, gap in allowed if gap is not None)

@@ -42,7 +42,7 @@ def calls(tool: str, given: object) -> tuple[tuple[str, object], ...]:
 
 
 def _texts(given: object) -> Iterator[str]:
-    """Give all texts in what a tool is given."""
+    """Yield all texts in a tool's input."""
     if isinstance(given, str):
         yield given
     elif isinstance(given, dict):
@@ -89,7 +89,7 @@ def without_web(deny: Sequence[Rule]) -> bool:
 
 
 def gaps(rules: Rules) -> Gaps:
-    """Name what it does not hold as a rule says."""
+    """Name the rules that it enforces only in part."""
     from swarm.permissions.translation import Gaps
 
     return Gaps(

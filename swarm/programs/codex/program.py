@@ -123,7 +123,7 @@ def _print(launch: Launch) -> LaunchSpec:
 
 
 def _settings(launch: Launch) -> list[str]:
-    """Return what is the same in both interfaces."""
+    """Return the settings that both interfaces share."""
     trusted = f"projects={{{_toml(str(launch.worktree))}={{trust_level={_toml('trusted')}}}}}"
     # A login shell would set PATH anew, and the agent's commands would not find what it was started with.
     settings = ["check_for_update_on_startup=false", "allow_login_shell=false", trusted]

@@ -26,7 +26,7 @@ class Reader:
         self._tools: dict[str, str] = {}
 
     def entries(self, where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Give what one line tells."""
+        """Yield the entries of one line."""
         payload = mapping(line.get("payload"))
         if line.get("type") == "turn_context":
             self._models[where] = text(payload.get("model"))

@@ -30,7 +30,7 @@ class Record:
         return iter(())
 
     def lines(self, *words: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Give what was added since."""
+        """Yield the new lines."""
         yield from (("", line) for line in self._tail.lines(*words))
 
     def latest(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -42,6 +42,6 @@ class Reader:
     """Reads such lines."""
 
     def entries(self, _where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Give what one line tells."""
+        """Yield the entries of one line."""
         who = Speaker.USER if line.get("who") == "user" else Speaker.AGENT
         yield TranscriptEntry(number(line.get("at_ms")), who, EntryKind.TEXT, text(line.get("text")))

@@ -19,7 +19,7 @@ class Reader:
     """Gives the parts of a message; those that were given before are left out by their ids."""
 
     def entries(self, where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Give what one message tells."""
+        """Yield the entries of one message."""
         said, kind = words(line.get("content")), line.get("type")
         if kind == "gemini":
             yield from self._answer(where, line, said)

@@ -97,7 +97,7 @@ class _Said(NamedTuple):
 
 
 def translate(rules: Rules, root: str = "", folder: str = ".") -> Translation:
-    """Say rules as the program does.
+    """Translate rules into the program's language.
 
     Args:
         rules: of the role.

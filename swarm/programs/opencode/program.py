@@ -153,7 +153,7 @@ def _rules(launch: Launch) -> Translation:
 
 
 def _permissions(launch: Launch) -> dict[str, str]:
-    """Return what is allowed; in print mode what would be asked is denied, since a question there ends the turn."""
+    """Return the permissions; print mode denies requests, because a question there ends the turn."""
     found = _MODES[launch.options.permission_mode]
     if not launch.options.print:
         return found

@@ -18,7 +18,7 @@ class Reader:
     """Gives a part once it is whole."""
 
     def entries(self, where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Give what one part tells."""
+        """Yield the entries of one part."""
         message, kind = mapping(line.get("message")), line.get("type")
         who = Speaker.USER if message.get("role") == "user" else Speaker.AGENT
         if kind in ("text", "reasoning") and not line.get("synthetic"):

@@ -69,7 +69,7 @@ class Translation(NamedTuple):
 
 
 def translate(rules: Rules, otherwise: str = Behavior.ASK) -> Translation:
-    """Say rules as the program does.
+    """Translate rules into the program's language.
 
     Args:
         rules: of the role.
@@ -118,7 +118,7 @@ def _own(tool: str) -> str:
 
 
 def _denial(rule: Rule) -> tuple[list[tuple[str, str]], Gap | None]:
-    """Return what forbids all that a rule is about, as tools and patterns, and what it does not reach."""
+    """Return denials for everything that a rule matches, as tools and patterns, and the gaps."""
     pattern = rule.pattern
     tools = _mcp(rule) if rule.tool.startswith("mcp__") else _TOOLS.get(rule.tool, ())
     if not tools:

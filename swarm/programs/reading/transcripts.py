@@ -19,7 +19,7 @@ class Reader(Protocol):
     """The protocol of a program's reader: entries of one line or message of its record."""
 
     def entries(self, where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Give what one line tells."""
+        """Yield the entries of one line."""
 
 
 class Transcript:
@@ -31,7 +31,7 @@ class Transcript:
         self._seen: set[str] = set()
 
     def more(self) -> list[TranscriptEntry]:
-        """Return what was added since the last time, in the order of time."""
+        """Return the new entries since the last call, in the order of time."""
         if not self._record.grown():
             return []
         found = []

@@ -1,4 +1,4 @@
-"""What a setting is declared with: how a value of each type is read, checked and shown, and the checks of text."""
+"""Types of settings: how swarm reads, checks and shows their values."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def _within(value: _Number, low: float, high: float, show: Callable[[Any], str])
 
 
 def kind_of(raw: object) -> str:
-    """Say what a value is that is not what it should be."""
+    """Describe the kind of a wrong value."""
     if raw is None:
         return "empty"
     if isinstance(raw, bool):

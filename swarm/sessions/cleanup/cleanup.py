@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def preview(world: World, request: Request) -> CleanupReport:
-    """Say what ``cleanup`` would do; refuses what it would refuse. Changes nothing."""
+    """Return the plan of ``cleanup``, with the same refusals. Changes nothing."""
     chosen, skipped = _choose(world, request)
     go, more = _decide(world, request, chosen)
     left = leftover_branches(world, {agent.branch for t in chosen for agent in (t.agent,)}) if _all(request) else {}
@@ -74,7 +74,7 @@ def preview(world: World, request: Request) -> CleanupReport:
 
 
 def cleanup(world: World, request: Request) -> CleanupReport:
-    """Remove what was asked for. The caller holds the lock and has recovered.
+    """Remove the requested worktrees. The caller holds the lock and has recovered.
 
     Raises:
         WorkAtRisk: nothing was removed.
@@ -120,7 +120,7 @@ def cleanup(world: World, request: Request) -> CleanupReport:
 
 
 def _end_programs(world: World, targets: tuple[Target, ...]) -> bool:
-    """End the agents that still run in what is going to be removed; say whether there were any."""
+    """Stop the running agents of the worktrees to remove; return whether any ran."""
     sessions = {t.session.name: t.session for t in targets if t.agent.program}
     ended = False
     for session in sessions.values():
@@ -177,7 +177,7 @@ def _wanted(world: World, request: Request, session: Session, agent: Agent) -> b
 def _decide(
     world: World, request: Request, chosen: tuple[Target, ...]
 ) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
-    """Split into what is removed and what is left alone; refuse where that was not expected."""
+    """Split the targets into removed and skipped ones; refuse unexpected skips."""
     unsafe = [
         Skipped(name_of(t), "; ".join(filter(None, (t.unsafe, t.way_out))), "IDENTITY") for t in chosen if t.unsafe
     ]

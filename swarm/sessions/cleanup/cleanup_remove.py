@@ -1,4 +1,4 @@
-"""Remove what a cleanup has saved; a later command goes on where one was killed."""
+"""Remove saved worktrees; after a kill a later command continues."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
 
 
 def _still_the_same(world: World, item: dict[str, Any], tree: Path) -> bool:
-    """Whether the path still holds what was looked at: check and removal must mean the same thing."""
+    """Whether the path still holds the examined folder: check and removal must mean the same one."""
     if tree.is_symlink() or (tree / ".git").is_dir():
         return False
     pointer: str = item["pointer"]
@@ -122,7 +122,7 @@ def _admin_is(admin: Path, item: dict[str, Any]) -> bool:
 
 
 def _save_late(world: World, record: dict[str, Any], item: dict[str, Any], tree: Path, admin: Path | None) -> None:
-    """Move what is kept out of the trash; and all of it, if it changed after it was saved."""
+    """Move kept files out of the trash; or the whole folder, if it changed after the save."""
     folder = world.layout.salvage_folder(item["session"], item["agent"], record["operation"])
     if not files.exists(tree):
         if item["kind"] == "missing":  # the git folders of its submodules are there all the same

@@ -1,4 +1,4 @@
-"""What a cleanup is to remove."""
+"""The targets of a cleanup."""
 
 from __future__ import annotations
 

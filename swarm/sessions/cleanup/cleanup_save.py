@@ -1,4 +1,4 @@
-"""Save what a cleanup is about to remove, and write down that it may be removed."""
+"""Save the targets of a cleanup, and record that they may be removed."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def checked_out(world: World, targets: tuple[Target, ...]) -> set[str]:
 def _summary(
     world: World, request: Request, target: Target, tip: str, operation: str, base: str, landing: str
 ) -> Removed:
-    """Say what is removed of a target; *base* is empty when that commit is gone."""
+    """Summarize the removal of a target; *base* is empty when that commit is gone."""
     agent = target.agent
     known = bool(tip and base)
     landed = world.trees.landed([(tip, base)], landing)[0] if known else ""

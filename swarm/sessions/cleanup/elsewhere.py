@@ -1,4 +1,4 @@
-"""Conversations that go on outside of their panes: what a cleanup says about them.
+"""Report conversations that continue outside of their panes to a cleanup.
 
 Neither can swarm end them, nor do they always have a process in the worktree that would be seen.
 """

@@ -1,4 +1,4 @@
-"""Words for a refused cleanup: what is at risk, and how to go on."""
+"""Words for a refused cleanup: the risks, and the next commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def at_risk(
     agents: tuple[AgentRisks, ...], *, discard: bool, whole: bool, running: Collection[tuple[str, str]]
 ) -> WorkAtRisk:
-    """Say what stands against it, and what to do.
+    """Return the refusal with its reasons and hints.
 
     Args:
         discard: nothing was to be saved.

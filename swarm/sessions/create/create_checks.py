@@ -1,4 +1,4 @@
-"""What stands against making a set of worktrees: all of it is found before the first byte is written."""
+"""Checks before a set of worktrees is made: they find all problems before the first byte is written."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]
 
 
 def _facts(world: World, request: Request) -> Facts:
-    """Ask git once for all of it; what is odd is left to be asked one by one, with better words."""
+    """Ask git once for all facts; odd ones are left to single questions with better errors."""
     if request.base is not None and (not request.base or not request.base.isprintable()):
         return Facts()  # no separate line among git's questions
     text = world.settings.worktrees.instructions_file

@@ -1,4 +1,4 @@
-"""What is asked for when a set of worktrees is to be made, and what is known of the history."""
+"""The request of a new set of worktrees, and facts about the history."""
 
 from __future__ import annotations
 

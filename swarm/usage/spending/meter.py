@@ -25,10 +25,10 @@ if TYPE_CHECKING:
             """Give the answers that were added since the last look."""
 
         def lines(self, *words: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
-            """Give what was added since, each with the conversation it is from."""
+            """Yield the new lines, each with its conversation."""
 
         def latest(self) -> Iterator[tuple[str, dict[str, Any]]]:
-            """Give the end of the newest conversation, as far as it may tell what was said last."""
+            """Return the end of the newest conversation, long enough for its last text."""
 
 
 def source_of(
@@ -78,7 +78,7 @@ class Meter:
         self.models: dict[str, Counts] = {}
 
     def look(self) -> bool:
-        """Read what was added; whether there was anything."""
+        """Read new lines; return whether any came."""
         if not self._record.grown():
             return False
         for use in self._record.uses():
@@ -94,7 +94,7 @@ class Meter:
         return sum(counts.tokens for counts in self.models.values())
 
     def cost(self, prices: Prices) -> tuple[float, list[str]]:
-        """Return what it cost, and the models whose price is not known."""
+        """Return the cost, and the models without a price."""
         known = {model: prices.cost(model, counts) for model, counts in self.models.items() if counts.tokens}
         return sum(cost or 0.0 for cost in known.values()), [model for model, cost in known.items() if cost is None]
 

@@ -1,4 +1,4 @@
-"""What tokens cost: a table of US dollars for a million, by the names of models."""
+"""Prices of tokens: US dollars for a million, by names of models."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Saved work: entries, what was dropped, the refs that keep it."""
+"""Saved work: entries, dropped entries, the refs that keep them."""

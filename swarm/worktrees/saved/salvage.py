@@ -124,7 +124,7 @@ def _head_branch(target: Target, head: str, tip: str) -> str:
 
 
 def entries(world: World, session: str | None = None, *, gone: bool = False) -> tuple[SalvageEntry, ...]:
-    """Return what was saved, newest first.
+    """Return the saved entries, newest first.
 
     Args:
         gone: instead what was dropped, and can still be restored.

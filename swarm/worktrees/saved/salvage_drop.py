@@ -1,4 +1,4 @@
-"""Drop what was saved: mark it, and delete it when its time is over."""
+"""Drop saved work: mark it, and delete it when its time is over."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _named(world: World, targets: tuple[str, ...], *, now: bool) -> list[Salvage
 
 
 def sweep(world: World) -> None:
-    """Delete what was dropped longer ago than the settings keep it."""
+    """Delete entries dropped longer ago than the settings allow."""
     over = dropped.expired(world)
     if over:
         _delete(world, [entry for entry in entries(world, gone=True) if entry.name in over])

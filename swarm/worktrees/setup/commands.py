@@ -115,7 +115,7 @@ def _wait(
     stopped: Callable[[], bool],
     printed: Callable[[], int],
 ) -> str:
-    """Wait for the end, and say in words what was wrong with it; nothing when it is well."""
+    """Wait for the end, and return the failure in words; empty on success."""
     outcome, pause = "was interrupted", _FIRST_LOOK
     try:
         while (code := _code_of(process)) is None:
@@ -188,7 +188,7 @@ def _shorten(out: int, start: int) -> None:
 
 
 def _tail(log: Path, start: int) -> tuple[str, ...]:
-    """Return the last lines that a command printed, without what a terminal would obey."""
+    """Return the last lines of a command's output, without control characters."""
     with log.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(start, size - _TAIL_BYTES))

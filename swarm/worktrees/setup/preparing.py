@@ -108,7 +108,7 @@ class Preparing:
         return placing.link(self._top, tree, paths)
 
     def signatures(self, tree: Path, paths: Sequence[str]) -> dict[str, str]:
-        """Return what tells of each file whether it was changed; empty for what is none."""
+        """Return marks that show changes of files; empty for other entries."""
         return {path: placing.signature(tree / path) for path in paths}
 
     # --- commands and ports --------------------------------------------------------------------

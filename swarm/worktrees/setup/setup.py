@@ -58,7 +58,7 @@ def stamp(world: World, operation: str, *more: str) -> str:
 
 
 def refusals(world: World, options: Sequence[RoleOptions]) -> Iterator[SwarmError]:
-    """Say what of a setup cannot work here."""
+    """Yield the parts of a setup that cannot work here."""
     found = {
         problem: None
         for one in options
@@ -182,7 +182,7 @@ class SetUp(Step):
             setup_notes.write(world, self.session, job.name, setup_run.notes_of(world, job))
 
     def undo_files(self, world: World) -> None:
-        """End what the commands started, and remove what was written down about them."""
+        """End the processes of the commands, and remove their notes."""
         world.preparing.end(stamp(world, self.operation))
         for item in self.agents:
             setup_notes.forget(world, self.session, str(item["agent"]["name"]))
@@ -196,7 +196,7 @@ class SetUp(Step):
                 fsio.remove_tree(trash.find(world, self.operation, f"{name}.tree"))
 
     def say(self) -> str:
-        """Tell the user what would be done."""
+        """Describe the step for a dry run."""
         parts = [part for item in self.agents for part in setup_run.parts_from(item)]
         said = {
             "link": [pattern for part in parts for pattern in part.link],
@@ -252,7 +252,7 @@ class RememberSetup(Step):
             hiding.hide_in(world, Path(self.tree), ())
 
     def undo_files(self, world: World) -> None:
-        """Remove what was written down."""
+        """Remove the notes."""
         setup_notes.forget(world, self.session, self.agent)
 
     def undo(self, world: World) -> None:
@@ -260,7 +260,7 @@ class RememberSetup(Step):
         hiding.turn_off(world)
 
     def say(self) -> str:
-        """Tell the user what would be done."""
+        """Describe the step for a dry run."""
         return f"record the results of the setup of {self.agent} had left"
 
 

@@ -1,4 +1,4 @@
-"""Notes about what a setup put into a worktree."""
+"""Notes about the files that a setup put into a worktree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folder_of(world: World, session: str, agent: str) -> Path:
 
 
 def write(world: World, session: str, agent: str, notes: Notes) -> None:
-    """Write down what was done."""
+    """Write the notes of a setup."""
     give_back(
         world,
         session,

@@ -81,7 +81,7 @@ def parts_from(item: Mapping[str, Any]) -> tuple[Setup, ...]:
 
 
 def environment(world: World, session: str, agent: Agent, env: Env, phase: str) -> dict[str, str]:
-    """Return what a command finds in its environment: what its agent has, and where it is."""
+    """Return a command's environment: its agent's variables, and its place."""
     return {
         **environ_of(world, env),
         "SWARM_SESSION": session,
@@ -207,7 +207,7 @@ def _hook(world: World, job: Job) -> Iterator[tuple[Policy, float, str]]:
 
 
 def in_words(done: Ended) -> str:
-    """Say how a command failed, with its last word."""
+    """Return a command's failure in words, with its last line."""
     return rules.failure(done) + (f": {done.tail[-1][:200]}" if done.tail else "")
 
 
@@ -225,7 +225,7 @@ def keep_log(world: World, log: Path) -> Path | None:
 
 
 def notes_of(world: World, job: Job) -> Notes:
-    """Return what is kept of a job that is done."""
+    """Return the notes of a finished job."""
     admin = world.git.admin_of(job.tree)
     left: dict[str, str] = {}
     if admin is not None:

@@ -1,1 +1,1 @@
-"""The steps of transactions: what a step is, and those of branches, worktrees and files."""
+"""The steps of transactions: the base class, and steps for branches, worktrees and files."""

@@ -31,7 +31,7 @@ _AT_ONCE = 16
 
 
 def declare(world: World, session_name: str, agents: Iterable[str] | None = None) -> None:
-    """Make the inboxes of a session's agents, or of some; what is in them stays.
+    """Make the inboxes of a session's agents, or of some; existing messages stay.
 
     Where that fails the first message makes it: a session that has started is no failure.
     """

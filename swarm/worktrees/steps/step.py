@@ -1,4 +1,4 @@
-"""The machinery of steps: what one step is, and how the journal holds it.
+"""The base of steps, and their form in the journal.
 
 A step can be written down before it is done and taken back by another process after a crash.
 ``undo`` may follow a ``do`` that never ran, ran in part, or was taken back already.  It touches
@@ -43,7 +43,7 @@ class Step:
         """Take back the rest; git runs again by now."""
 
     def say(self) -> str:
-        """Tell the user, in a dry run, what would be done."""
+        """Describe the step for a dry run."""
         raise NotImplementedError
 
 

@@ -83,7 +83,7 @@ class AddWorktree(Step):
         return not tree.is_symlink() and not files.exists(tree / ".git" / "HEAD")
 
     def undo(self, world: World) -> None:
-        """Look through what was moved aside: nothing but what we made may be thrown away."""
+        """Check the moved folder: only our own files may be deleted."""
         tree = Path(self.tree)
         aside = trash.find(world, self.operation, f"{tree.name}.tree")
         if aside.is_dir() and not self.salvaged:
@@ -188,7 +188,7 @@ class LockAgain(Step):
 
 @dataclass(frozen=True, slots=True)
 class Verify(Step):
-    """Look whether what was asked of git is really there: its exit codes are not proof."""
+    """Verify that git really made everything: its exit codes are not proof."""
 
     trees: tuple[tuple[str, str, str], ...]  # (path, branch or "", commit)
 

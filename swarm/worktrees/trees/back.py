@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TreeBack(TreeSave):
-    """Brings back what was saved of the working trees of one repository."""
+    """Restores saved working trees of one repository."""
 
     def read_manifests(self, refs: Mapping[str, str]) -> dict[str, dict[str, Any]]:
         """Read the manifests of saved worktrees: any key → commit gives the key → facts."""
@@ -41,7 +41,7 @@ class TreeBack(TreeSave):
     def bring_back(
         self, tree: Path, admin: Path, refs: Mapping[str, str], manifest: Mapping[str, Any], folder: Path
     ) -> None:
-        """Fill a freshly registered worktree from what was saved.
+        """Fill a freshly registered worktree from saved work.
 
         Args:
             refs: part → object id.
@@ -201,7 +201,7 @@ def _apply_modes(tree: Path, modes: Mapping[str, int], aside: Iterable[str]) -> 
 
 
 def _copy_aside(tree: Path, admin: Path, folder: Path, paths: Iterable[str]) -> None:
-    """Copy back what was moved aside, as far as it is still there; the salvage keeps its own."""
+    """Copy moved files back, as far as they still exist; the salvage keeps its copies."""
     for path in paths:
         source, target = folder / "files" / path, tree / path
         fsio.make_folders(target.parent)

@@ -1,4 +1,4 @@
-"""Find what is in a working tree: changes, untracked and ignored files.
+"""Find changes, untracked and ignored files of a working tree.
 
 Everything here works through a private index, so that the worktree's own is never touched, and by a git folder of
 swarm's own (``standin.py``): a broken ``.git`` file does not matter, and git runs no program that an agent has set.
@@ -100,7 +100,7 @@ class TreeLook:
             return list(pool.map(look, zip(checkouts, given, proved, strict=True)))
 
     def at_rest(self, checkouts: Sequence[Checkout]) -> list[Rest | None]:
-        """Return what is proved of worktrees that are exactly their commits; None of the others."""
+        """Return the proved facts about worktrees that equal their commits; None for the others."""
         return at_rest(self._git, self._common, checkouts, len(self._zero))
 
     def _look_beside(self, tree: Path, admin: Path, rest: Rest, known: AbstractSet[str]) -> TreeState:
@@ -169,7 +169,7 @@ class TreeLook:
         return entries if code == 0 and not any(oid == self._zero for _, oid, _, _ in entries) else None
 
     def recall(self, admin: Path) -> TreeState:
-        """Tell what git's notes say of a worktree whose folder is gone, or that git cannot read any more."""
+        """Return the admin folder's state of a worktree that is gone or unreadable."""
         head = (
             self._head({"GIT_DIR": str(admin), "GIT_COMMON_DIR": str(self._common)})
             or self._named_head(admin)
@@ -201,7 +201,7 @@ class TreeLook:
         return walk(tree).fingerprint + _admin_mark(admin)
 
     def sizes(self, tree: Path, paths: Iterable[str]) -> dict[str, int]:
-        """Return the sizes of some files; 0 for what is no regular file."""
+        """Return the sizes of some files; 0 for other entries."""
         found = {}
         for path in paths:
             try:
@@ -221,7 +221,7 @@ class TreeLook:
         return (head, tree.strip()) if code == 0 else (self._head(env), "")
 
     def _entries_and_flags(self, env: Mapping[str, str]) -> tuple[list[tuple[str, str, str, str]], Flagged]:
-        """Let git look at every file again, in the private index; return its entries, and what was hidden from it."""
+        """Make git check every file again, in the private index; return its entries, and the hidden ones."""
         hidden: dict[str, list[bytes]] = {"--no-assume-unchanged": [], "--no-skip-worktree": []}
         entries = []
         for item in self._git.ask("ls-files", "-s", "-v", "-z", env=env, cwd=cwd_of(env)).split(b"\0"):
@@ -355,7 +355,7 @@ class TreeLook:
 
 
 def _own_work(state: TreeState) -> str:
-    """Say what is in the working tree of a submodule that is in no commit."""
+    """Return the uncommitted work in a submodule."""
     if state.modified or state.staged or state.unmerged or state.untracked:
         return "uncommitted changes"
     if state.operations:

@@ -231,7 +231,7 @@ def _work_lines(
     found: Walk | None,
     aside: Sequence[str],
 ) -> Iterator[tuple[str, str, str]]:
-    """Give what was in the working tree; without a tree, what the index would put there.
+    """Yield the entries of the working tree; without a tree, those of the index.
 
     What is tracked but not there is left out whatever the reason: deleted, or by a sparse checkout.
     """

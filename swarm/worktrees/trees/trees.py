@@ -43,7 +43,7 @@ class Trees(TreeBack):
         return tuple(sorted((*strange, *found.nested)))
 
     def landed(self, asked: Sequence[tuple[str, str]], target: str) -> tuple[str, ...]:
-        """Say of each (tip, base) how the commits of *tip* since *base* are in *target*; empty when they are not."""
+        """Return for each (tip, base) how *target* contains the commits since *base*; empty if it does not."""
         return content_landed(self._git, asked, target)
 
     def commits(self, tip: str, base: str) -> tuple[Commit, ...]:

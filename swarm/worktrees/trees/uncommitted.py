@@ -1,4 +1,4 @@
-"""What is uncommitted in worktrees, as ``git status`` shows it; of many trees, several are asked at once."""
+"""Uncommitted changes of worktrees, as ``git status`` shows them; several trees at once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Uncommitted:
             return (*lines, *(f" M {path}" for path in self._more(tree, env) if path not in told))
 
     def are_any(self, trees: Sequence[tuple[Path, Path]]) -> list[bool | None]:
-        """Say of each tree whether ``git status`` would show anything; None where it cannot tell.
+        """Return for each tree whether ``git status`` would show anything; None if unknown.
 
         Args:
             trees: (tree, its admin folder) each.
