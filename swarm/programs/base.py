@@ -86,8 +86,10 @@ class Program:
         """The same for one agent, from what was written down at its start."""
 
     def screens(self) -> ScreenRules | None:
-        """Return the rules by which its state is read from its pane: none."""
-        return None
+        """Return the rules by which its state is read from its pane, from ``data/screens/``; None: it has none."""
+        from swarm.programs.reading import screens
+
+        return screens.find(self.name)
 
     def own_words(self, run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWords | None:
         """Return what the living program says of its state in its own way; None: it says nothing.

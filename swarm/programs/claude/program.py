@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from swarm.machine.run_folder.program_facts import Process
     from swarm.permissions.rules import Rules as PermissionRules
     from swarm.permissions.translation import Gaps
-    from swarm.programs.reading.screen_rules import Rules
     from swarm.programs.status import OwnWords
     from swarm.programs.values import Launch, LaunchSpec, Login
     from swarm.project.config.sections import Telemetry
@@ -144,12 +143,6 @@ class Claude(Program):
         home = notes.read(run_dir).get("home")
         if home:
             self.withdraw(home, [tree])
-
-    def screens(self) -> Rules | None:
-        """Return the rules for the dialogs that come before it says anything itself."""
-        from swarm.programs.reading.screens import load
-
-        return load(self.name)
 
     def own_words(self, run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWords | None:
         """Return what it says in its session file."""

@@ -18,7 +18,6 @@ from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login
 from swarm.programs.codex import calls, hooks, served
 from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.notes import note
-from swarm.programs.reading.screens import load
 from swarm.programs.values import LaunchSpec, Login
 from swarm.roles.options import PermissionMode, Unclear
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from swarm.kit.errors import SwarmError
     from swarm.permissions.translation import Gaps
-    from swarm.programs.reading import screen_rules
     from swarm.programs.values import Launch
     from swarm.roles.options import RoleOptions
 
@@ -91,10 +89,6 @@ class Codex(Program):
         """Return whether it has an account to use."""
         seen = seen_login(environ, ("CODEX_API_KEY", "OPENAI_API_KEY"), [_home(environ) / "auth.json"])
         return Login(seen, "codex login")
-
-    def screens(self) -> screen_rules.Rules | None:
-        """Its state is read from its title and the line above its input."""
-        return load(self.name)
 
 
 PROGRAM = Codex()

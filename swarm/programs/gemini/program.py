@@ -24,7 +24,6 @@ from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login
 from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.gemini.translate import translate
 from swarm.programs.notes import note
-from swarm.programs.reading.screens import load
 from swarm.programs.values import LaunchSpec, Login
 from swarm.roles.options import PermissionMode
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from swarm.permissions.translation import Gaps
-    from swarm.programs.reading import screen_rules
     from swarm.programs.values import Launch
     from swarm.project.config.sections import Telemetry
     from swarm.roles.options import RoleOptions
@@ -116,10 +114,6 @@ class Gemini(Program):
         home = Path(environ.get("GEMINI_CLI_HOME") or home_of(environ)) / ".gemini"
         keys = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")
         return Login(seen_login(environ, keys, [home / "oauth_creds.json"]), "start `gemini` once and log in")
-
-    def screens(self) -> screen_rules.Rules | None:
-        """Its state is read from its title, and from the questions on its screen."""
-        return load(self.name)
 
     def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
         """Return its own variables; the address it takes from OpenTelemetry's. By itself it would send prompts."""

@@ -17,7 +17,6 @@ from swarm.programs import prompts
 from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login
 from swarm.programs.notes import note
 from swarm.programs.opencode.translate import translate
-from swarm.programs.reading.screens import load
 from swarm.programs.values import LaunchSpec, Login
 from swarm.roles.options import PermissionMode
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from swarm.kit.errors import SwarmError
     from swarm.permissions.translation import Gaps
     from swarm.programs.opencode.translate import Translation
-    from swarm.programs.reading import screen_rules
     from swarm.programs.values import Launch
     from swarm.roles.options import RoleOptions
 
@@ -102,10 +100,6 @@ class Opencode(Program):
         data = Path(environ.get("XDG_DATA_HOME") or home_of(environ) / ".local/share")
         keys = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
         return Login(seen_login(environ, keys, [data / "opencode/auth.json"]), "opencode auth login")
-
-    def screens(self) -> screen_rules.Rules | None:
-        """Its state is read from its screen."""
-        return load(self.name)
 
 
 PROGRAM = Opencode()

@@ -16,3 +16,8 @@ def load(program: str) -> Rules:
     """Return the rules of a program that swarm ships."""
     with (_FOLDER / f"{program}.toml").open("rb") as file:
         return Rules.of(program, tomllib.load(file))
+
+
+def find(program: str) -> Rules | None:
+    """Return the rules of a program; None where swarm ships none."""
+    return load(program) if (_FOLDER / f"{program}.toml").is_file() else None

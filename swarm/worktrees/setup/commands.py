@@ -164,6 +164,13 @@ def _end(process: subprocess.Popen[bytes], stamp: str) -> None:
         os.killpg(process.pid, signal.SIGKILL)  # what left the tree and hides its environment
 
 
+def end_stamped(*stamps: str) -> int:
+    """End what commands with one of these stamps, or one below it, have started; return how many live on."""
+    from swarm.kit import kill
+
+    return len(end_all(lambda: kill.stamped(*stamps, variable=STAMP, below=True)))
+
+
 def end_all(look: Callable[[], list[Process]]) -> list[Process]:
     """End what *look* finds, again and again while it starts others; return what lives on."""
     grace = _GRACE

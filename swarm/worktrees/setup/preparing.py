@@ -1,4 +1,4 @@
-"""Prepare a fresh worktree: files, commands and ports."""
+"""Find files for a fresh worktree, and free ports."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from swarm.kit.commandline import STAMP, is_literal
+from swarm.kit.commandline import is_literal
 from swarm.worktrees.setup import placing
 from swarm.worktrees.setup.setup_values import Selected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from swarm.git.running.runner import GitRunner
-    from swarm.worktrees.setup.setup_values import Ended
 
 _TAKEN = {errno.EADDRINUSE, errno.EACCES}
 
 
 class Preparing:
-    """Looks for files in one main checkout, and puts them into its worktrees.
+    """Looks for files in one main checkout.
 
     Args:
         top: the main checkout.
@@ -97,49 +96,9 @@ class Preparing:
         """Return what `git add` would take of a worktree's files that are not tracked."""
         return frozenset(_names(self._git.ask("ls-files", "-z", "--others", "--exclude-standard", cwd=tree)))
 
-    # --- put in --------------------------------------------------------------------------------
-
-    def copy(self, tree: Path, paths: Sequence[str]) -> tuple[str, ...]:
-        """Copy files into a worktree; return what could not be."""
-        return placing.copy(self._top, tree, paths)
-
-    def link(self, tree: Path, paths: Sequence[str]) -> tuple[str, ...]:
-        """Put links into a worktree; return what could not be."""
-        return placing.link(self._top, tree, paths)
-
     def signatures(self, tree: Path, paths: Sequence[str]) -> dict[str, str]:
         """Return marks that show changes of files; empty for other entries."""
         return {path: placing.signature(tree / path) for path in paths}
-
-    # --- commands and ports --------------------------------------------------------------------
-
-    def program(self, words: Sequence[str], environ: Mapping[str, str]) -> str:
-        """Return the path of a command's program; empty without one, the word itself when it is a path."""
-        from swarm.worktrees.setup import commands
-
-        return commands.program(words, environ)
-
-    def run(
-        self,
-        line: str,
-        *,
-        cwd: Path,
-        environ: Mapping[str, str],
-        log: Path,
-        limit: float,
-        stopped: Callable[[], bool],
-    ) -> Ended:
-        """Run a command to its end; see ``hooks_run.run``."""
-        from swarm.worktrees.setup import commands
-
-        return commands.run(line, cwd=cwd, environ=environ, log=log, limit=limit, stopped=stopped)
-
-    def end(self, *stamps: str) -> int:
-        """End what commands with one of these stamps, or one below it, have started; return how many live on."""
-        from swarm.kit import kill
-        from swarm.worktrees.setup import commands
-
-        return len(commands.end_all(lambda: kill.stamped(*stamps, variable=STAMP, below=True)))
 
     def port_is_free(self, port: int) -> bool:
         """Whether a port of this machine is free."""

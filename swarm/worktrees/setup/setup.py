@@ -21,8 +21,8 @@ from swarm.roles.environment import environ_of
 from swarm.roles.options import Env, Policy, RoleOptions, Setup, plain
 from swarm.worktrees import hiding, transaction, trash
 from swarm.worktrees.errors import SetupFailed
+from swarm.worktrees.setup import commands, placing, setup_notes, setup_run
 from swarm.worktrees.setup import ports as agent_ports
-from swarm.worktrees.setup import setup_notes, setup_run
 from swarm.worktrees.steps.step import Registry, Step
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _missing_programs(world: World, part: Setup, env: Env) -> Iterator[tuple[str
     environ = environ_of(world, env)
     for line in part.run:
         words = rules.words_of(line)
-        if not world.preparing.program(words, environ):
+        if not commands.program(words, environ):
             hint = "install it; shell syntax needs a shell: [sh, -c, '…']"
             yield f"setup.run needs the program {words[0]}, which is not installed", hint
 
@@ -183,7 +183,7 @@ class SetUp(Step):
 
     def undo_files(self, world: World) -> None:
         """End the processes of the commands, and remove their notes."""
-        world.preparing.end(stamp(world, self.operation))
+        commands.end_stamped(stamp(world, self.operation))
         for item in self.agents:
             setup_notes.forget(world, self.session, str(item["agent"]["name"]))
 
@@ -246,7 +246,9 @@ class RememberSetup(Step):
         """Make the change."""
         setup_notes.give_back(world, self.session, self.agent, self.notes)
         again = self.notes.get(setup_notes.AGAIN) or ()
-        world.preparing.copy(Path(self.tree), world.preparing.files([glob.escape(one) for one in again]).paths)
+        placing.copy(
+            world.layout.root, Path(self.tree), world.preparing.files([glob.escape(one) for one in again]).paths
+        )
         admin = world.git.admin_of(Path(self.tree))
         if admin is not None and fsio.exists(admin.path / "config.worktree"):
             hiding.hide_in(world, Path(self.tree), ())

@@ -18,7 +18,7 @@ from swarm.roles.environment import environ_of
 from swarm.roles.options import Env, Policy, RoleOptions, Setup
 from swarm.worktrees import hiding
 from swarm.worktrees.errors import SetupFailed
-from swarm.worktrees.setup import setup_notes
+from swarm.worktrees.setup import commands, placing, setup_notes
 from swarm.worktrees.setup.setup_values import Notes
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def place(world: World, files: Files, job: Job, *, include: bool) -> None:
         _left_out(job, part.policy, found)
         fresh = [path for path in found.paths if path not in job.linked]
         job.linked += fresh
-        for problem in world.preparing.link(job.tree, fresh):
+        for problem in placing.link(world.layout.root, job.tree, fresh):
             job.fail(part.policy, f"cannot link {problem}")
     chosen = [(part.policy, files.files(part.copy)) for part in job.parts]
     if include:
@@ -120,7 +120,7 @@ def place(world: World, files: Files, job: Job, *, include: bool) -> None:
     for policy, found in chosen:
         _left_out(job, policy, found)
         fresh = [path for path in found.paths if not _is_below(path, job.linked)]
-        for problem in world.preparing.copy(job.tree, fresh):
+        for problem in placing.copy(world.layout.root, job.tree, fresh):
             job.fail(policy, f"cannot copy {problem}")
         job.copied += fresh
     if job.linked or job.copied:
@@ -183,7 +183,7 @@ def _run(world: World, job: Job, stop: Event) -> None:
         if stop.is_set():
             return
         environ = {**job.environ, rules.STAMP: f"{job.stamp}/{len(job.commands)}"}
-        done = world.preparing.run(line, cwd=job.tree, environ=environ, log=log, limit=limit, stopped=stop.is_set)
+        done = commands.run(line, cwd=job.tree, environ=environ, log=log, limit=limit, stopped=stop.is_set)
         if job.hook and line == rules.line_of(job.hook):
             done = replace(done, line=job.hook[0].rpartition("/")[2])
         job.commands.append(done)

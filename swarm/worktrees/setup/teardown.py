@@ -22,7 +22,7 @@ from swarm.project.world import in_session, new_operation_id
 from swarm.roles.options import Policy, RoleOptions, Teardown
 from swarm.worktrees import transaction
 from swarm.worktrees.errors import TeardownFailed
-from swarm.worktrees.setup import setup, setup_notes, setup_run
+from swarm.worktrees.setup import commands, setup, setup_notes, setup_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -117,7 +117,7 @@ class Teardowns:
         name = f"{job.agent.name}@{job.session.name}"
         log = self._world.layout.trash / f"teardown-{job.agent.name}-{job.session.name}.log"
         stamp = rules.hook_stamp(str(self._world.layout.root), "teardown", job.session.name, job.agent.name)
-        self._world.preparing.end(stamp)  # of an earlier try that was killed
+        commands.end_stamped(stamp)  # of an earlier try that was killed
         world = in_session(self._world, job.session)
         environ = setup_run.environment(world, job.session.name, job.agent, job.options.env, "teardown")
         failures = []
@@ -125,7 +125,7 @@ class Teardowns:
             for policy, limit, line in [(part.policy, part.timeout, line) for part in job.parts for line in part.run]:
                 if stop.is_set():
                     break
-                done = self._world.preparing.run(
+                done = commands.run(
                     line,
                     cwd=job.tree,
                     environ={**environ, rules.STAMP: stamp},
@@ -147,4 +147,4 @@ class Teardowns:
         stamps = [setup.stamp(self._world, one.agent.operation, one.agent.name) for one in self._jobs]
         stamps += [rules.hook_stamp(root, "teardown", one.session.name, one.agent.name) for one in self._jobs]
         if stamps:
-            self._world.preparing.end(*stamps)
+            commands.end_stamped(*stamps)
