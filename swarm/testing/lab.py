@@ -61,6 +61,7 @@ _first: dict[str, Path] = {}
 
 def _keep(root: Path) -> None:
     folder = Path(tempfile.mkdtemp(prefix="swarm-lab-"))
+    folder.chmod(0o711)  # labs of another user are copies of it, too
     guardian.watch(folder, str(folder))  # which removes it after this process
     _first["repository"] = shutil.copytree(root, folder / "repository", symlinks=True)
 
