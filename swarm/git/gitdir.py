@@ -56,7 +56,7 @@ def read_admin(path: Path) -> AdminDir:
         path=path,
         gitdir=_text(path / "gitdir") or "",
         commondir=_text(path / "commondir") or "",
-        head=_head(path / "HEAD"),
+        head=full_head_of(path),
         locked=_lock_reason(path / "locked"),
     )
 
@@ -72,8 +72,9 @@ def _lock_reason(path: Path) -> str | None:
     return os.fsdecode(data if len(data) <= _LIMIT else data[:_SHOWN] + b"...").strip("\n")
 
 
-def _head(path: Path) -> str:
+def full_head_of(folder: Path) -> str:
     """Read a ``HEAD``; it may be a link, by an old way of git's to name a branch (``core.preferSymlinkRefs``)."""
+    path = folder / "HEAD"
     if path.is_symlink() and (named := os.readlink(path)).startswith("refs/"):
         return f"ref: {named}"
     return _text(path) or ""
@@ -144,17 +145,23 @@ def tips(common: Path, refs: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def entry_of(common: Path, tree: Path) -> WorktreeEntry | None:
-    """Return what ``git worktree list`` says of a worktree; None where only git can tell."""
+def own_folder(common: Path, tree: Path) -> Path | None:
+    """Return git's folder for a worktree, if git, run in that worktree, would find that folder and no other."""
     pointer = None if tree.is_symlink() else pointer_of(tree)
     if pointer is None or pointer.parent != common / "worktrees":
         return None
-    admin = read_admin(pointer)
-    if admin.gitdir != str(tree / ".git"):
+    return pointer if _text(pointer / "gitdir") == str(tree / ".git") else None
+
+
+def entry_of(common: Path, tree: Path) -> WorktreeEntry | None:
+    """Return what ``git worktree list`` says of a worktree; None where only git can tell."""
+    folder = own_folder(common, tree)
+    if folder is None:
         return None
-    branch = admin.head.removeprefix("ref: ")
-    detached = branch == admin.head
-    head = admin.head if detached else tips(common, (branch,)).get(branch, "")
+    said, locked = full_head_of(folder), _lock_reason(folder / "locked")
+    branch = said.removeprefix("ref: ")
+    detached = branch == said
+    head = said if detached else tips(common, (branch,)).get(branch, "")
     if not re.fullmatch(_OBJECT, head) or not (detached or branch.startswith(HEADS)):
         return None
     return WorktreeEntry(
@@ -162,8 +169,8 @@ def entry_of(common: Path, tree: Path) -> WorktreeEntry | None:
         head=head,
         branch="" if detached else branch.removeprefix(HEADS),
         detached=detached,
-        locked=admin.locked is not None,
-        lock_reason=(admin.locked or "").strip(),
+        locked=locked is not None,
+        lock_reason=(locked or "").strip(),
     )
 
 

@@ -190,9 +190,9 @@ class Git(Refs, Configuration):
         """Return what git lists of one worktree, without running it; None where only ``worktrees`` can tell."""
         return gitdir.entry_of(self.common, tree)
 
-    def admin(self, name: str) -> AdminDir:
-        """Return one registration by its name; where it is not there, its fields are empty."""
-        return gitdir.read_admin(self.common / "worktrees" / name)
+    def own_folder(self, tree: Path) -> Path | None:
+        """Return git's folder for a worktree, if git, run in that worktree, would find that folder and no other."""
+        return gitdir.own_folder(self.common, tree)
 
     def admin_of(self, tree: Path) -> AdminDir | None:
         """Return the registration that points at *tree*."""

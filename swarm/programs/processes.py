@@ -29,8 +29,6 @@ def facts(run_dir: Path) -> ProgramFacts:
     from swarm.programs import notes as launched
 
     process = notes.read_process(run_dir)
-    ended = notes.read_exit(run_dir)
-    said = notes.read_state(run_dir)
     stopped = _time_of(run_dir / "stop.json")
     pending = _time_of(run_dir / "launch.json")
     if pending:  # at its gate: the records are of an earlier start
@@ -39,6 +37,8 @@ def facts(run_dir: Path) -> ProgramFacts:
         return ProgramFacts(launched=(run_dir / "role.md").exists(), stopped_ms=stopped)
     from swarm.programs import registry
 
+    ended = notes.read_exit(run_dir)
+    said = notes.read_state(run_dir)
     if ended is not None and not ended.is_of(process):
         ended = None  # of an earlier start
     alive = ended is None and notes.alive(process)

@@ -118,21 +118,13 @@ def _look(world: World, places: Sequence[tuple[Path, WorktreeEntry | None, str]]
     for (at, path, _, _), ahead in zip(there, counts, strict=True):
         if ahead is not None:
             found[at] = _Looked(ahead=ahead)
-            if (admin := _own_admin(world, path)) is not None:
+            if (admin := world.git.own_folder(path)) is not None:
                 asked.append((at, path, admin))
     if not asked:
         return found
     for (at, _, _), dirty in zip(asked, world.uncommitted.are_any([one[1:] for one in asked]), strict=True):
         found[at] = found[at]._replace(dirty=dirty)
     return found
-
-
-def _own_admin(world: World, path: Path) -> Path | None:
-    """Return git's folder for a worktree, if git, run in that worktree, would find that folder and no other."""
-    pointer = None if path.is_symlink() else world.git.pointer_of(path)
-    if pointer is None or pointer.parent != world.git.common / "worktrees":
-        return None
-    return pointer if world.git.admin(pointer.name).gitdir == str(path / ".git") else None
 
 
 def _strays(

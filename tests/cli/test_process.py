@@ -86,6 +86,10 @@ STARTED: dict[tuple[str, ...], list[str]] = {
 }
 
 
+#: How many files are read for one more agent of one more session, its record among them.
+MOST_READ = {"list": 7.0, "status": 17.0}
+
+
 def _loaded(cli: Cli, *args: str) -> set[str]:
     script = (
         "import sys\n"
@@ -122,7 +126,7 @@ def test_a_command_loads_what_it_uses_and_no_more(cli: Cli) -> None:
 
 
 def test_a_look_starts_no_more_programs_than_it_needs(cli: Cli, tmp_path: Path) -> None:
-    cli.lab.swarm.create("fx", ["developer", "reviewer"], instructions=False)
+    cli.lab.swarm.create("fx", ["developer", "reviewer"])
     socket, log, shims = tmp_path / "s", tmp_path / "log", tmp_path / "bin"
     shims.mkdir()
     for name in ("git", "tmux"):
@@ -151,6 +155,33 @@ def test_a_look_starts_no_more_programs_than_it_needs(cli: Cli, tmp_path: Path) 
         subprocess.run([*server, "kill-server"], env=cli.lab.env, check=True)
 
     assert started == {args: sorted(wanted) for args, wanted in STARTED.items()}
+
+
+def _opened(cli: Cli, *args: str) -> int:
+    """Return how many files and folders a command opens beside modules."""
+    script = (
+        "import sys\n"
+        "from swarm.cli.main import main\n"
+        "seen = []\n"
+        "sys.addaudithook(lambda name, args: name in ('open', 'os.listdir', 'os.scandir') and seen.append(args[0]))\n"
+        f"main({list(args)!r})\n"
+        "print(sum('/.git/' in str(one) or '/.swarm/' in str(one) for one in seen), file=sys.stderr)\n"
+    )
+    command = [sys.executable, "-c", script]
+    env = {**cli.lab.env, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(command, cwd=cli.lab.root, env=env, capture_output=True, text=True, check=True)
+    return int(done.stderr.splitlines()[-1])
+
+
+def test_a_look_reads_few_files_for_each_agent_and_why_those_of_one(cli: Cli) -> None:
+    cli.lab.swarm.create("fx", "developer:2")
+    before = {args: _opened(cli, *args) for args in (("status",), ("list",), ("why", "developer-1@fx"))}
+    cli.lab.swarm.create("gx", "developer:6")
+    more = {args[0]: (_opened(cli, *args) - opened) / 6 for args, opened in before.items()}
+
+    assert more["why"] == 0
+    assert more["list"] <= MOST_READ["list"]
+    assert more["status"] <= MOST_READ["status"]
 
 
 # --- streams ---------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def _index(folder: Path, place: Path, *, own_index: bool) -> Path:
 
 def _begin(git: GitRunner, place: Path, folder: Path, settings: Path, name: str) -> None:
     """Fill *place* with HEAD, sparse patterns and harmless settings of a git folder."""
-    head = gitdir.read_admin(folder).head
+    head = gitdir.full_head_of(folder)
     if head:
         (place / "HEAD").write_bytes(os.fsencode(head) + b"\n")
     with contextlib.suppress(FileNotFoundError):  # the worktree went away meanwhile
