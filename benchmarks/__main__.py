@@ -1,4 +1,4 @@
-"""``python -m benchmarks [worktrees|startup|panes|bus|all] [--quick] [--json]``."""
+"""``python -m benchmarks [worktrees|startup|looks|panes|bus|all] [--quick] [--json]``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from benchmarks import panes, scratch, startup, worktrees
+from benchmarks import looks, panes, scratch, startup, worktrees
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,9 @@ def main() -> int:
 
         return bus.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure swarm against plain git.")
-    parser.add_argument("what", nargs="?", choices=("worktrees", "startup", "panes", "bus", "all"), default="all")
+    parser.add_argument(
+        "what", nargs="?", choices=("worktrees", "startup", "looks", "panes", "bus", "all"), default="all"
+    )
     parser.add_argument("--quick", action="store_true", help="few and small: does it work at all")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     wish = parser.parse_args()
@@ -34,6 +36,8 @@ def main() -> int:
             found["worktrees"] = worktrees.run(top, quick=wish.quick)
     if wish.what in ("startup", "all"):
         found["startup"] = startup.run(quick=wish.quick)
+    if wish.what in ("looks", "all"):
+        found["looks"] = looks.run(quick=wish.quick)
     if wish.what in ("panes", "all"):
         found["panes"] = panes.run(quick=wish.quick)
     print(json.dumps(found, indent=2) if wish.json else "\n".join(_text(found)))
@@ -62,7 +66,12 @@ def _text(found: dict[str, object]) -> list[str]:
         f"in {where['folder']} ({where['file_system']}), {machine}",
         "in turns within this run, medians where nothing else is said; a ratio below 1 is faster than plain git",
     ]
-    for name, how in (("worktrees", worktrees.table), ("startup", startup.table), ("panes", panes.table)):
+    for name, how in (
+        ("worktrees", worktrees.table),
+        ("startup", startup.table),
+        ("looks", looks.table),
+        ("panes", panes.table),
+    ):
         rows = found.get(name)
         if isinstance(rows, list):
             lines += ["", *how(rows)]
