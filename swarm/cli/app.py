@@ -20,7 +20,7 @@ from swarm.cli.command_table import ALIASES, COMMANDS, EVERYDAY, GROUPS, INTERNA
 from swarm.cli.commands.about import version_answer
 from swarm.cli.help import Group, option_names, write_line, write_names, write_rows
 from swarm.cli.output import OutputLost, lost_output
-from swarm.cli.verb import ROOT, Run, set_signature, signature
+from swarm.cli.verb import ROOT, OneCommand, Run, set_signature, signature
 
 #: typer carries its own copy of click; this is the class of all its complaints about usage.
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
@@ -38,9 +38,8 @@ class Root(Group):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import the module of a command, and build its part of the tree."""
         if cmd_name in COMMANDS and cmd_name not in self.commands:
-            tree = typer.Typer(rich_markup_mode=None)
+            tree = OneCommand(cmd_name)
             import_module(f"swarm.cli.commands.{COMMANDS[cmd_name].module}").add_to(tree)
-            tree.registered_commands = [one for one in tree.registered_commands if one.name == cmd_name]
             self.commands.update(typer.main.get_group(tree).commands)
         return super().get_command(ctx, cmd_name)
 

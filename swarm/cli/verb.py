@@ -123,6 +123,14 @@ def set_signature(function: Callable[..., Any], whole: inspect.Signature) -> Non
     function.__annotations__ = {name: one.annotation for name, one in whole.parameters.items()}
 
 
+class OneCommand(typer.Typer):
+    """A tree to which `verb` adds one command and no other of its module."""
+
+    def __init__(self, wanted: str) -> None:
+        super().__init__(rich_markup_mode=None)
+        self.wanted = wanted
+
+
 def verb(
     app: typer.Typer, name: str, *, attempt: str, examples: str, hidden: bool = False
 ) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
@@ -137,6 +145,8 @@ def verb(
     """
 
     def register(function: Callable[..., Answer]) -> Callable[..., Answer]:
+        if isinstance(app, OneCommand) and app.wanted != name:
+            return function
         hints = get_type_hints(function, include_extras=True)
         own = [
             one.replace(annotation=hints[one.name], kind=inspect.Parameter.KEYWORD_ONLY)
