@@ -78,7 +78,7 @@ class Lab:
         self.env = environment(folder / "home")
         self.root = folder / name
         first = _first.get("repository")
-        if first and first.exists():
+        if first and os.path.isdir(first):  # and may be read by the user that the process has become
             shutil.copytree(first, self.root, symlinks=True)
             self.git("update-index", "-q", "--refresh")  # the index knows files by their numbers, and these are others
         else:

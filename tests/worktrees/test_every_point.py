@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from swarm.testing.lab import Lab
     from tests.support.crash import Bench
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(3600 if FULL else 300)]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(3600 if FULL else 900)]
 
 ACTIONS = (
     "kill-tree",  # everything dies
@@ -48,7 +48,7 @@ STRIDES = {
     "cleanup": (24, 170),
     "cleanup-packed": (30, 170),
     "cleanup-messages": (30, 240),
-    "cleanup-force": (20, 190),
+    "cleanup-force": (40, 190),
     "cleanup-all": (54, 260),
     "remove": (18, 90),
     "merge": (8, 40),
