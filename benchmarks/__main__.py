@@ -1,4 +1,4 @@
-"""``python -m benchmarks [worktrees|startup|looks|panes|bus|all] [--quick] [--json]``."""
+"""``python -m benchmarks [worktrees|teams|startup|looks|panes|bus|all] [--quick] [--json]``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from benchmarks import looks, panes, scratch, startup, worktrees
+from benchmarks import looks, panes, scratch, startup, teams, worktrees
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def main() -> int:
         return bus.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure swarm against plain git.")
     parser.add_argument(
-        "what", nargs="?", choices=("worktrees", "startup", "looks", "panes", "bus", "all"), default="all"
+        "what", nargs="?", choices=("worktrees", "teams", "startup", "looks", "panes", "bus", "all"), default="all"
     )
     parser.add_argument("--quick", action="store_true", help="few and small: does it work at all")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -34,6 +34,10 @@ def main() -> int:
         found["where"] = _where(top)
         if wish.what in ("worktrees", "all"):
             found["worktrees"] = worktrees.run(top, quick=wish.quick)
+    if wish.what in ("teams", "all"):
+        with scratch.disk() as (place, kind):
+            found["teams on"] = kind
+            found["teams"] = teams.run(place, quick=wish.quick)
     if wish.what in ("startup", "all"):
         found["startup"] = startup.run(quick=wish.quick)
     if wish.what in ("looks", "all"):
@@ -68,13 +72,14 @@ def _text(found: dict[str, object]) -> list[str]:
     ]
     for name, how in (
         ("worktrees", worktrees.table),
+        ("teams", teams.table),
         ("startup", startup.table),
         ("looks", looks.table),
         ("panes", panes.table),
     ):
         rows = found.get(name)
         if isinstance(rows, list):
-            lines += ["", *how(rows)]
+            lines += ["", *([str(found["teams on"])] if name == "teams" else []), *how(rows)]
     return lines
 
 

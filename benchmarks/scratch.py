@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _SEED = 20260101
 _MEDIAN, _SPREAD, _LARGEST = 2048, 1.0, 200_000
+#: The size of the file that is mounted; it takes only what is written to it.
+_DISK = 6 << 30
 _CONFIG = """\
 [user]
 \tname = Bench
@@ -53,6 +55,53 @@ def folder() -> Iterator[Path]:
         yield fresh
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+@contextmanager
+def disk() -> Iterator[tuple[Path, str]]:
+    """Give a fresh folder on ext4 with a journal, and say what it is; where none may be mounted, on the disk."""
+    with folder() as top:
+        image, place = top / "image", top / "disk"
+        place.mkdir()
+        with image.open("wb") as file:
+            file.truncate(_DISK)
+        made = shutil.which("mkfs.ext4") is not None and _succeeds("mkfs.ext4", "-q", "-F", str(image))
+        if made and _succeeds("mount", "-o", "loop", str(image), str(place)):
+            try:
+                yield place, "ext4 with a journal, in a file in memory"
+            finally:
+                subprocess.run(["umount", "--lazy", str(place)], check=False)
+            return
+    fresh = Path(tempfile.mkdtemp(prefix=".swarm-bench-", dir=Path.cwd()))
+    try:
+        yield fresh, "the disk of the project's folder"
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _succeeds(*words: str) -> bool:
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
+class Counter:
+    """Counts the gits that run by a PATH that begins with its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._log = folder / "log"
+        folder.mkdir(parents=True)
+        program = folder / "git"
+        program.write_text(f'#!/bin/sh\necho >>"{self._log}"\nexec "{shutil.which("git")}" "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+        self.forget()
+
+    def forget(self) -> None:
+        """Count anew."""
+        self._log.write_bytes(b"")
+
+    def count(self) -> int:
+        """Return how many ran."""
+        return len(self._log.read_bytes())
 
 
 def git(repository: Path, env: dict[str, str], *args: str) -> str:

@@ -99,6 +99,9 @@ def admin_dirs(common: Path) -> tuple[AdminDir, ...]:
 def admin_of(common: Path, tree: Path) -> AdminDir | None:
     """Return the admin folder whose ``gitdir`` points at *tree*."""
     wanted = str(tree / ".git")
+    pointer = pointer_of(tree)
+    if pointer is not None and pointer.parent == common / "worktrees" and _text(pointer / "gitdir") == wanted:
+        return read_admin(pointer)
     return next((admin for admin in admin_dirs(common) if admin.gitdir == wanted), None)
 
 

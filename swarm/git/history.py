@@ -6,7 +6,7 @@ The only user of GitPython. It cannot read repositories with SHA-256 names, and 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from swarm.git.errors import GitBroken, GitFailed
 from swarm.git.graph import Graph
@@ -70,7 +70,14 @@ def _by_library(root: Path, tip: str, base: str) -> tuple[Commit, ...] | None:
         return None
 
 
-def landed(git: Asks, asked: Sequence[tuple[str, str]], target: str) -> tuple[str, ...]:
+class Landed(NamedTuple):
+    """How the work of a branch is elsewhere, and how many commits it is."""
+
+    how: str
+    commits: int = 0
+
+
+def landed(git: Asks, asked: Sequence[tuple[str, str]], target: str) -> tuple[Landed, ...]:
     """Return for several tips how *target* contains the work since their bases.
 
     Decided by content, so that squashed and rebased branches are recognised, and a fresh branch is
@@ -86,15 +93,19 @@ def landed(git: Asks, asked: Sequence[tuple[str, str]], target: str) -> tuple[st
         change nothing any more, or one commit of *target* is all the changes together. Empty: it is
         not in there.
     """
-    moved = [commit for tip, base in asked if target and tip != base for commit in (tip, base)]
+    moved = [commit for tip, base in asked if tip != base for commit in (tip, base)]
     try:
-        return landed_by(git, Graph(git, (target, *moved)) if moved else None, asked, target)
+        graph = Graph(git, (target, *moved)) if moved else None
+        found = landed_by(git, graph, asked, target)
     except (GitFailed, GitBroken):  # a damaged history of one says nothing of the others
-        return tuple(landed(git, [one], target)[0] for one in asked) if len(asked) > 1 else ("",)
+        return tuple(landed(git, [one], target)[0] for one in asked) if len(asked) > 1 else (Landed(""),)
+    return tuple(
+        Landed(how, len(graph.since(*one)) if graph is not None else 0) for one, how in zip(asked, found, strict=True)
+    )
 
 
 def landed_by(git: Asks, graph: Graph | None, asked: Sequence[tuple[str, str]], target: str) -> tuple[str, ...]:
-    """Do the same by a walk that knows all these commits; None will do where no tip has left its base."""
+    """Say only how, by a walk that knows all these commits; None will do where no tip has left its base."""
     known: dict[tuple[str, str], str] = {}
     unsure: dict[tuple[str, str], str] = {}
     for tip, base in asked:

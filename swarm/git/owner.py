@@ -11,6 +11,8 @@ from swarm.kit import files
 from swarm.project.layout import RECORD_COPY
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from swarm.project.model import AdminDir, Agent
     from swarm.project.world import World
 
@@ -40,11 +42,11 @@ def repair(world: World) -> str:
     return f"git worktree repair {shlex.quote(os.path.relpath(world.layout.base, world.layout.root))}/*"
 
 
-def linked_within(world: World, tree: Path, admin: AdminDir | None) -> tuple[str, ...]:
-    """Return the other worktrees of the repository that lie inside a tree, as paths in it."""
-    there = {tree} | ({Path(admin.gitdir).parent} if admin is not None and admin.gitdir else set())
-    others = [Path(one.gitdir).parent for one in world.git.admin_dirs() if one.gitdir]
-    inner = {str(other.relative_to(top)) for top in there for other in others if top in other.parents}
+def linked_within(tree: Path, admin: AdminDir | None, admins: Sequence[AdminDir]) -> tuple[str, ...]:
+    """Return the other worktrees of the repository that lie inside a tree; *admins* are those of all."""
+    there = {str(tree)} | ({os.path.dirname(admin.gitdir)} if admin is not None and admin.gitdir else set())
+    others = [os.path.dirname(one.gitdir) for one in admins if one.gitdir]
+    inner = {other[len(top) + 1 :] for top in there for other in others if other.startswith(f"{top}/")}
     return tuple(sorted(path for path in inner if files.exists(tree / path / ".git")))
 
 

@@ -1,8 +1,8 @@
-"""Prove that worktrees are exactly what their commits say; two gits are asked for all of them.
+"""See what has changed in worktrees without a git for each of them; two are asked for all.
 
-A tree is at rest if its index is the tree of the commit, entry for entry, and the system says of every file what
-the index says of it.  A file that may have changed without a trace is read.  Whatever is out of the ordinary proves
-nothing: then git is asked, tree by tree.
+That is possible where nothing is staged or hidden: the index is the tree of the commit, entry for entry, and git
+converts no file.  Then a file is unchanged if the system says of it what the index says; else it is read.  Of
+worktrees in which anything is out of the ordinary nothing is said: git is asked, tree by tree.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git import gitdir
 from swarm.git.content import converted
-from swarm.git.content.blobs import name_of, tree_name_of
+from swarm.git.content.blobs import Folders, name_of
 from swarm.git.content.walk import Walk, walk
-from swarm.git.shortcuts import index
+from swarm.git.shortcuts import index, ordinary
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
 from swarm.project.layout import HEADS
@@ -33,32 +33,43 @@ _HEX = frozenset("0123456789abcdef")
 
 
 class Rest(NamedTuple):
-    """A worktree at rest.
+    """A worktree in which nothing is staged or hidden.
 
     Attributes:
         head: the commit that is checked out.
         tree: that commit's.
+        changed: the files that are not exactly as the commit has them; those that are gone among them.
         found: what lies in the worktree; also files that no commit has.
-        tracked: those that the commit has.
+        entries: (mode, object, stage, path) of what the commit has.
+        folders: its trees.
     """
 
     head: str
     tree: str
+    changed: frozenset[str]
     found: Walk
-    tracked: frozenset[str]
+    entries: list[tuple[str, str, str, str]]
+    folders: Folders
+
+    @property
+    def tracked(self) -> set[str]:
+        """The files that the commit has."""
+        return {path for _, _, _, path in self.entries}
 
 
 class _Index(NamedTuple):
-    """An index as a proof needs it: (place, path) of each entry, the names of the blobs, the tree that it is."""
+    """An index: its bytes, where each entry is, the entries in bytes and in text, the trees, when it was written."""
 
     data: bytes
-    entries: list[tuple[int, str]]
-    tree: str
+    places: list[int]
+    lines: list[tuple[bytes, bytes, bytes]]
+    entries: list[tuple[str, str, str, str]]
+    folders: Folders
     written_ns: int
 
 
 def at_rest(git: GitRunner, common: Path, checkouts: Sequence[Checkout], digits: int) -> list[Rest | None]:
-    """Return the proved facts about each, or None.
+    """Return the facts about each; None if it is unusual, and git must be asked.
 
     Args:
         common: the repository's git folder.
@@ -66,9 +77,10 @@ def at_rest(git: GitRunner, common: Path, checkouts: Sequence[Checkout], digits:
     """
     names = {one: _head_name(one.gitdir, digits) for one in checkouts}
     commits = _commits(git, [name for name in names.values() if name])
-    if not commits or _converts_anywhere(git):
+    if not commits or not _is_plain(git):
         return [None] * len(checkouts)
-    return [_prove(git, common, one, *commits.get(names[one], ("", "")), digits) for one in checkouts]
+    known: dict[str, _Index] = {}
+    return [_see(git, common, one, *commits.get(names[one], ("", "")), digits, known) for one in checkouts]
 
 
 def _head_name(admin: Path, digits: int) -> str:
@@ -91,41 +103,49 @@ def _commits(git: GitRunner, names: Iterable[str]) -> dict[str, tuple[str, str]]
     return {name: (commit, tree) for name, commit, tree in pairs if " " not in commit + tree}
 
 
-def _converts_anywhere(git: GitRunner) -> bool:
-    """Whether by its configuration a file in a worktree may have other bytes than its blob."""
-    settings = converted.settings_of(git.ask("config", "--list", "-z"))
-    return settings.takes or settings.gives or settings.names_file
+def _is_plain(git: GitRunner) -> bool:
+    """Whether by its configuration git sees files as they are, and an index is of the plain kind."""
+    listed = git.ask("config", "--list", "-z")
+    settings = converted.settings_of(listed)
+    return ordinary.is_plain(listed) and not (settings.takes or settings.gives or settings.names_file)
 
 
-def _prove(git: GitRunner, common: Path, one: Checkout, commit: str, tree: str, digits: int) -> Rest | None:
-    known = _read_index(one.gitdir / "index", digits) if commit else None
-    if known is None or known.tree != tree or files.exists(one.gitdir / "config.worktree"):
+def _see(
+    git: GitRunner, common: Path, one: Checkout, commit: str, tree: str, digits: int, like: dict[str, _Index]
+) -> Rest | None:
+    """See one worktree; *like* are indexes of trees that were read before."""
+    known = _read_index(one.gitdir / "index", digits, like.get(tree)) if commit else None
+    if known is None or known.folders.name != tree or files.exists(one.gitdir / "config.worktree"):
         return None
+    like[tree] = known
     found = walk(one.tree)
-    tracked = frozenset(path for _, path in known.entries)
     strange = found.nested or found.bare or found.special or found.unreadable
-    if strange or converted.has_attributes(git, common, (*tracked, *found.files)):
+    paths = [path for _, _, _, path in known.entries]
+    if strange or converted.has_attributes(git, common, (*paths, *found.files)):
         return None
-    if not all(_is_as_known(known, place, path, found, one.tree, digits) for place, path in known.entries):
-        return None
-    return Rest(commit, tree, found, tracked)
+    changed = (
+        path
+        for place, path in zip(known.places, paths, strict=True)
+        if not _is_as_known(known, place, path, found, one.tree, digits)
+    )
+    return Rest(commit, tree, frozenset(changed), found, known.entries, known.folders)
 
 
 def _is_as_known(known: _Index, place: int, path: str, found: Walk, tree: Path, digits: int) -> bool:
     info = found.infos.get(path)
-    if info is None:
+    mode = int.from_bytes(known.data[place + 24 : place + 28], "big")
+    if info is None or _git_mode(info.st_mode) != mode:
         return False
-    changed, changed_rest, written, written_rest, _, *facts = index.STAT.unpack_from(known.data, place)
     word = index.WORD
-    if (
-        (info.st_ctime_ns // _SECOND & word, info.st_ctime_ns % _SECOND) != (changed, changed_rest)
-        or (info.st_mtime_ns // _SECOND & word, info.st_mtime_ns % _SECOND) != (written, written_rest)
-        or [info.st_ino & word, _git_mode(info.st_mode), info.st_uid & word, info.st_gid & word, info.st_size & word]
-        != facts
-    ):
-        return False
+    changed, written = divmod(info.st_ctime_ns, _SECOND), divmod(info.st_mtime_ns, _SECOND)
+    now = (
+        *(changed[0] & word, changed[1], written[0] & word, written[1]),
+        *(info.st_ino & word, mode, info.st_uid & word, info.st_gid & word, info.st_size & word),
+    )
+    facts = index.STAT.unpack_from(known.data, place)
     # A file of the moment in which the index was written may have changed without a trace.
-    if max(info.st_ctime_ns, info.st_mtime_ns) <= known.written_ns - index.CLOCK_STEP_NS:
+    settled = max(info.st_ctime_ns, info.st_mtime_ns) <= known.written_ns - index.CLOCK_STEP_NS
+    if settled and now == (*facts[:4], *facts[5:]):
         return True
     return name_of(tree / path, digits) == known.data[place + index.STAT.size :][: digits // 2].hex()
 
@@ -136,8 +156,12 @@ def _git_mode(mode: int) -> int:
     return stat.S_IFMT(mode)
 
 
-def _read_index(path: Path, digits: int) -> _Index | None:
-    """Read an index that is of a plain kind, with nothing hidden, in conflict or announced in it."""
+def _read_index(path: Path, digits: int, like: _Index | None) -> _Index | None:
+    """Read an index that is of a plain kind, with nothing hidden, in conflict or announced in it.
+
+    Args:
+        like: another one, which may be of the same tree.
+    """
     size = digits // 2
     try:
         written_ns = os.stat(path).st_mtime_ns
@@ -147,13 +171,16 @@ def _read_index(path: Path, digits: int) -> _Index | None:
     cuts = index.entries(data, size)
     if cuts is None:
         return None
-    entries, lines, end = [], [], index.START
+    places, lines, end = [], [], index.START
     for place, flags, name, end in cuts:  # noqa: B007  # the last end is used
         mode = int.from_bytes(data[place + 24 : place + 28], "big")
         if flags & (_ALWAYS_VALID | index.EXTENDED | index.STAGE) or stat.S_IFMT(mode) == 0o160000:
             return None
-        entries.append((place, os.fsdecode(name)))
+        places.append(place)
         lines.append((name, b"%o" % mode, data[place + index.STAT.size : place + index.STAT.size + size]))
     if not index.only_harmless(data, end, len(data) - size):
         return None
-    return _Index(data, entries, tree_name_of(lines, digits), written_ns)
+    if like is not None and like.lines == lines:
+        return _Index(data, places, lines, like.entries, like.folders, written_ns)
+    entries = [(mode.decode("ascii"), oid.hex(), "0", os.fsdecode(name)) for name, mode, oid in lines]
+    return _Index(data, places, lines, entries, Folders(lines, digits), written_ns)

@@ -157,7 +157,7 @@ def _snapshots(
     """Look at worktrees; *checkouts* tells of each which files swarm placed, hidden from git."""
     found: dict[Checkout, Snapshot | SwarmError] = {}
     for checkout, rest in zip(checkouts, world.trees.at_rest(tuple(checkouts)), strict=True):
-        if rest is not None and rest.found.files.keys() <= rest.tracked | checkouts[checkout]:
+        if rest is not None and not rest.changed and rest.found.files.keys() <= rest.tracked | checkouts[checkout]:
             found[checkout] = Snapshot(rest.head, rest.head)
     others = [checkout for checkout in checkouts if checkout not in found]
     return found | dict(zip(others, box.snapshots(others), strict=True))

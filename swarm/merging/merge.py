@@ -275,7 +275,7 @@ def _keep(world: World, box: Quarantine, report: MergeReport, record: dict[str, 
         return ref
 
     world.journal.write(record["operation"], record)
-    keep(world, write, f"swarm: merge {record['session']}", report.old)
+    keep(world, write, f"swarm: merge {record['session']}", [report.old])
 
 
 def _move(world: World, plan: _Plan, record: dict[str, Any]) -> None:

@@ -251,7 +251,7 @@ def details(world: World, session: Session, agent: Agent) -> WorktreeDetails:
         commits=world.trees.commits(head, agent.base) if known else (),
         changes=_changes(world, agent, info),
         risks=target.risks,
-        landed=world.trees.landed([(head, agent.base)], landing_place(world, session))[0] if known else "",
+        landed=world.trees.landed([(head, agent.base)], landing_place(world, session))[0].how if known else "",
         placed=tuple(placed.path for placed in agent.placed),
         parent=session.parent.address if session.parent else "",
     )

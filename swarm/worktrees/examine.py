@@ -102,7 +102,8 @@ def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[
     found = _processes_that_stay([tree for tree in trees if tree.is_dir()], own)
     living = {tree: Living(bool(pid), found.get(tree, ())) for tree, pid in run.items()}
 
-    found_out = [_at_once(world, *one, tree, living[tree]) for one, tree in zip(agents, trees, strict=True)]
+    admins = world.git.admin_dirs()
+    found_out = [_at_once(world, *one, tree, living[tree], admins) for one, tree in zip(agents, trees, strict=True)]
     seen = [one for one in found_out if isinstance(one, _Present)]
     states = dict(
         zip(
@@ -145,10 +146,12 @@ def _program_of(world: World, session: Session, agent: Agent) -> int:
     return (facts.supervisor if facts.supervised else facts.pid) if facts.alive else 0
 
 
-def _at_once(world: World, session: Session, agent: Agent, tree: Path, living: Living) -> Target | _Present:
-    """Return the risks that need no look into the worktree."""
+def _at_once(
+    world: World, session: Session, agent: Agent, tree: Path, living: Living, admins: Sequence[AdminDir]
+) -> Target | _Present:
+    """Return the target, or what a look into the worktree needs."""
     admin = owner.own_admin(world, agent)
-    unsafe, way_out = _link_in_the_way(world, session, agent, admin) or _why_unsafe(world, tree, admin)
+    unsafe, way_out = _link_in_the_way(world, session, agent, admin) or _why_unsafe(world, tree, admin, admins)
     if unsafe:
         return Target(session, agent, tree, "folder", admin, unsafe=unsafe, way_out=way_out)
     if tree.is_symlink():
@@ -207,7 +210,7 @@ def _link_in_the_way(world: World, session: Session, agent: Agent, admin: AdminD
     return None
 
 
-def _why_unsafe(world: World, tree: Path, admin: AdminDir | None) -> tuple[str, str]:
+def _why_unsafe(world: World, tree: Path, admin: AdminDir | None, admins: Sequence[AdminDir]) -> tuple[str, str]:
     """Return why a path must not be removed, and a hint; it checks the very path that is removed."""
     base = world.layout.root.resolve()
     if not tree.parent.resolve().is_relative_to(base):
@@ -219,7 +222,7 @@ def _why_unsafe(world: World, tree: Path, admin: AdminDir | None) -> tuple[str, 
     if (tree / ".git").is_dir():
         way = f"move it away with `mv {shlex.quote(str(tree))} PATH`, then clean up: what git knows of it is saved"
         return "it is a repository of its own now", way
-    if inner := owner.linked_within(world, tree, admin):
+    if inner := owner.linked_within(tree, admin, admins):
         # What git notes about those is not in the folder, so they could neither be saved with it nor come back.
         first = shlex.quote(str(tree / inner[0]))
         way = f"first `git worktree move {first} PATH`, or `git worktree remove {first}`"

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from swarm.git.content.walk import Walk
+    from swarm.git.rest import Rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +19,8 @@ class TreeState:
     Attributes:
         head: the commit checked out.
         head_tree: the tree of that commit; empty: not asked.
+        found: what was found in the tree, one by one; None: nobody has looked.
+        rest: what was seen without git, of a worktree that is of a plain kind.
         branch: the branch checked out; empty when detached.
         modified: tracked files whose bytes, mode or kind differ from the index, deleted ones included.
         deleted: the part of *modified* that is not there any more.
@@ -56,6 +62,8 @@ class TreeState:
     unreadable: tuple[str, ...] = ()
     fingerprint: str = ""
     head_tree: str = ""
+    found: Walk | None = field(default=None, compare=False, repr=False)
+    rest: Rest | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,3 +73,25 @@ def test_a_forecast_takes_as_many_gits_for_a_big_team_as_for_a_small_one(counted
     ran = counted.gits(lambda swarm: swarm.conflicts())
 
     assert len(ran) <= 10, ran
+
+
+def test_a_cleanup_takes_as_many_gits_for_a_big_team_as_for_a_small_one(counted: Counted) -> None:
+    counted.team(TEAM)
+    counted.lab.swarm.merge("feature-x")
+
+    ran = counted.gits(lambda swarm: swarm.cleanup(["feature-x"]))
+    assert len(ran) <= 18, ran
+
+    counted.lab.swarm.create("fresh", [f"developer:{TEAM}"])
+    ran = counted.gits(lambda swarm: swarm.cleanup(["fresh"]))
+    assert len(ran) <= 13, ran
+
+
+def test_a_cleanup_of_work_takes_one_more_git_for_each_agent(counted: Counted) -> None:
+    counted.team(TEAM)
+    for number in range(1, TEAM + 1):
+        counted.lab.write({"README": f"{number}\n", "more": "x\n"}, counted.lab.tree(f"developer-{number}"))
+
+    ran = counted.gits(lambda swarm: swarm.cleanup(["feature-x"], force=True))
+
+    assert len(ran) <= 18 + TEAM, ran

@@ -64,7 +64,8 @@ def files_of(lab: Lab, commit: str = "main") -> list[str]:
 def landed(lab: Lab) -> list[str]:
     session = lab.swarm.sessions.get("feature-x")
     trees, target = lab.swarm._world.trees, tip(lab)
-    return list(trees.landed([(tip(lab, agent.branch), agent.base) for agent in session.agents], target))
+    asked = [(tip(lab, agent.branch), agent.base) for agent in session.agents]
+    return [found.how for found in trees.landed(asked, target)]
 
 
 # --- what it does -------------------------------------------------------------------------------------

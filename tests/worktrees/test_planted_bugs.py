@@ -21,7 +21,7 @@ from tests.support.crash import NestedTrials, Trials
 from tests.support.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tests.support.crash import Bench
@@ -103,8 +103,8 @@ def removal_goes_on_before_all_is_saved(patch: Patch) -> None:
 def salvage_forgets_untracked_files(patch: Patch) -> None:
     save = salvage.save
 
-    def forgetful(world: Any, target: Any, *rest: Any) -> Any:
-        return save(world, replace(target, keep=()), *rest)
+    def forgetful(world: Any, operation: str, saving: Sequence[Any]) -> Any:
+        return save(world, operation, [(replace(target, keep=()), *rest) for target, *rest in saving])
 
     patch.setattr(salvage, "save", forgetful)
 
@@ -112,23 +112,28 @@ def salvage_forgets_untracked_files(patch: Patch) -> None:
 def salvage_forgets_the_detached_commit(patch: Patch) -> None:
     save = salvage.save
 
-    def forgetful(world: Any, target: Any, operation: str, *rest: str) -> Any:
-        refs, files = save(world, target, operation, *rest)
+    def forgetful(world: Any, operation: str, saving: Sequence[Any]) -> Any:
+        refs = save(world, operation, saving)
         head = {ref: oid for ref, oid in refs.items() if ref.endswith(("/head", "/index", "/work", "/keep"))}
         world.git.change_refs(delete=head, reason="forgotten")
-        return refs, files
+        return refs
 
     patch.setattr(salvage, "save", forgetful)
 
 
 def branch_settings_forgotten_after_a_crash(patch: Patch) -> None:
-    delete = cleanup_remove._delete_branch
+    delete, forget = cleanup_remove._delete_branches, cleanup_remove._forget
+    deleted: set[str] = set()
 
-    def forgetful(world: Any, item: dict[str, Any]) -> None:
-        if world.git.refs(f"refs/heads/{item['branch']}"):
-            delete(world, item)
+    def noted(world: Any, items: Sequence[dict[str, Any]]) -> None:
+        deleted.update(item["branch"] for item in items if world.git.refs(f"refs/heads/{item['branch']}"))
+        delete(world, items)
 
-    patch.setattr(cleanup_remove, "_delete_branch", forgetful)
+    def forgetful(world: Any, record: dict[str, Any], item: dict[str, Any]) -> None:
+        forget(world, record, item if item["branch"] in deleted else {**item, "tip": ""})
+
+    patch.setattr(cleanup_remove, "_delete_branches", noted)
+    patch.setattr(cleanup_remove, "_forget", forgetful)
 
 
 def failure_of_git_taken_for_success(patch: Patch) -> None:

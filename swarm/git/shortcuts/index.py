@@ -138,6 +138,20 @@ def entries(data: bytes | bytearray, size: int) -> Iterator[tuple[int, int, byte
     return _cut(data, size, count) if magic == b"DIRC" and version in (2, 3) else None
 
 
+def listed(path: Path, size: int) -> list[tuple[str, str, str, str]] | None:
+    """Return (mode, object, stage, path) of every entry, as git lists them; None if the index is of no plain kind."""
+    data = fsio.read_small(path, LIMIT)
+    cuts = entries(data, size)
+    if cuts is None:
+        return None
+    found, end = [], START
+    for place, flags, name, end in cuts:  # noqa: B007  # the last end is used
+        mode = int.from_bytes(data[place + 24 : place + 28], "big")
+        oid = data[place + STAT.size : place + STAT.size + size].hex()
+        found.append((f"{mode:o}", oid, str((flags & STAGE) >> 12), os.fsdecode(name)))
+    return found if only_harmless(data, end, len(data) - size) else None
+
+
 def may_hold_gitlinks(index: Path) -> bool:
     """Whether a submodule may be in an index: one has no entry without these bytes; where another part is, it may."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from contextlib import suppress
 from dataclasses import replace
@@ -24,30 +25,55 @@ from swarm.worktrees.setup import setup_notes
 from swarm.worktrees.steps import file_steps, inbox_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from swarm.project.world import World
 
 
 def remove_all(world: World, record: dict[str, Any]) -> tuple[Skipped, ...]:
-    """Remove every target; return those that could not be removed."""
-    failures = []
-    for item in record["targets"]:
+    """Remove every target; return those that could not be removed.
+
+    First all trees go, then all branches, then what swarm knows of the agents.
+    """
+    failures: list[Skipped] = []
+    left: list[dict[str, Any]] = record["targets"]
+    for item in left:
         world.progress(f"removing {item['session']}/{item['agent']}")
-        problem = _try_to_remove(world, record, item)
+    left = _each(world, record, left, lambda item: _remove(world, record, item), failures)
+    if _problem(lambda: _delete_branches(world, left)):
+        # One of them stands in the way of all: by themselves it shows which.
+        left = _each(world, record, left, lambda item: _delete_branches(world, [item]), failures)
+    _each(world, record, left, lambda item: _forget(world, record, item), failures)
+    return tuple(failures)
+
+
+def _each(
+    world: World,
+    record: dict[str, Any],
+    items: Sequence[dict[str, Any]],
+    act: Callable[[dict[str, Any]], object],
+    failures: list[Skipped],
+) -> list[dict[str, Any]]:
+    """Do something with each, once more where it fails; return those with which it was done."""
+    done = []
+    for item in items:
+        todo = functools.partial(act, item)
+        problem = _problem(todo)
         if problem is not None:
             # A git that was killed leaves its lock files; without them the same thing can be asked again.
             with suppress(GitBusy, OSError):
                 transaction.clear_locks(world, record)
-            problem = _try_to_remove(world, record, item)
+            problem = _problem(todo)
         if problem is not None:
             failures.append(Skipped(f"{item['session']}/{item['agent']}", problem.message, problem.code))
-    return tuple(failures)
+        else:
+            done.append(item)
+    return done
 
 
-def _try_to_remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> SwarmError | None:
+def _problem(act: Callable[[], object]) -> SwarmError | None:
     try:
-        _remove(world, record, item)
+        act()
     except Interrupted:
         raise
     except SwarmError as error:
@@ -85,7 +111,7 @@ def _moved(world: World, record: dict[str, Any], item: dict[str, Any]) -> tuple[
 
 
 def _remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
-    """Remove one worktree. Each part looks whether an earlier try has done it."""
+    """Remove the files of one worktree. Each part looks whether an earlier try has done it."""
     tree = Path(item["tree"])
     admin = Path(item["admin"]) if item["admin"] else None
     moved_tree, moved_admin = _moved(world, record, item)
@@ -100,8 +126,6 @@ def _remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
         _save_late(world, record, item, moved_tree, admin if admin and admin.is_dir() else None)
     if admin is not None and not files.exists(moved_admin) and _admin_is(admin, item):
         files.rename_if_there(admin, moved_admin)
-    _delete_branch(world, item)
-    _forget_agent(world, record, item)
 
 
 def _still_the_same(world: World, item: dict[str, Any], tree: Path) -> bool:
@@ -143,16 +167,22 @@ def _save_late(world: World, record: dict[str, Any], item: dict[str, Any], tree:
         salvage.move_aside(tree, admin, folder, item["aside"])
 
 
-def _delete_branch(world: World, item: dict[str, Any]) -> None:
-    ref = places.HEADS + item["branch"]
-    if item["keep_branch"] or not item["tip"]:
-        return
-    there = world.git.tips(ref).get(ref)
-    if there is not None and there == item["tip"]:
-        world.git.change_refs(delete={ref: there}, reason="swarm: cleanup")
-    elif there is not None:
-        return  # moved on since: then it holds more than was saved, and stays
-    world.git.drop_branch_config(item["branch"])  # also when an earlier try got no further than the branch
+def _delete_branches(world: World, items: Sequence[dict[str, Any]]) -> None:
+    """Delete the branches that are where they were when they were saved; one that moved on holds more, and stays."""
+    going = {places.HEADS + item["branch"]: item["tip"] for item in items if item["tip"] and not item["keep_branch"]}
+    there = world.git.tips(*going) if going else {}
+    world.git.change_refs(
+        delete={ref: tip for ref, tip in going.items() if there.get(ref) == tip}, reason="swarm: cleanup"
+    )
+
+
+def _forget(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
+    """Forget an agent, and what the configuration says of a branch that is gone."""
+    branch = item["branch"]
+    configured = item["tip"] and not item["keep_branch"] and world.git.branch_config(branch)
+    if configured and not world.git.tips(places.HEADS + branch):
+        world.git.drop_branch_config(branch)  # also when an earlier try got no further than the branch
+    _forget_agent(world, record, item)
 
 
 def _forget_agent(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
@@ -191,7 +221,7 @@ def finish(world: World, record: dict[str, Any]) -> None:
 
 def told(world: World, record: dict[str, Any], summary: Sequence[Removed]) -> tuple[Removed, ...]:
     """Add what only the removal showed: a branch stays that is in use elsewhere, or moved on; what is kept whole."""
-    left = world.git.refs(*(places.HEADS + item.branch for item in summary)) if summary else {}
+    left = world.git.tips(*(places.HEADS + item.branch for item in summary)) if summary else {}
     return tuple(
         replace(
             item,

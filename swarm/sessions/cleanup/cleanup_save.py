@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
@@ -18,9 +18,20 @@ from swarm.worktrees.landing import landing_place
 from swarm.worktrees.saved import salvage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swarm.git.history import Landed
     from swarm.project.world import World
     from swarm.sessions.cleanup.cleanup_request import Request
     from swarm.worktrees.examine import Target
+
+
+class _Item(NamedTuple):
+    """A target, where its branch is (empty when it is gone), and where it began (empty when that is gone)."""
+
+    target: Target
+    tip: str
+    base: str
 
 
 def save(
@@ -28,20 +39,21 @@ def save(
 ) -> tuple[dict[str, Any], list[Removed]]:
     """Write the operation down, save everything, and write down that it may be removed now."""
     operation = new_operation_id()
-    tips = world.git.refs(*(places.HEADS + t.agent.branch for t in targets)) if targets else {}
+    tips = world.git.tips(*(places.HEADS + t.agent.branch for t in targets)) if targets else {}
     record = _record(world, request, operation, targets, tips, leftover)
-    summary: list[Removed] = []
     bases = world.git.objects([f"{target.agent.base}^{{commit}}" for target in targets])
-    sessions = {target.session.name: target.session for target in targets}
-    landing = {name: landing_place(world, session) for name, session in sessions.items()}
+    items = [
+        _Item(target, item["tip"], bases.get(f"{target.agent.base}^{{commit}}", ""))
+        for target, item in zip(targets, record["targets"], strict=True)
+    ]
+    landed = _landed(world, items)
     try:
         world.journal.write(operation, record)
-        for target, item in zip(targets, record["targets"], strict=True):
-            world.progress(f"saving {name_of(target)}")
-            base = bases.get(f"{target.agent.base}^{{commit}}", "")
-            if not request.discard and not salvage.is_nothing(target, item["tip"]):
-                salvage.save(world, target, operation, item["tip"], base)
-            summary.append(_summary(world, request, target, item["tip"], operation, base, landing[target.session.name]))
+        saving = [] if request.discard else [one for one in items if not salvage.is_nothing(one.target, one.tip)]
+        for one in saving:
+            world.progress(f"saving {name_of(one.target)}")
+        salvage.save(world, operation, saving)
+        summary = [_summary(request, one, operation, landed.get(name_of(one.target))) for one in items]
         if targets and not request.discard and world.settings.worktrees.durable:
             files.sync_filesystem(world.git.common)
         removing = {**record, "phase": "remove"}
@@ -111,20 +123,29 @@ def checked_out(world: World, targets: tuple[Target, ...]) -> set[str]:
     return {head.removeprefix("ref: ").removeprefix(places.HEADS) for head in heads if head.startswith("ref: ")}
 
 
-def _summary(
-    world: World, request: Request, target: Target, tip: str, operation: str, base: str, landing: str
-) -> Removed:
-    """Summarize the removal of a target; *base* is empty when that commit is gone."""
+def _landed(world: World, items: Sequence[_Item]) -> dict[str, Landed]:
+    """Return how the work of the targets has landed, where that is known."""
+    found: dict[str, Landed] = {}
+    for session in {one.target.session.name: one.target.session for one in items}.values():
+        known = [one for one in items if one.target.session.name == session.name and one.tip and one.base]
+        if known:
+            place = landing_place(world, session)
+            names = (name_of(one.target) for one in known)
+            found |= zip(names, world.trees.landed([(one.tip, one.base) for one in known], place), strict=True)
+    return found
+
+
+def _summary(request: Request, item: _Item, operation: str, landed: Landed | None) -> Removed:
+    """Summarize the removal of a target; *landed* is None when that is unknown."""
+    target, tip, _ = item
     agent = target.agent
-    known = bool(tip and base)
-    landed = world.trees.landed([(tip, base)], landing)[0] if known else ""
     notes = []
     nothing = salvage.is_nothing(target, tip)
     if target.kind == "missing":
         notes.append("its folder was already gone")
     if nothing:
         notes.append("its folder and its branch were already gone: there was nothing to save")
-    if request.discard and known and not landed and not request.keep_branches:
+    if request.discard and landed and not landed.how and not request.keep_branches:
         notes.append(f"no branch holds its commits any more; before git deletes them: git branch {agent.branch} {tip}")
     if target.state is not None and target.state.special and not request.discard:
         notes.append("could not be saved: " + ", ".join(target.state.special))
@@ -133,8 +154,8 @@ def _summary(
         branch_deleted=bool(tip) and not request.keep_branches,
         head=target.state.head if target.state else tip,
         salvage="" if request.discard or nothing else f"{target.session.name}/{agent.name}@{operation}",
-        landed=landed,
-        commits=world.git.count(tip, base) if known and tip != base else 0,
+        landed=landed.how if landed else "",
+        commits=landed.commits if landed else 0,
         saved_files=0 if request.discard else len(work_files(target)),
         discarded=work_files(target) if request.discard else (),
         dropped=target.dropped,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from swarm.git.errors import GitBroken, GitBusy, GitFailed, GitTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from swarm.project.world import World
 
@@ -22,12 +22,12 @@ _PATIENCE = 600.0
 _HINT = "if a `git gc` or `git prune` ran meanwhile, do it again when that has ended; else look at `git fsck`"
 
 
-def keep(world: World, write: Callable[[], Mapping[str, str]], message: str, known: str) -> Mapping[str, str]:
+def keep(world: World, write: Callable[[], Mapping[str, str]], message: str, known: Sequence[str]) -> Mapping[str, str]:
     """Write objects, put refs on them, and verify all of them; repeat if some were deleted.
 
     Args:
         write: writes the objects, and returns ref → object.
-        known: a commit that certainly is there.
+        known: commits that certainly are there.
 
     Raises:
         GitFailed, GitBroken, NoSpace: no ref is left.
@@ -45,7 +45,9 @@ def keep(world: World, write: Callable[[], Mapping[str, str]], message: str, kno
         raise
 
 
-def _once(world: World, write: Callable[[], Mapping[str, str]], message: str, known: str) -> Mapping[str, str]:
+def _once(
+    world: World, write: Callable[[], Mapping[str, str]], message: str, known: Sequence[str]
+) -> Mapping[str, str]:
     refs = write()
     world.git.change_refs(create=refs, reason=message)
     try:

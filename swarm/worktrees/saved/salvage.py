@@ -24,6 +24,8 @@ from swarm.worktrees.setup import setup_notes
 from swarm.worktrees.values import Capture, TreeState
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from swarm.project.world import World
     from swarm.worktrees.examine import Target
 
@@ -35,43 +37,47 @@ def is_nothing(target: Target, tip: str) -> bool:
     return target.kind == "gone" and not tip
 
 
-def save(world: World, target: Target, operation: str, tip: str, base: str) -> tuple[dict[str, str], int]:
-    """Save a target under refs and return them; they are looked at again after they are written.
+def save(world: World, operation: str, saving: Sequence[tuple[Target, str, str]]) -> dict[str, str]:
+    """Save targets under refs and return them; they are looked at again after they are written.
 
     Args:
-        operation: its id is the entry's id too.
-        tip: where the agent's branch is; empty when it is gone.
-        base: the commit it began at; empty when that is gone.
+        operation: its id is the entries' id too.
+        saving: target, where the agent's branch is (empty when it is gone), and the commit it began at (empty when
+            that is gone).
 
     Raises:
         SalvageFailed, GitFailed, NoSpace: nothing may be removed.
     """
-    session, agent = target.session, target.agent
+    asked = [_asked(world, target, operation, tip) for target, tip, _ in saving]
+
+    def write() -> dict[str, str]:
+        return {
+            places.salvage_ref(target.session.name, target.agent.name, operation, part): oid
+            for (target, _, _), saved in zip(saving, world.trees.capture_all(asked), strict=True)
+            for part, oid in saved.refs.items()
+        }
+
+    return dict(keep(world, write, f"swarm: salvage {operation}", [base for _, _, base in saving])) if saving else {}
+
+
+def _asked(world: World, target: Target, operation: str, tip: str) -> tuple[Path, Path, Capture]:
+    agent = target.agent
     facts = _facts(world, target, operation, tip)
-    message = f"swarm salvage of {session.name}/{agent.name}"
+    if target.state is not None and target.state.special:
+        facts["unsaved"] = list(target.state.special)
     wish = Capture(
         state=target.state or TreeState(head=tip, branch=agent.branch),
         branch=agent.branch,
         branch_tip=tip,
         keep=target.keep,
         aside=target.aside,
-        message=message,
+        message=f"swarm salvage of {target.session.name}/{agent.name}",
         manifest=facts,
         damaged=target.kind == "folder",
     )
-    if target.state is not None and target.state.special:
-        facts["unsaved"] = list(target.state.special)
-    admin = target.admin.path if target.admin is not None else world.layout.state / "nowhere"
-    tree = target.tree if target.kind == "worktree" else world.layout.state / "nowhere"
-    files = 0
-
-    def write() -> dict[str, str]:
-        nonlocal files
-        saved = world.trees.capture(tree, admin, wish)
-        files = saved.files
-        return {places.salvage_ref(session.name, agent.name, operation, part): oid for part, oid in saved.refs.items()}
-
-    return dict(keep(world, write, message, base)), files
+    nowhere = world.layout.state / "nowhere"
+    admin = target.admin.path if target.admin is not None else nowhere
+    return target.tree if target.kind == "worktree" else nowhere, admin, wish
 
 
 def _facts(world: World, target: Target, operation: str, tip: str) -> dict[str, Any]:
@@ -97,7 +103,7 @@ def _facts(world: World, target: Target, operation: str, tip: str) -> dict[str, 
         "position": session.agents.index(agent),
         "head": head,
         "head_branch": head_branch,
-        "unborn": bool(head_branch) and not world.git.refs(places.HEADS + head_branch),
+        "unborn": bool(head_branch) and not world.git.tips(places.HEADS + head_branch),
         "branch_tip": tip,
         "lock": admin.locked if admin and not is_running_reason(admin.locked) else None,
         "branch_config": [list(pair) for pair in world.git.branch_config(agent.branch)],
@@ -256,7 +262,7 @@ def save_branch(world: World, branch: str, tip: str, operation: str) -> str:
         saved = world.trees.capture(nowhere, nowhere, wish)
         return {places.salvage_ref(LEFTOVER, agent, operation, part): oid for part, oid in saved.refs.items()}
 
-    keep(world, write, wish.message, tip)
+    keep(world, write, wish.message, [tip])
     world.git.change_refs(delete={places.HEADS + branch: tip}, reason=wish.message)
     world.git.drop_branch_config(branch)
     return f"{LEFTOVER}/{agent}@{operation}"
@@ -331,7 +337,7 @@ def save_late(world: World, item: dict[str, Any], operation: str, admin: Path) -
         there = world.git.refs(*refs)
         return {ref: oid for ref, oid in refs.items() if ref not in there}
 
-    keep(world, write, message, "")
+    keep(world, write, message, [])
 
 
 def keep_whole(tree: Path, admin: Path | None, folder: Path) -> None:

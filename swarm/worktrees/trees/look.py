@@ -85,7 +85,7 @@ class TreeLook:
         Args:
             given: of each, files that are known, and need not be told to be untracked or ignored.
         """
-        proved = self.at_rest(checkouts)
+        seen = self.at_rest(checkouts)
 
         def look(one: tuple[Checkout, AbstractSet[str], Rest | None]) -> TreeState | SwarmError:
             checkout, known, rest = one
@@ -97,14 +97,14 @@ class TreeLook:
                 return error
 
         with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for its own git processes
-            return list(pool.map(look, zip(checkouts, given, proved, strict=True)))
+            return list(pool.map(look, zip(checkouts, given, seen, strict=True)))
 
     def at_rest(self, checkouts: Sequence[Checkout]) -> list[Rest | None]:
-        """Return the proved facts about worktrees that equal their commits; None for the others."""
+        """Return the facts about worktrees that need no git for each; None for unusual ones."""
         return at_rest(self._git, self._common, checkouts, len(self._zero))
 
     def _look_beside(self, tree: Path, admin: Path, rest: Rest, known: AbstractSet[str]) -> TreeState:
-        """Find what lies in a worktree at rest beside its commit."""
+        """Tell what was seen of a worktree without git, and ask it what lies there beside the commit."""
         found = rest.found
         others = found.files.keys() - rest.tracked - known
         untracked: tuple[str, ...] = ()
@@ -114,13 +114,17 @@ class TreeLook:
         return TreeState(
             head=rest.head,
             branch=_branch(admin),
+            modified=tuple(sorted(rest.changed)),
+            deleted=tuple(sorted(path for path in rest.changed if path not in found.files)),
             untracked=untracked,
             ignored=tuple(sorted(others.difference(untracked))),
             operations=_operations(admin),
             locks=gitdir.lock_files(admin),
-            unreadable=tuple(_unreadable(tree, others, found)),
+            unreadable=tuple(_unreadable(tree, {*rest.changed, *others}, found)),
             fingerprint=found.fingerprint + _admin_mark(admin),
             head_tree=rest.tree,
+            found=found,
+            rest=rest,
         )
 
     def _look(self, tree: Path, admin: Path, env: Mapping[str, str], common: Path) -> TreeState:
@@ -155,6 +159,7 @@ class TreeLook:
             unreadable=(*found.unreadable, *_unreadable(tree, {*changed, *rewritten, *untracked, *ignored}, found)),
             fingerprint=found.fingerprint + _admin_mark(admin),
             head_tree=head_tree,
+            found=found,
         )
 
     def can_read(self, tree: Path, admin: Path) -> bool:

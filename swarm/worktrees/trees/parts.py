@@ -21,11 +21,6 @@ MANIFEST = "manifest.json"
 IN_ONE_FILE = ("-c", "core.splitIndex=false")
 
 
-def env_of(tree: Path, admin: Path, index: Path) -> dict[str, str]:
-    """Return what makes git work in a tree by an index of ours, whatever its ``.git`` file says."""
-    return {"GIT_DIR": str(admin), "GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(index)}
-
-
 def cwd_of(env: Mapping[str, str]) -> Path | None:
     """Return the folder to run git in: with a sparse checkout it looks for files from where it runs."""
     tree = Path(env["GIT_WORK_TREE"])

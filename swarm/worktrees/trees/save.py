@@ -7,18 +7,21 @@ import hashlib
 import json
 import os
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swarm.git.content.walk import Walk, walk
+from swarm.git.content.writing import Objects
+from swarm.git.graph import Graph
 from swarm.git.running import standin
-from swarm.git.shortcuts.index import objects_named
+from swarm.git.shortcuts.index import listed, objects_named
 from swarm.kit import files as fsio
 from swarm.kit.errors import NoSpace
 from swarm.project.layout import HEADS
 from swarm.worktrees.errors import SalvageFailed
 from swarm.worktrees.trees.look import TreeLook
-from swarm.worktrees.trees.parts import HEX, IN_ONE_FILE, MANIFEST, admin_files, env_of, has_index
+from swarm.worktrees.trees.parts import HEX, MANIFEST, admin_files, has_index
 from swarm.worktrees.values import Capture, Saved, TreeState
 
 if TYPE_CHECKING:
@@ -27,12 +30,32 @@ if TYPE_CHECKING:
 
 _CONFLICT_FOLDER = ".swarm-conflict"
 _RESCUED_FOLDER = ".swarm-damaged-index"
-_IDENTITY = {
-    "GIT_AUTHOR_NAME": "swarm",
-    "GIT_AUTHOR_EMAIL": "swarm@localhost",
-    "GIT_COMMITTER_NAME": "swarm",
-    "GIT_COMMITTER_EMAIL": "swarm@localhost",
-}
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be saved of a tree.
+
+    Attributes:
+        entries: of its index.
+        raw: files whose bytes git does not have yet → (git mode, the file that is written for it).
+        work: (mode, object, path) of all that is in the tree; of *raw* ones the file.
+        files: git's notes and the manifest, by the names under which they are saved.
+        announced: the index names the empty file.
+    """
+
+    wish: Capture
+    admin: Path
+    entries: list[tuple[str, str, str, str]]
+    raw: dict[str, tuple[str, str]]
+    work: list[tuple[str, str, str]]
+    files: dict[str, Path]
+    announced: bool
+
+    @property
+    def tips(self) -> list[str]:
+        """The commits that are saved by refs of their own."""
+        return [oid for oid in (self.wish.state.head, self.wish.branch_tip) if oid]
 
 
 class TreeSave(TreeLook):
@@ -44,72 +67,139 @@ class TreeSave(TreeLook):
         Raises:
             SalvageFailed: something could not be read; nothing may be removed then.
         """
+        return self.capture_all([(tree, admin, wish)])[0]
+
+    def capture_all(self, asked: Sequence[tuple[Path, Path, Capture]]) -> list[Saved]:
+        """Do the same for several (tree, admin folder, wish), by as many gits as for one."""
+        what = "the work"
         try:
-            return self._capture(tree, admin, wish)
+            with tempfile.TemporaryDirectory(prefix="swarm-") as folder:
+                scratch = Path(folder)
+                objects = Objects(self._git, scratch, len(self._zero))
+                plans = []
+                for tree, admin, wish in asked:
+                    what = tree.name
+                    plans.append(self._plan(tree, admin, wish, objects, scratch))
+                what = "the work"
+                objects.write_files()
+                ends = self._loose_ends(plans)
+                saved = [self._compose(plan, objects, *end) for plan, end in zip(plans, ends, strict=True)]
+                objects.write()
         except OSError as error:
-            problem = fsio.translate(error, f"cannot save {tree.name}")
+            problem = fsio.translate(error, f"cannot save {what}")
             if isinstance(problem, NoSpace):
                 raise problem from error
             raise SalvageFailed(problem.message) from error
+        return saved
 
-    def _capture(self, tree: Path, admin: Path, wish: Capture) -> Saved:
-        state = wish.state
-        with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
-            # git wants a repository and a folder to run in, also for a worktree that is gone.
-            env = env_of(tree if tree.is_dir() else Path(scratch), self._common, Path(scratch) / "index")
-            entries = self._saved_entries(env, admin, damaged=wish.damaged)
-            found = walk(tree)
-            raw_paths = self._raw_paths(state, wish, found)
-            raw = self._blobs(tree, raw_paths, found, Path(scratch))
-            parents = (state.head,) if state.head else ()
-            announced = self._hash_nothing_if_named(entries, Path(scratch))
-            as_head = state.head_tree if not (announced or state.staged or state.unmerged) else ""
-            index_tree = as_head or self._write_tree(env, _index_lines(entries))
-            work = list(_work_lines(entries, raw, found if tree.is_dir() else None, wish.aside))
-            work_tree = self._write_tree(env, work)
-            refs = {
-                "index": self._commit(index_tree, parents, f"{wish.message}: index"),
-                "work": self._commit(work_tree, parents, f"{wish.message}: working tree"),
-            }
-            if state.head:
-                refs["head"] = state.head
-            if wish.branch_tip and wish.branch_tip != state.head:
-                refs["branch"] = wish.branch_tip
-            refs |= self._loose_ends(admin, wish, [oid for oid in (state.head, wish.branch_tip) if oid])
-            manifest = {
-                **wish.manifest,
-                "raw": sorted(raw_paths),
-                "modes": _modes(found, {path: mode for mode, _, path in work}),
-                "empty": sorted(found.empty),
-                "aside": sorted(wish.aside),
-                "special": list(state.special),
-            }
-            refs["manifest"] = self._manifest_commit(env, admin, wish, manifest, Path(scratch))
-        return Saved(refs, len(raw_paths))
+    def _plan(self, tree: Path, admin: Path, wish: Capture, objects: Objects, scratch: Path) -> _Plan:
+        """Find out what is to be saved of a tree, and let its files be written."""
+        # git wants a repository and a folder to run in, also for a worktree that is gone.
+        rest = wish.state.rest
+        where = tree if tree.is_dir() else scratch
+        entries = rest.entries if rest else self._saved_entries(where, admin, damaged=wish.damaged)
+        found = wish.state.found or walk(tree)
+        raw: dict[str, tuple[str, str]] = {}
+        for path in self._raw_paths(wish.state, wish, found):
+            source = str(tree / path)
+            if path in found.links:  # its content is its target; git would follow it
+                source = str(objects.add_bytes(os.fsencode(os.readlink(source))))
+            else:
+                objects.add_file(source)
+            raw[path] = (_git_mode(path, found), source)
+        # The empty file must be an object: ``add -N`` names it in the index without writing it.
+        kind = "sha256" if len(self._zero) == 64 else "sha1"
+        nothing = hashlib.new(kind, b"blob 0\0", usedforsecurity=False).hexdigest()
+        announced = any(oid == nothing for _, oid, _, _ in entries)
+        if announced:
+            objects.add_bytes(b"")
+        kept = found if tree.is_dir() else None
+        work = list(_work_lines(entries, raw, kept, wish.aside))
+        manifest = {
+            **wish.manifest,
+            "raw": sorted(raw),
+            "modes": _modes(found, {path: mode for mode, _, path in work}),
+            "empty": sorted(found.empty),
+            "aside": sorted(wish.aside),
+            "special": list(wish.state.special),
+        }
+        files = self._notes(admin, wish)
+        for file in files.values():
+            objects.add_file(file)
+        files[MANIFEST] = objects.add_bytes(json.dumps(manifest, ensure_ascii=True).encode("ascii"))
+        return _Plan(wish, admin, entries, raw, work, files, announced=announced)
 
-    def _saved_entries(self, env: Mapping[str, str], admin: Path, *, damaged: bool) -> list[tuple[str, str, str, str]]:
-        """Return the index entries to save; of a damaged index those whose objects exist."""
+    def _notes(self, admin: Path, wish: Capture) -> dict[str, Path]:
+        """Return git's own notes about a worktree, by the names under which they are saved."""
+        files = {f"admin/{file.relative_to(admin)}": file for file in admin_files(admin)}
+        log = self._common / "logs" / HEADS / wish.branch
+        if log.is_file():
+            files["branch-log"] = log
+        return files
+
+    def _compose(self, plan: _Plan, objects: Objects, lost: Sequence[str], others: Mapping[str, str]) -> Saved:
+        """Make the commits of what was planned."""
+        wish, state = plan.wish, plan.wish.state
+        parents = (state.head,) if state.head else ()
+        lines = list(_index_lines(plan.entries))
+        as_head = bool(state.head_tree) and not (plan.announced or state.staged or state.unmerged)
+        index_tree = state.head_tree if as_head else objects.tree(lines)
+        work = [(mode, objects.name_of(oid) if path in plan.raw else oid, path) for mode, oid, path in plan.work]
+        if plan.work == lines:
+            work_tree = index_tree
+        elif as_head and state.rest is not None:
+            work_tree = objects.changed_tree(state.rest.folders, lines, work)
+        else:
+            work_tree = objects.tree(work)
+        refs = {
+            "index": objects.commit(index_tree, parents, f"{wish.message}: index"),
+            "work": objects.commit(work_tree, parents, f"{wish.message}: working tree"),
+        }
+        if state.head:
+            refs["head"] = state.head
+        if wish.branch_tip and wish.branch_tip != state.head:
+            refs["branch"] = wish.branch_tip
+        refs |= others
+        if lost:
+            message = f"{wish.message}: commits that only the logs knew"
+            refs["keep"] = objects.commit(objects.tree(()), lost, message)
+        notes = objects.tree(("100644", objects.name_of(file), name) for name, file in plan.files.items())
+        refs["manifest"] = objects.commit(notes, (), f"{wish.message}: what a restore needs to know")
+        return Saved(refs, len(plan.raw))
+
+    def _saved_entries(self, tree: Path, admin: Path, *, damaged: bool) -> list[tuple[str, str, str, str]]:
+        """Return the index entries to save; of a damaged index those whose objects are there."""
         if not has_index(admin):
             return []
-        with standin.of_worktree(self._git, Path(env["GIT_WORK_TREE"]), admin, self._common) as real:
+        plain = None if damaged else listed(admin / "index", len(self._zero) // 2)
+        if plain is not None:
+            return plain
+        with standin.of_worktree(self._git, tree, admin, self._common) as real:
             if not damaged:
                 return self._entries(real)
             # It may be HEAD alone that git misses.
-            tries = (self._whole_entries({**real, "GIT_DIR": folder}) for folder in (real["GIT_DIR"], env["GIT_DIR"]))
+            folders = (real["GIT_DIR"], str(self._common))
+            tries = (self._whole_entries({**real, "GIT_DIR": folder}) for folder in folders)
             entries = next((found for found in tries if found is not None), None)
         if entries is None:
             named = objects_named(fsio.read_small(admin / "index", 1 << 30), len(self._zero) // 2)
             # A torn name is not trusted as a path.
             entries = [("100644", oid, "0", f"{_RESCUED_FOLDER}/{n}") for n, oid in enumerate(named)]
-        there = {oid for oid, kind in self._kinds({oid for _, oid, _, _ in entries}) if kind == "blob"}
-        return [entry for entry in entries if entry[0] == "160000" or entry[1] in there]
+        there = {oid for oid, kind in self._kinds({oid for _, oid, _, _ in entries}).items() if kind == "blob"}
+        return [
+            (mode, oid, stage, path if _is_plain(path) else f"{_RESCUED_FOLDER}/{n}")
+            for n, (mode, oid, stage, path) in enumerate(entries)
+            if mode == "160000" or oid in there
+        ]
 
-    def _kinds(self, oids: Iterable[str]) -> list[tuple[str, str]]:
-        """Return (object, type) of the existing ones."""
+    def _kinds(self, oids: Iterable[str]) -> dict[str, str]:
+        """Return object → type of those that are there."""
         asked = "".join(f"{oid}\n" for oid in oids).encode("ascii")
+        if not asked:
+            return {}
         out = self._git.ask("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked)
         lines = (line.decode("ascii").split() for line in out.splitlines() if not line.endswith(b" missing"))
-        return [(oid, kind) for oid, kind in lines]
+        return dict(lines)
 
     def _raw_paths(self, state: TreeState, wish: Capture, found: Walk) -> list[str]:
         """Return the files whose bytes git does not have yet."""
@@ -117,107 +207,47 @@ class TreeSave(TreeLook):
         wanted = {*state.modified, *state.rewritten, *state.hidden, *state.unmerged, *wish.keep} - aside
         return sorted(path for path in wanted if path in found.files)
 
-    def _blobs(self, tree: Path, paths: Sequence[str], found: Walk, scratch: Path) -> dict[str, tuple[str, str]]:
-        """Write files as blobs; return path → (git mode, object)."""
-        sources = []
-        for number, path in enumerate(paths):
-            if path in found.links:
-                # A link's content is its target; hash-object would follow it.
-                target = scratch / f"link-{number}"
-                target.write_bytes(os.fsencode(os.readlink(tree / path)))
-                sources.append(str(target))
-            else:
-                sources.append(path)
-        oids = self._hash(sources, tree)
-        return {path: (_git_mode(path, found), oid) for path, oid in zip(paths, oids, strict=True)}
+    def _loose_ends(self, plans: Sequence[_Plan]) -> Iterator[tuple[list[str], dict[str, str]]]:
+        """Give of each the objects that only logs and half-done operations name: amended, reset, rebased away.
 
-    def _hash(self, paths: Sequence[str], cwd: Path) -> list[str]:
-        if not paths:
-            return []
-        # The relative paths are meant from *cwd*, whatever work tree git thinks it is in.
-        lines = b"".join(_quoted(os.path.join(cwd, path)) + b"\n" for path in paths)
-        out = self._git.run(
-            "hash-object", "-w", "--no-filters", "--stdin-paths", stdin=lines, what="cannot save the files"
-        )
-        return out.decode("ascii").split()
+        That is: commits, and other objects by the parts of the salvage that hold them.
+        """
+        words = [self._words(plan) for plan in plans]
+        kinds = self._kinds({word for found in words for word in found})
+        commits = [sorted(oid for oid in found if kinds.get(oid) == "commit") for found in words]
+        tips = [plan.tips for plan in plans]
+        graph = Graph(self._git, (oid for part in (*commits, *tips) for oid in part)) if any(commits) else None
+        for found, named, own in zip(words, commits, tips, strict=True):
+            # A ref of the worktree's own may name anything; refs of ours keep what no commit can hold.
+            others = sorted(oid for oid in found if kinds.get(oid, "commit") != "commit")
+            lost = [oid for oid in named if graph and not any(graph.has(tip, oid) for tip in own)]
+            yield lost, {f"object-{number}": oid for number, oid in enumerate(others)}
 
-    def _write_tree(self, env: Mapping[str, str], lines: Iterable[tuple[str, str, str]]) -> str:
-        """Write a tree object with these (mode, object, path)."""
-        fsio.unlink_if_there(Path(env["GIT_INDEX_FILE"]))
-        self._put_entries(env, lines)
-        return (
-            self._git.run(*IN_ONE_FILE, "write-tree", "--missing-ok", env=env, what="cannot save the tree")
-            .decode("ascii")
-            .strip()
-        )
-
-    def _hash_nothing_if_named(self, entries: Iterable[tuple[str, str, str, str]], scratch: Path) -> bool:
-        """Make sure the empty file is an object: ``add -N`` names it in the index without writing it."""
-        kind = "sha256" if len(self._zero) == 64 else "sha1"
-        nothing = hashlib.new(kind, b"blob 0\0", usedforsecurity=False).hexdigest()
-        named = any(oid == nothing for _, oid, _, _ in entries)
-        if named:
-            (scratch / "nothing").touch()
-            self._hash([str(scratch / "nothing")], scratch)
-        return named
-
-    def _commit(self, tree: str, parents: Iterable[str], message: str) -> str:
-        flags = [word for parent in parents for word in ("-p", parent)]
-        out = self._git.run("commit-tree", tree, *flags, "-m", message, env=_IDENTITY, what="cannot save the work")
-        return out.decode("ascii").strip()
-
-    def _loose_ends(self, admin: Path, wish: Capture, tips: list[str]) -> dict[str, str]:
-        """Keep the objects that only logs and half-done operations name: amended, reset, rebased away."""
+    def _words(self, plan: _Plan) -> set[str]:
+        """Return what may be an object's name in git's notes about a worktree."""
         words: set[bytes] = set()
-        for path in [*admin_files(admin), self._common / "logs" / HEADS / wish.branch]:
+        for path in [*admin_files(plan.admin), self._common / "logs" / HEADS / plan.wish.branch]:
             if path.name.startswith(("index", "sharedindex")):
                 continue
             with contextlib.suppress(OSError):
                 words.update(HEX.findall(fsio.read_small(path, 64 << 20)))
-        words -= {self._zero.encode(), *(tip.encode() for tip in tips)}
-        if not words:
-            return {}
-        named = self._kinds(word.decode("ascii") for word in words)
-        commits = [oid for oid, kind in named if kind == "commit"]
-        # A ref of the worktree's own may name anything; refs of ours keep what no commit can hold.
-        others = sorted(oid for oid, kind in named if kind != "commit")
-        refs = {f"object-{number}": oid for number, oid in enumerate(others)}
-        if not commits:
-            return refs
-        lines = [*commits, *(f"^{tip}" for tip in tips)]
-        out = self._git.ask("rev-list", "--stdin", stdin="\n".join(lines).encode() + b"\n").decode("ascii")
-        lost = set(out.split())
-        parents = sorted(oid for oid in commits if oid in lost)
-        if parents:
-            empty = self._git.run("hash-object", "-t", "tree", "-w", "--stdin").decode("ascii").strip()
-            refs["keep"] = self._commit(empty, parents, f"{wish.message}: commits that only the reflogs had")
-        return refs
+        return {word.decode("ascii") for word in words} - {self._zero, *plan.tips}
 
-    def _manifest_commit(
-        self, env: Mapping[str, str], admin: Path, wish: Capture, manifest: dict[str, Any], scratch: Path
-    ) -> str:
-        """Save git's own notes about the worktree, and ours, as a commit of plain files."""
-        path = scratch / MANIFEST
-        path.write_text(json.dumps(manifest, ensure_ascii=True), encoding="ascii")
-        files = {MANIFEST: path}
-        files |= {f"admin/{file.relative_to(admin)}": file for file in admin_files(admin)}
-        log = self._common / "logs" / HEADS / wish.branch
-        if log.is_file():
-            files["branch-log"] = log
-        oids = self._hash([str(file) for file in files.values()], scratch)
-        lines = [("100644", oid, name) for name, oid in zip(files, oids, strict=True)]
-        return self._commit(self._write_tree(env, lines), (), f"{wish.message}: the manifest of a restore")
-
-    def check_saved(self, oids: Iterable[str], known: str) -> None:
-        """Verify that every object below *oids* exists; *known* is a commit that certainly does.
+    def check_saved(self, oids: Iterable[str], known: Iterable[str]) -> None:
+        """Make sure that every object below *oids* is there; *known* are commits that certainly are.
 
         Raises:
             GitFailed
         """
-        text = "\n".join([*oids, *([f"^{known}"] if known else [])])
+        text = "\n".join([*oids, *(f"^{commit}" for commit in dict.fromkeys(known) if commit)])
         self._git.run(
             *("rev-list", "--objects", "--quiet", "--stdin"), stdin=text.encode() + b"\n", what="cannot save the work"
         )
+
+
+def _is_plain(path: str) -> bool:
+    """Whether a path leads down, by a name in each folder."""
+    return not {"", ".", "..", ".git"}.intersection(path.casefold().split("/"))
 
 
 def _index_lines(entries: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, str, str]]:
@@ -260,11 +290,3 @@ def _modes(found: Walk, saved: Mapping[str, str]) -> dict[str, int]:
         if path not in found.links and mode != usual:
             unusual[path] = mode
     return unusual
-
-
-def _quoted(path: str) -> bytes:
-    """Write a path for ``--stdin-paths``: a line each, C-quoted where it must be."""
-    raw = os.fsencode(path)
-    if not raw.startswith(b'"') and b"\n" not in raw and not raw.endswith(b"\r"):
-        return raw
-    return b'"' + b"".join(b"\\%03o" % byte if byte < 32 or byte in b'"\\' else bytes([byte]) for byte in raw) + b'"'

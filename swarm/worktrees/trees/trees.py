@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from swarm.git.history import Landed
     from swarm.git.values import Commit
 
 
@@ -42,7 +43,7 @@ class Trees(TreeBack):
             strange = others
         return tuple(sorted((*strange, *found.nested)))
 
-    def landed(self, asked: Sequence[tuple[str, str]], target: str) -> tuple[str, ...]:
+    def landed(self, asked: Sequence[tuple[str, str]], target: str) -> tuple[Landed, ...]:
         """Return for each (tip, base) how *target* contains the commits since *base*; empty if it does not."""
         return content_landed(self._git, asked, target)
 
