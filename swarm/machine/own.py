@@ -50,10 +50,11 @@ class at:  # noqa: N801  # reads as a statement
     The descriptor is None, and the name the path, where no link is looked for.
     """
 
-    __slots__ = ("_fd", "_path")
+    __slots__ = ("_fd", "_name", "_path")
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._name = path
         self._fd = -1
 
     def __enter__(self) -> tuple[int | None, str]:
@@ -63,6 +64,7 @@ class at:  # noqa: N801  # reads as a statement
         above, _, name = self._path.rpartition("/")
         if name in ("", ".", ".."):
             raise OSError(errno.EINVAL, "names no entry of a folder", self._path)
+        self._name = name
         self._fd = _walk(top, above, _THROUGH)
         return self._fd, name
 
@@ -72,7 +74,7 @@ class at:  # noqa: N801  # reads as a statement
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-            if isinstance(value, OSError) and value.filename is not None:
+            if isinstance(value, OSError) and value.filename in (self._name, os.fsencode(self._name)):
                 value.filename = self._path  # the call knew only the name
 
 

@@ -270,6 +270,26 @@ def test_a_folder_that_git_has_just_begun_is_not_replaced(tmp_path: Path) -> Non
     assert sorted(path.name for path in tmp_path.iterdir()) == ["free", "taken"]
 
 
+def test_a_git_that_removes_the_last_other_worktree_meanwhile_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "aside").mkdir()
+    rename, gone = fsio.rename_new, [True]
+
+    def without_the_folder(source: Path, target: Path) -> None:
+        if gone and gone.pop():
+            target.parent.rmdir()  # as git does
+        rename(source, target)
+
+    monkeypatch.setattr(fsio, "rename_new", without_the_folder)
+    tree = tmp_path / "tree"
+    assert register.register(
+        tmp_path / "common", tree, branch="b", commit="0" * 40, reason="", aside=tmp_path / "aside"
+    )
+    assert (tmp_path / "common/worktrees/tree/gitdir").read_text() == f"{tree}/.git\n"
+    assert not gone
+
+
 def test_packed_marks_are_deleted_by_git(lab: Lab) -> None:
     common, tip = lab.root / ".git", lab.git("rev-parse", "HEAD")
     lab.git("update-ref", "refs/swarm/op/x", tip)

@@ -128,6 +128,16 @@ def test_a_link_in_the_way_is_named(tmp_path: Path, name: str) -> None:
     assert files.translate(caught.value, "cannot do it").message == f"cannot do it: {top / 'a'} is a symbolic link"
 
 
+def test_what_is_missing_is_named_though_another_path_was_open(tmp_path: Path) -> None:
+    own.trust(str(tmp_path))
+    (tmp_path / "there").mkdir()
+
+    with pytest.raises(FileNotFoundError) as caught:
+        files.rename_new(tmp_path / "there", tmp_path / "gone/there")
+
+    assert caught.value.filename == str(tmp_path / "gone")
+
+
 def test_a_tree_with_folders_that_forbid_everything_is_removed(tmp_path: Path) -> None:
     make(tmp_path / "top")
     own.trust(str(tmp_path / "top"))

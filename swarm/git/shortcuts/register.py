@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _NONE = b"0" * 40
+#: How often to make the folder of all worktrees, which git removes with the last of them.
+_TRIES = 5
 #: Why a rename cannot be done here though git might find another way: taken, or on another disk.
 _LEAVE_TO_GIT = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.EXDEV, errno.ENOSYS, errno.EINVAL})
 
@@ -40,11 +42,10 @@ def register(common: Path, tree: Path, *, branch: str, commit: str, reason: str,
         return False
     fresh = aside / f"{tree.name}.new"
     _write_admin(fresh, tree, branch, reason, _first_line(common, branch, commit))
-    files.make_folders(admin.parent)
     own.mkdir(os.fspath(tree))
     _write(tree / ".git", b"gitdir: " + os.fsencode(admin) + b"\n")
     try:
-        files.rename_new(fresh, admin)
+        _put(fresh, admin)
     except OSError as error:
         if error.errno not in _LEAVE_TO_GIT:
             raise
@@ -52,6 +53,18 @@ def register(common: Path, tree: Path, *, branch: str, commit: str, reason: str,
         files.remove_empty(tree)
         return False
     return True
+
+
+def _put(fresh: Path, admin: Path) -> None:
+    """Move the admin folder to its place; a git that removes the last other worktree removes the folder above it."""
+    for left in reversed(range(_TRIES)):
+        files.make_folders(admin.parent)
+        try:
+            return files.rename_new(fresh, admin)
+        except FileNotFoundError:
+            if not left:
+                raise
+    return None
 
 
 def _is_usual(name: str) -> bool:
