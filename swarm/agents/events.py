@@ -36,7 +36,10 @@ def put(world: World, parent: Parent | None, *events: AgentEvent) -> None:
 
 def publish(world: World, session: Session, *events: AgentEvent) -> None:
     """Publish events to the queue of a session's starter."""
-    put(world, parents.living(world, session), *events)
+    parent = parents.living(world, session)
+    put(world, parent, *events)
+    if parent is not None and parents.living(world, session) is None:  # cleaned up meanwhile: its queue is nobody's
+        put(world, None, *events)
 
 
 def event(kind: str, agent: str, session: str, status: str, cause: str, *, name: str, **more: int | str) -> AgentEvent:

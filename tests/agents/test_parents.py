@@ -200,6 +200,7 @@ def test_whoever_waits_hears_of_an_end_that_no_supervisor_saw(lead: PaneLab) -> 
 
 def test_a_parent_that_was_removed_is_told_nothing_and_the_user_all(lead: PaneLab) -> None:
     start_sub(lead, "demo")
+    wait_for(lambda: mail(lead, "events.lead-fx", ""), "the end of the first turn told to the lead", SOON)
     lead.swarm.cleanup(["fx"], force=True)
     before = len(events(lead, "user"))
     assert before == 2  # the ends of both of them

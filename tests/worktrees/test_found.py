@@ -147,7 +147,7 @@ def test_sweeping_takes_only_what_a_write_of_ours_left(tmp_path: Path) -> None:
 
 def test_update_role_does_not_bring_back_an_agent_removed_meanwhile(lab: Lab) -> None:
     lab.swarm.create(SESSION, ROLES[:2])
-    late = lab.swarm
+    late = lab.swarm.worktrees
     find = late._find
 
     def find_and_lose(agent: str, session: str | None) -> object:
@@ -157,7 +157,7 @@ def test_update_role_does_not_bring_back_an_agent_removed_meanwhile(lab: Lab) ->
         return found
 
     late._find = find_and_lose  # type: ignore[method-assign, assignment]
-    late.worktrees.update_role(ROLES[0], SESSION)
+    late.update_role(ROLES[0], SESSION)
 
     assert [agent.name for agent in lab.swarm.sessions.get(SESSION).agents] == ROLES[:1]
 

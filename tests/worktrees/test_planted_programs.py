@@ -107,7 +107,7 @@ def _other(lab: Lab) -> Path:
     return folder
 
 
-def _verbs(swarm: Swarm) -> dict[str, Callable[[], object]]:
+def _verbs(lab: Lab, swarm: Swarm) -> dict[str, Callable[[], object]]:
     return {
         "status": lambda: swarm.status(SESSION),
         "worktree list": swarm.worktrees,
@@ -116,7 +116,7 @@ def _verbs(swarm: Swarm) -> dict[str, Callable[[], object]]:
         "diff": lambda: swarm.diff("developer"),
         "conflicts": lambda: swarm.conflicts(SESSION),
         "merge": lambda: swarm.merge(SESSION),
-        "merge --committed-only": lambda: swarm.merge(SESSION, committed_only=True),
+        "merge --committed-only --with-nested": lambda: lab.person.merge(SESSION, committed_only=True, nested=True),
         "merge --into": lambda: swarm.merge("reviewer@feature-x", into="swarm/developer-feature-x"),
         "cleanup": lambda: swarm.cleanup([SESSION]),
         "cleanup --force": lambda: swarm.cleanup([SESSION], force=True),
@@ -137,7 +137,7 @@ def test_no_verb_runs_what_an_agent_has_planted(lab: Lab, plant: Callable[[Lab, 
     _canary(lab).unlink()
 
     refusals = set()
-    for name, verb in _verbs(swarm).items():
+    for name, verb in _verbs(lab, swarm).items():
         try:
             verb()
         except SwarmError as error:
