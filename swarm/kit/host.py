@@ -59,11 +59,7 @@ def _places(pid: int) -> Iterator[str]:
 
 
 def _is_of_a_setup(pid: int) -> bool:
-    try:
-        environ = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return False
-    return any(word.startswith(f"{STAMP}=".encode("ascii")) for word in environ.split(b"\0"))
+    return any(word.startswith(f"{STAMP}=".encode("ascii")) for word in processes.environment(pid).split(b"\0"))
 
 
 def _name(pid: int) -> str:

@@ -157,11 +157,7 @@ def _left_of(processes: list[Process], patience: float) -> list[Process]:
 
 
 def _has(pid: int, wanted: Sequence[bytes], *, below: bool) -> bool:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            words = file.read().split(b"\0")
-    except OSError:
-        return False
+    words = proc.environment(pid).split(b"\0")
     starts = tuple(word + b"/" for word in wanted) if below else ()
     return any(word in wanted or (starts and word.startswith(starts)) for word in words)
 

@@ -160,7 +160,7 @@ def _candidates(pid: int, hint: str) -> list[tuple[str, tuple[str, str]]]:
     words = processes.read(f"/proc/{pid}/cmdline").rstrip(b"\0").split(b"\0")
     if len(words) > 1 and words[-1].endswith(_LAUNCH_FILE) and words[-2].rpartition(b"/")[2] == _LAUNCHER:
         return [(_text(words[-1].rpartition(b"/")[0]), _SUPERVISOR)]
-    data = processes.read(f"/proc/{pid}/environ")
+    data = processes.environment(pid)
     at = data.find(_VARIABLE)
     while at > 0 and data[at - 1]:  # only the end of another variable's name
         at = data.find(_VARIABLE, at + 1)

@@ -7,6 +7,7 @@ second at which ``ps`` says that the process began.
 from __future__ import annotations
 
 import os
+import time
 
 
 def _is_there(path: str) -> bool:
@@ -21,6 +22,8 @@ HAS_PROC = _is_there("/proc/self/stat")
 _PS_COLUMNS = "pid=,ppid=,stat=,lstart="
 _ENDED = ("Z", "X", "x")
 _PIECE = 1 << 16
+_LOOKS, _MOMENT = 50, 0.002
+_KERNEL = 2  # the parent of the kernel's own threads, which have no environment
 
 
 class Seen:
@@ -66,6 +69,23 @@ def look(pid: int) -> Seen | None:
         return Seen(pid, int(words[1]), int(words[19]), words[0].decode("ascii"))
     except (IndexError, ValueError):
         return None
+
+
+def environment(pid: int) -> bytes:
+    """Return a process's environment, with a NUL behind each variable; nothing where it cannot be seen.
+
+    While the kernel replaces the program of a process it shows neither environment nor command line: then look again.
+    """
+    for _ in range(_LOOKS):
+        if found := read(f"/proc/{pid}/environ"):
+            return found
+        seen = look(pid)
+        if seen is None or seen.ended or _KERNEL in (seen.pid, seen.ppid):
+            return b""
+        if read(f"/proc/{pid}/cmdline"):  # it has none; or its new program began between the two looks
+            return read(f"/proc/{pid}/environ")
+        time.sleep(_MOMENT)
+    return b""
 
 
 def everything() -> dict[int, Seen]:

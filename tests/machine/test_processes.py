@@ -128,6 +128,17 @@ time.sleep(3600)
 """
 
 
+@pytest.mark.skipif(not proc.HAS_PROC, reason="ps shows the environment")
+def test_the_stamp_is_seen_while_a_process_changes_its_program(crowd: Crowd, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    again.write_text(f"exec sh {again}\n")
+    busy = crowd.start("sh", str(again), stamp=STAMP)
+
+    missed = sum(busy not in kill.stamped(STAMP) for _ in range(200))
+
+    assert missed == 0  # a single look misses about sixteen
+
+
 def test_processes_are_asked_all_at_once_and_have_the_grace_to_end_well(crowd: Crowd, tmp_path: Path) -> None:
     words = [str(tmp_path / name) for name in ("one", "other")]
     polite = []

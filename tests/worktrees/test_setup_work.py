@@ -331,7 +331,7 @@ def test_what_failed_leaves_nothing_running_and_what_worked_may(run: Callable[..
     wait_for(lambda: proc.start_of(left) is None, "the end of what the failed one left")
     assert proc.start_of(server) is not None
     commands.end_all(lambda: kill.stamped(f"test/{tmp_path.name}", variable=STAMP, below=True))
-    assert proc.start_of(server) is None
+    wait_for(lambda: proc.start_of(server) is None, "the end of the server: what is just ending has no stamp any more")
 
 
 def test_a_command_is_ended_when_somebody_says_so(run: Callable[..., Ended]) -> None:

@@ -50,7 +50,7 @@ def _in_background(pid: int, marks: Mapping[str, object]) -> bool:
     Args:
         marks: the variables that only such sessions have, with their values for the agent itself.
     """
-    for word in processes.read(f"/proc/{pid}/environ").split(b"\0"):
+    for word in processes.environment(pid).split(b"\0"):
         name, _, value = os.fsdecode(word).partition("=")
         if value and value != marks.get(name, value):
             return True
