@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.slow import Slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -68,27 +70,16 @@ def test_four_agents_work_are_cleaned_up_and_come_back(shell: Shell, detached: b
     }
 
 
-class Slow:
-    """A repository in which writing the worktrees stops until the test says go."""
+class SlowShell(Slow):
+    """Where swarm is started, and stops in the middle."""
 
     def __init__(self, shell: Shell) -> None:
+        super().__init__(shell.lab)
         self.shell = shell
-        lab = shell.lab
-        self._begun, self._go = lab.root.parent / "begun", lab.root.parent / "go"
-        os.mkfifo(self._begun)
-        os.mkfifo(self._go)
-        lab.write({".gitattributes": "*.slow filter=slow\n", "big.slow": "content\n"})
-        lab.commit("something slow")
-        script = lab.root.parent / "filter.sh"
-        script.write_text(f'#!/bin/sh\necho begun >"{self._begun}"\nread go <"{self._go}"\ncat\n')
-        script.chmod(0o755)
-        lab.git("config", "filter.slow.smudge", f'"{script}"')
-        lab.git("config", "filter.slow.clean", "cat")
-        lab.git("config", "filter.slow.required", "true")
 
     def begin(self, *args: str) -> subprocess.Popen[str]:
         """Start swarm; return when git is in the middle of writing a worktree."""
-        fd = os.open(self._begun, os.O_RDONLY | os.O_NONBLOCK)
+        fd = os.open(self.begun, os.O_RDONLY | os.O_NONBLOCK)
         process = self.shell.start(*args)
         deadline = time.monotonic() + 60
         try:
@@ -101,19 +92,14 @@ class Slow:
             os.close(fd)
         return process
 
-    def go(self) -> None:
-        """Let the filter that waits go on, and every later one."""
-        self.shell.lab.git("config", "filter.slow.smudge", "cat")
-        self._go.write_text("go\n")
-
 
 @pytest.fixture
-def slow(shell: Shell) -> Slow:
-    return Slow(shell)
+def slow(shell: Shell) -> SlowShell:
+    return SlowShell(shell)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_in_the_middle_of_a_create_leaves_nothing(slow: Slow, number: signal.Signals) -> None:
+def test_a_signal_in_the_middle_of_a_create_leaves_nothing(slow: SlowShell, number: signal.Signals) -> None:
     lab = slow.shell.lab
     before = _users(lab)
     process = slow.begin("worktree", "create", "feature-x", "--roles", "developer")
@@ -132,7 +118,7 @@ def test_a_signal_in_the_middle_of_a_create_leaves_nothing(slow: Slow, number: s
     assert json.loads(slow.shell("swarm recover --json").stdout)["data"]["rolled_back"] == []
 
 
-def test_who_wants_it_quiet_is_told_only_what_came_of_it(slow: Slow) -> None:
+def test_who_wants_it_quiet_is_told_only_what_came_of_it(slow: SlowShell) -> None:
     process = slow.begin("worktree", "create", "feature-x", "--roles", "developer", "--quiet")
 
     process.send_signal(signal.SIGINT)
@@ -142,7 +128,7 @@ def test_who_wants_it_quiet_is_told_only_what_came_of_it(slow: Slow) -> None:
     assert err.startswith("error: cannot create session feature-x: interrupted by SIGINT")
 
 
-def test_a_second_signal_ends_at_once_and_the_next_command_tidies_up(slow: Slow) -> None:
+def test_a_second_signal_ends_at_once_and_the_next_command_tidies_up(slow: SlowShell) -> None:
     lab = slow.shell.lab
     before = _users(lab)
     process = slow.begin("worktree", "create", "feature-x", "--roles", "developer")
@@ -174,7 +160,7 @@ def _until_free(shell: Shell, line: str) -> subprocess.CompletedProcess[str]:
     return shell(line)
 
 
-def test_a_process_that_was_killed_is_tidied_up_after(slow: Slow) -> None:
+def test_a_process_that_was_killed_is_tidied_up_after(slow: SlowShell) -> None:
     lab = slow.shell.lab
     before = _users(lab)
     process = slow.begin("worktree", "create", "feature-x", "--roles", "developer")
@@ -210,7 +196,7 @@ def test_two_creates_of_different_sessions_wait_for_each_other(shell: Shell) -> 
     assert len(json.loads(shell("swarm worktree list --json").stdout)["data"]["worktrees"]) == 4
 
 
-def test_a_create_that_waits_for_the_lock_says_who_has_it(slow: Slow) -> None:
+def test_a_create_that_waits_for_the_lock_says_who_has_it(slow: SlowShell) -> None:
     process = slow.begin("worktree", "create", "feature-x", "--roles", "developer")
 
     waiting = slow.shell("SWARM_LOCK_TIMEOUT=0 swarm cleanup --all")

@@ -14,6 +14,7 @@ import pytest
 
 from swarm.testing.panes import QUICK, PaneLab, TmuxServer, states
 from swarm.testing.terminal import wait_for
+from tests.support.slow import Slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,27 +122,6 @@ def test_follow_until_ctrl_c(panes: PaneLab) -> None:
 
 
 # --- cut short -------------------------------------------------------------------------------------
-
-
-class Slow:
-    """A repository in which writing the worktrees stops until the test says go."""
-
-    def __init__(self, lab: PaneLab) -> None:
-        self.lab = lab
-        self._begun, self._go = lab.root.parent / "begun", lab.root.parent / "go"
-        os.mkfifo(self._begun)
-        os.mkfifo(self._go)
-        lab.write({".gitattributes": "*.slow filter=slow\n", "big.slow": "content\n"})
-        lab.commit("something slow")
-        script = lab.root.parent / "filter.sh"
-        script.write_text(f'#!/bin/sh\necho begun >"{self._begun}"\nread go <"{self._go}"\ncat\n')
-        script.chmod(0o755)
-        lab.git("config", "filter.slow.smudge", f'"{script}"')
-        lab.git("config", "filter.slow.clean", "cat")
-
-    def wait(self) -> None:
-        """Return when git is in the middle of writing a worktree."""
-        assert self._begun.read_text() == "begun\n"
 
 
 @pytest.mark.parametrize("how", ["Ctrl-C", "terminal closed", "SIGTERM"])

@@ -83,11 +83,16 @@ def wait_event(
     event = swarm.wait_for_event(seconds, kinds or (), session=session, agents=names, ack=False)
     if event is None:
         raise WaitOver(f"no event came within {seconds:g} s", hint="wait again, or for longer")
-    run.output.clear_progress()
-    code = run.output.answer(run.command, Answer({"event": event_data(event)}, lambda output: _show(output, event)))
+    code = _print(run, event)
     if code == 0:  # only printed events count as seen
         swarm.events.done(event)
     raise typer.Exit(code)
+
+
+def _print(run: Run, event: AgentEvent) -> int:
+    """Print an event now, before it counts as seen; return the exit status."""
+    run.output.clear_progress()
+    return run.output.answer(run.command, Answer({"event": event_data(event)}, lambda output: _show(output, event)))
 
 
 def event_data(event: AgentEvent) -> dict[str, Any]:
