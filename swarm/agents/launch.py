@@ -26,7 +26,7 @@ from swarm.roles.options import RoleOptions, plain
 from swarm.terminal.marks import panes_of, repository_mark
 from swarm.terminal.values import PanePlan
 from swarm.worktrees.lock_reason import is_running_reason, running_reason
-from swarm.worktrees.steps.step import Registry, Step
+from swarm.worktrees.steps.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -203,6 +203,3 @@ def _introductions(
             tree = str(world.layout.root / agent.worktree)
             found[f"{agent.program} {home} {first.env}"] = replace(one, trees=(*one.trees, tree))
     yield from found.values()
-
-
-Registry.add(PreapproveFolder, OpenPanes, LockRunning)

@@ -21,7 +21,7 @@ from swarm.roles.environment import inherits, places_of
 from swarm.roles.options import RoleOptions, plain
 from swarm.terminal.marks import stamp_of
 from swarm.usage.spending.meter import source_of
-from swarm.worktrees.steps.step import Registry, Step
+from swarm.worktrees.steps.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -245,6 +245,3 @@ def pane_environment(world: World, launch: Launch, program: Program) -> dict[str
         "SWARM_ROLE_FILE": str(launch.role_file),
         "SWARM_TASK_FILE": str(launch.task_file),
     }
-
-
-Registry.add(PrepareRun)

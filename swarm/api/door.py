@@ -232,12 +232,13 @@ class Door:
         """Hold the lock, with everything that crashed before brought to an end."""
         from swarm.agents import endings
         from swarm.kit.errors import Interrupted
+        from swarm.sessions import recovery
         from swarm.worktrees import transaction
 
         before = None
         try:
             with self._locked(command):
-                transaction.recover(self._world)
+                recovery.recover(self._world)
                 endings.report(self._world)
                 before = self._world.journal.mark()
                 yield
@@ -248,10 +249,8 @@ class Door:
 
     @contextlib.contextmanager
     def _locked(self, command: str) -> Iterator[None]:
-        from swarm.merging import merge  # noqa: F401  # each registers how its operations are recovered
         from swarm.project import lock
         from swarm.project.statedir import prepare
-        from swarm.worktrees.saved import salvage_drop  # noqa: F401  # likewise
 
         layout = self._world.layout
         prepare(self._world)

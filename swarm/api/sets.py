@@ -146,13 +146,13 @@ class Sets(Cleaning):
 
     def recover(self) -> RecoverReport:
         """Finish or roll back operations that a crash interrupted. Every changing verb does this first."""
-        from swarm.worktrees import transaction
+        from swarm.sessions import recovery
         from swarm.worktrees.reports import RecoverReport
 
         if self._is_bare():
             return RecoverReport()
         with files.os_errors("cannot recover"), self._locked("recover"):
-            return transaction.recover(self._world)
+            return recovery.recover(self._world)
 
     def restore(self, target: str, *, dry_run: bool = False) -> RestoreReport:
         """Restore what a cleanup removed: branch, tree, index and modes.

@@ -296,7 +296,7 @@ def _move(world: World, plan: _Plan, record: dict[str, Any]) -> None:
 def _settle(world: World, record: dict[str, Any], error: BaseException) -> None:
     """Take everything back in this process; what cannot be taken back now is left to the next command."""
     try:
-        outcome = _continue(world, record)
+        outcome = continue_merge(world, record)
     except Exception as second:  # noqa: BLE001  # the first error is what the user must see; this is added to it
         error.add_note(f"the rollback could not finish ({second}); the next swarm command does it")
         if isinstance(error, SwarmError):
@@ -333,7 +333,7 @@ def _record(world: World, request: Request, plan: _Plan) -> dict[str, Any]:
     }
 
 
-def _continue(world: World, record: dict[str, Any]) -> str:
+def continue_merge(world: World, record: dict[str, Any]) -> str:
     """Bring a merge that was cut short to an end: the branch says whether it took place."""
     transaction.clear_locks(world, record)
     branch, old, new = record["branch"], record["old"], record["new"]
@@ -373,6 +373,3 @@ def _still_follows(world: World, checkout: Checkout, branch: str) -> bool:
     if checkout.gitdir == world.git.common:
         return world.git.head_branch() == branch
     return any(entry.path == checkout.tree and entry.branch == branch for entry in world.git.worktrees())
-
-
-transaction.recovers("merge", _continue)

@@ -100,7 +100,7 @@ def update_role(world: World, session: Session, agent: Agent, role: Role, *, for
         "locks": [],
     }
     world.journal.write(record["operation"], record)
-    _put(world, record)
+    put_role(world, record)
     return replace(_info(world, session, agent), kept=kept)
 
 
@@ -115,7 +115,7 @@ def _keep_edited(world: World, agent: Agent, path: Path, name: str) -> Path | No
     return kept
 
 
-def _put(world: World, record: dict[str, Any]) -> str:
+def put_role(world: World, record: dict[str, Any]) -> str:
     """Write the text, then the record that knows its checksum; a crash between the two must not set them apart."""
     session = world.sessions.get(record["session"])
     agent = session.agent(record["agent"]) if session is not None else None
@@ -151,6 +151,3 @@ def _refuse_foreign(world: World, agent: Agent, path: Path, *, force: bool) -> N
         raise WorkAtRisk(
             f"{path.name} was edited in {path.parent.name}", hint="add --force to replace it; the edited one is kept"
         )
-
-
-transaction.recovers("role", _put)

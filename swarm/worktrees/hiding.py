@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from swarm.git.errors import GitFailed
 from swarm.kit import files as fsio
 from swarm.worktrees.steps.file_steps import HideInstructions
-from swarm.worktrees.steps.step import Registry, Step
+from swarm.worktrees.steps.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -109,6 +109,3 @@ def turn_off(world: World) -> None:
     if not in_use and not fsio.exists(world.git.common / "config.worktree"):
         world.git.use_worktree_config(wanted=False)
     fsio.unlink_if_there(note)
-
-
-Registry.add(HideInWorktrees)

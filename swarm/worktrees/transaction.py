@@ -14,7 +14,7 @@ import contextlib
 import os
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.callers.caller import actor
 from swarm.kit import files
@@ -23,11 +23,10 @@ from swarm.project import layout as places
 from swarm.project.errors import RecordProblem
 from swarm.worktrees import adopt, trash
 from swarm.worktrees.reports import RecoverReport
-from swarm.worktrees.steps import branch_steps, file_steps, tree_steps  # noqa: F401  # recovery must know them
 from swarm.worktrees.steps.step import from_dict, to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from swarm.project.world import World
     from swarm.worktrees.steps.step import Step
@@ -76,7 +75,7 @@ def run(world: World, operation: Operation) -> None:
             step.do(world)
     except BaseException as error:
         if not _committed(world, operation.id, operation.session):
-            _roll_back_now(world, record, error)
+            _roll_back_now(world, operation, record, error)
             raise
         # The record exists, and only its last sync failed: say so, or a reader of "failed" starts again.
         if isinstance(error, OSError):
@@ -87,13 +86,13 @@ def run(world: World, operation: Operation) -> None:
     _tidy(world, record)
 
 
-def _roll_back_now(world: World, record: dict[str, Any], error: BaseException) -> None:
+def _roll_back_now(world: World, operation: Operation, record: dict[str, Any], error: BaseException) -> None:
     """Take back in this process; what cannot be taken back now is left to the next command."""
     world.git.stop_all()
     world.git.resume()
     error = told_of(error)
     try:
-        roll_back(world, record, outcome=type(error).__name__)
+        roll_back(world, record, operation.steps, outcome=type(error).__name__)
     except Exception as second:  # noqa: BLE001  # the first error is what the user must see; this is added to it
         error.add_note(f"the rollback could not finish ({second}); the next swarm command does it")
         if isinstance(error, SwarmError):
@@ -133,9 +132,8 @@ def finish(world: World, record: dict[str, Any], *, mark: str | None = None) -> 
     close(world, record, "done")
 
 
-def roll_back(world: World, record: dict[str, Any], outcome: str = "crash") -> None:
+def roll_back(world: World, record: dict[str, Any], steps: Sequence[Step], outcome: str = "crash") -> None:
     """Take back a set that was not committed. May be interrupted and repeated."""
-    steps = [from_dict(item) for item in record["steps"]]
     files.make_folders(world.layout.trash_folder(record["operation"]), 0o700)
     for step in reversed(steps):
         step.undo_files(world)
@@ -200,34 +198,42 @@ def done_here(world: World, before: tuple[int, int]) -> str:
     return f"{verb} of {session}" if session else str(verb)
 
 
-#: What continues an operation of another kind; each module of such operations adds itself here.
-_RECOVERIES: dict[str, Callable[[World, dict[str, Any]], str]] = {}
+class Known(NamedTuple):
+    """What a journal entry may name.
+
+    Attributes:
+        steps: the classes of steps, by the name in the journal.
+        kinds: for each kind of operation that is no set of steps, the function that brings it to an end.
+    """
+
+    steps: Mapping[str, type[Step]]
+    kinds: Mapping[str, Callable[[World, dict[str, Any]], str]]
 
 
-def recovers(kind: str, how: Callable[[World, dict[str, Any]], str]) -> None:
-    """Register how unfinished operations of a kind are brought to an end."""
-    _RECOVERIES[kind] = how
+def recover(world: World, known: Callable[[], Known]) -> RecoverReport:
+    """Bring every unfinished operation to an end. The caller holds the lock, so their processes are dead.
 
-
-def recover(world: World) -> RecoverReport:
-    """Bring every unfinished operation to an end. The caller holds the lock, so their processes are dead."""
+    Args:
+        known: asked only where there is something to recover.
+    """
     back: list[str] = []
     forward: list[str] = []
     records = [world.journal.read(operation) for operation in world.journal.unfinished()]
     _sweep_temporaries(world)
-    for record in records:  # first of all what makes every git command fail
-        _first_aid(world, record)
+    table = known() if records else Known({}, {})
+    steps = _steps_of(world, records, table)
+    _first_aid(world, steps)
     for record in records:
         name = f"{record['verb']} of {record['session']}" if record["session"] else record["verb"]
         if record["kind"] != "set":
-            outcome = _other(record)(world, record)
+            outcome = _kind(record, table)(world, record)
             (forward if outcome == "done" else back).append(name)
-        elif _committed(world, record["operation"], record["session"]):
+        elif record["operation"] not in steps:
             clear_locks(world, record)
             finish(world, record)  # by then git works again, whatever stood in its way
             forward.append(name)
         else:
-            roll_back(world, record)
+            roll_back(world, record, steps[record["operation"]])
             back.append(name)
     trash.sweep(world)
     notes = [note for record in records for note in record.get("notes", ())]
@@ -237,20 +243,41 @@ def recover(world: World) -> RecoverReport:
     return RecoverReport(rolled_back=tuple(back), finished=tuple(forward), notes=tuple(notes))
 
 
-def _other(record: dict[str, Any]) -> Callable[[World, dict[str, Any]], str]:
+def _steps_of(world: World, records: Sequence[dict[str, Any]], known: Known) -> dict[str, tuple[Step, ...]]:
+    """Return the steps of each set that was not committed, by operation."""
+    return {
+        record["operation"]: tuple(_step(record, item, known) for item in record["steps"])
+        for record in records
+        if record["kind"] == "set" and not _committed(world, record["operation"], record["session"])
+    }
+
+
+def _first_aid(world: World, steps: Mapping[str, Sequence[Step]]) -> None:
+    """Take back with plain file operations what makes every git command fail."""
+    for undone in steps.values():
+        for step in undone:
+            step.undo_files(world)
+
+
+def _step(record: dict[str, Any], item: dict[str, Any], known: Known) -> Step:
     try:
-        return _RECOVERIES[record["kind"]]
+        return from_dict(item, known.steps[item["step"]])
+    except (KeyError, TypeError):
+        raise _unreadable(record, f"unknown step {item.get('step')!r}") from None
+
+
+def _kind(record: dict[str, Any], known: Known) -> Callable[[World, dict[str, Any]], str]:
+    try:
+        return known.kinds[record["kind"]]
     except KeyError:
-        raise RecordProblem(
-            f"cannot recover operation {record['operation']}: unknown kind {record['kind']!r}"
-        ) from None
+        raise _unreadable(record, f"unknown kind {record['kind']!r}") from None
 
 
-def _first_aid(world: World, record: dict[str, Any]) -> None:
-    if record["kind"] != "set" or _committed(world, record["operation"], record["session"]):
-        return
-    for item in record["steps"]:
-        from_dict(item).undo_files(world)
+def _unreadable(record: dict[str, Any], cause: str) -> RecordProblem:
+    return RecordProblem(
+        f"cannot recover operation {record['operation']}: {cause}; another version of swarm began it",
+        hint="run this command with that version of swarm",
+    )
 
 
 def _sweep_temporaries(world: World) -> None:

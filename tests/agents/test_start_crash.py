@@ -12,6 +12,8 @@ import contextlib
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -201,8 +203,12 @@ class Trial:
     def _recovery(self) -> float:
         """Recover; return how long it took."""
         began = time.monotonic()
-        self.lab.swarm.recover()
+        self.recover()
         return time.monotonic() - began
+
+    def recover(self) -> None:
+        """Recover in this process."""
+        self.lab.swarm.recover()
 
     def _after_start(self, outcome: Outcome, words: str) -> Iterator[str]:
         if self.lab.swarm.sessions():
@@ -280,6 +286,31 @@ class Trial:
         ]:
             yield f"half of it is gone: {self.lab.swarm.sessions.get('fx')} {self.lab.panes()}"
         self.lab.swarm.cleanup(["fx"], force=True)
+
+
+class FreshTrial(Trial):
+    """The next command is a process of its own, by the command line: it has loaded nothing but what it needs."""
+
+    def recover(self) -> None:
+        """Recover in another process."""
+        words = [sys.executable, "-m", "swarm", "recover"]
+        done = subprocess.run(words, cwd=self.lab.root, env=self.lab.env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("verb", ["start", "resume"])
+def test_swarm_recover_in_a_process_of_its_own(stage: Stage, verb: str) -> None:
+    trial = FreshTrial(stage, verb, "kill-tree")
+    try:
+        child = Child(lambda: trial.act(trial.lab.swarm))
+        opened = lambda point: "/run/" in point.path and point.path.endswith("launch.json")  # noqa: E731
+        outcome = trace(child, at=len(AGENTS), action=Action.KILL_TREE, scope=opened, timeout=40)
+        assert outcome.fired
+        assert [*trial.lab.root.glob(".swarm/journal/*.json")], "else this test shows nothing"
+        problems = list(trial.judge(outcome, child.words()))
+        assert not problems, problems
+    finally:
+        stage.sweep(trial.lab)
 
 
 def test_a_resume_killed_as_it_writes_for_the_launcher_leaves_the_environment_nowhere(stage: Stage) -> None:

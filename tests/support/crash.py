@@ -17,6 +17,7 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 import traceback
@@ -631,6 +632,24 @@ class AgainTrials(Trials):
     def _honest(self, outcome: Outcome, words: str, ended: str, at: int) -> Iterator[str]:
         if ended != "after" and self.setup.before != self.setup.after:
             yield f"after the same command again the state is {ended!r}"
+
+
+class FreshTrials(Trials):
+    """The next command is a process of its own, by the command line: it has loaded nothing but what it needs."""
+
+    def _recover(self) -> Iterator[str]:
+        flags = {key: value for key, value in self.setup.scenario.flags.items() if isinstance(value, str)}
+        settings = {f"SWARM_{key.replace('.', '_').upper()}": value for key, value in flags.items()}
+        done = subprocess.run(
+            [sys.executable, "-m", "swarm", "recover", "--json"],
+            cwd=self.lab.root,
+            env=self.lab.env | settings | granted(self.lab),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            yield f"swarm recover ended with {done.returncode}: {done.stdout}{done.stderr}"
 
 
 class NestedTrials(Trials):

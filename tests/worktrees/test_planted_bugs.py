@@ -68,9 +68,9 @@ def journal_not_written(patch: Patch) -> None:
 def journal_dropped_before_the_rollback_is_over(patch: Patch) -> None:
     roll_back = transaction.roll_back
 
-    def hasty(world: Any, record: dict[str, Any], outcome: str = "crash") -> None:
+    def hasty(world: Any, record: dict[str, Any], *rest: Any, **more: Any) -> None:
         world.journal.drop(record["operation"])
-        roll_back(world, record, outcome)
+        roll_back(world, record, *rest, **more)
 
     patch.setattr(transaction, "roll_back", hasty)
 
@@ -82,9 +82,9 @@ def lock_files_of_killed_gits_stay(patch: Patch) -> None:
 def recovery_runs_git_first(patch: Patch) -> None:
     patch.setattr(transaction, "_first_aid", lambda *_: None)
 
-    def roll_back(world: Any, record: dict[str, Any], outcome: str = "crash") -> None:
+    def roll_back(world: Any, *rest: Any, **more: Any) -> None:
         world.git.worktrees()
-        original(world, record, outcome)
+        original(world, *rest, **more)
 
     original = transaction.roll_back
     patch.setattr(transaction, "roll_back", roll_back)
@@ -96,8 +96,8 @@ def temporary_files_are_not_swept(patch: Patch) -> None:
 
 
 def removal_goes_on_before_all_is_saved(patch: Patch) -> None:
-    go_on = transaction._RECOVERIES["cleanup"]
-    patch.setitem(transaction._RECOVERIES, "cleanup", lambda world, record: go_on(world, {**record, "phase": "remove"}))
+    go_on = cleanup_remove.continue_cleanup
+    patch.setattr(cleanup_remove, "continue_cleanup", lambda world, record: go_on(world, {**record, "phase": "remove"}))
 
 
 def salvage_forgets_untracked_files(patch: Patch) -> None:

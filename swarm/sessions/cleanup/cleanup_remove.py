@@ -247,7 +247,8 @@ def remove_leftover(world: World, record: dict[str, Any]) -> tuple[str, ...]:
     return tuple(record["leftover"])
 
 
-def _continue(world: World, record: dict[str, Any]) -> str:
+def continue_cleanup(world: World, record: dict[str, Any]) -> str:
+    """Finish an interrupted cleanup, or give it up where nothing is removed yet."""
     if record["phase"] == "save":
         abandon(world, record)
         return "rolled back"
@@ -259,6 +260,3 @@ def _continue(world: World, record: dict[str, Any]) -> str:
     remove_leftover(world, record)
     finish(world, give_up(world, record, failures))
     return "done"
-
-
-transaction.recovers("cleanup", _continue)

@@ -122,10 +122,8 @@ def _drop_one(world: World, session: str, agent: str, salvage_id: str) -> None:
     forget_refs(world, session, agent, salvage_id)
 
 
-def _continue_drop(world: World, record: dict[str, Any]) -> str:
+def continue_drop(world: World, record: dict[str, Any]) -> str:
+    """Finish an interrupted drop."""
     transaction.clear_locks(world, record)
     _drop_all(world, record)
     return "done"
-
-
-transaction.recovers("drop", _continue_drop)

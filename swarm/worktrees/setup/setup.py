@@ -23,7 +23,7 @@ from swarm.worktrees import hiding, transaction, trash
 from swarm.worktrees.errors import SetupFailed
 from swarm.worktrees.setup import commands, placing, setup_notes, setup_run
 from swarm.worktrees.setup import ports as agent_ports
-from swarm.worktrees.steps.step import Registry, Step
+from swarm.worktrees.steps.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -210,9 +210,6 @@ class SetUp(Step):
         )
 
 
-Registry.add(SetUp)
-
-
 def steps_before(world: World, operation: str, restored: Iterable[tuple[SalvageEntry, Path]]) -> Iterator[Step]:
     """Give what hides the links again with which worktrees come back; it comes before they do."""
     links: dict[str, None] = {}
@@ -264,9 +261,6 @@ class RememberSetup(Step):
     def say(self) -> str:
         """Describe the step for a dry run."""
         return f"record the results of the setup of {self.agent} had left"
-
-
-Registry.add(RememberSetup)
 
 
 def warnings(world: World, operation: transaction.Operation) -> tuple[str, ...]:

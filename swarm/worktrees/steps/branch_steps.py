@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import files
 from swarm.project import layout as places
-from swarm.worktrees.steps.step import Registry, Step
+from swarm.worktrees.steps.step import Step
 
 if TYPE_CHECKING:
     from swarm.project.world import World
@@ -120,6 +120,3 @@ class PointHead(Step):
 
     def say(self) -> str:
         return f"check out {self.branch}, which has no commit yet, in {Path(self.tree).name}"
-
-
-Registry.add(ReserveBranches, BranchNotes, PointHead)

@@ -14,7 +14,7 @@ from swarm.git.errors import GitFailed
 from swarm.kit import files
 from swarm.project import codec
 from swarm.worktrees import adopt
-from swarm.worktrees.steps.step import Registry, Step
+from swarm.worktrees.steps.step import Step
 
 if TYPE_CHECKING:
     from swarm.project.model import Agent, Session
@@ -209,6 +209,3 @@ class WriteRecord(Step):
 
     def say(self) -> str:
         return "write the session record (from here on the set exists)"
-
-
-Registry.add(MakeBase, HideInstructions, PlaceInstructions, SyncToDisk, WriteRecord)

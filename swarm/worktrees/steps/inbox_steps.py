@@ -15,7 +15,7 @@ from swarm.kit.errors import SwarmError
 from swarm.machine.inbox_watch import Inbox, dropped
 from swarm.messages import undelivered
 from swarm.messages.inboxes import bus_of, events_folder, inbox_folder
-from swarm.worktrees.steps.step import Registry, Step
+from swarm.worktrees.steps.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -122,9 +122,6 @@ class BringInboxBack(Step):
 
     def say(self) -> str:
         return f"restore the messages of {Path(self.folder).name}"
-
-
-Registry.add(BringInboxBack)
 
 
 def _later(saved: Path) -> Path:

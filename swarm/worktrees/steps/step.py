@@ -15,7 +15,7 @@ leave a repository in which git does not run; ``undo`` may use git and comes aft
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from swarm.project.world import World
@@ -47,26 +47,14 @@ class Step:
         raise NotImplementedError
 
 
-class Registry:
-    """Steps by name, for reading the journal: each module of steps adds its own."""
-
-    known: ClassVar[dict[str, type[Step]]] = {}
-
-    @classmethod
-    def add(cls, *steps: type[Step]) -> None:
-        """Let the journal hold these steps."""
-        cls.known.update({step.__name__: step for step in steps})
-
-
 def to_dict(step: Step) -> dict[str, Any]:
     """Return the JSON shape of a step."""
     return {"step": type(step).__name__, **{f.name: getattr(step, f.name) for f in fields(step)}}
 
 
-def from_dict(data: dict[str, Any]) -> Step:
-    """Read a step back from the journal."""
-    facts = {key: _frozen(value) for key, value in data.items() if key != "step"}
-    return Registry.known[data["step"]](**facts)
+def from_dict(data: dict[str, Any], kind: type[Step]) -> Step:
+    """Read a step of this class back from the journal."""
+    return kind(**{key: _frozen(value) for key, value in data.items() if key != "step"})
 
 
 def _frozen(value: Any) -> Any:

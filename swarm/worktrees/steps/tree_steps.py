@@ -14,7 +14,7 @@ from swarm.kit.words import count
 from swarm.project import layout as places
 from swarm.worktrees import trash
 from swarm.worktrees.errors import WorktreeExists
-from swarm.worktrees.steps.step import Registry, Step, stamp
+from swarm.worktrees.steps.step import Step, stamp
 
 if TYPE_CHECKING:
     from swarm.project.model import AdminDir
@@ -223,6 +223,3 @@ def _what_is_wrong(world: World, tree: Path, admin: AdminDir | None, branch: str
     if locks := [name for name in os.listdir(admin.path) if name.endswith(".lock")]:
         return f"git left {', '.join(locks)}"
     return "" if (admin.path / "index").is_file() else "it has no index"
-
-
-Registry.add(AddWorktree, FillWorktrees, BringBack, LockAgain, Verify)

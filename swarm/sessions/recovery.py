@@ -1,0 +1,65 @@
+"""Bring what a crash interrupted to an end: the one list of what a journal can hold.
+
+A crash is recovered by another process than the one that began the operation, so nothing here may
+depend on which modules that process has used before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swarm.worktrees import transaction
+
+if TYPE_CHECKING:
+    from swarm.project.world import World
+    from swarm.worktrees.reports import RecoverReport
+
+
+def recover(world: World) -> RecoverReport:
+    """Bring every unfinished operation to an end. The caller holds the lock."""
+    return transaction.recover(world, known)
+
+
+def known() -> transaction.Known:
+    """Return every step and kind of operation; loads nearly all of swarm."""
+    from swarm.agents import launch, launch_files
+    from swarm.merging import merge
+    from swarm.sessions import marks
+    from swarm.sessions.cleanup import cleanup_remove
+    from swarm.worktrees import hiding
+    from swarm.worktrees.saved import salvage_drop
+    from swarm.worktrees.setup import setup
+    from swarm.worktrees.steps import branch_steps, file_steps, inbox_steps, tree_steps
+
+    steps = (
+        branch_steps.ReserveBranches,
+        branch_steps.BranchNotes,
+        branch_steps.PointHead,
+        file_steps.MakeBase,
+        file_steps.HideInstructions,
+        file_steps.PlaceInstructions,
+        file_steps.SyncToDisk,
+        file_steps.WriteRecord,
+        tree_steps.AddWorktree,
+        tree_steps.FillWorktrees,
+        tree_steps.BringBack,
+        tree_steps.LockAgain,
+        tree_steps.Verify,
+        inbox_steps.BringInboxBack,
+        hiding.HideInWorktrees,
+        setup.SetUp,
+        setup.RememberSetup,
+        launch_files.PrepareRun,
+        launch.PreapproveFolder,
+        launch.OpenPanes,
+        launch.LockRunning,
+    )
+    return transaction.Known(
+        steps={step.__name__: step for step in steps},
+        kinds={
+            "cleanup": cleanup_remove.continue_cleanup,
+            "drop": salvage_drop.continue_drop,
+            "merge": merge.continue_merge,
+            "role": marks.put_role,
+        },
+    )

@@ -1,0 +1,64 @@
+"""A crash is recovered by a process that has used nothing yet: whatever was begun, it can be read and ended."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import swarm
+from swarm.sessions import recovery
+from swarm.worktrees.steps.step import Step
+from tests.support.crash import FreshTrials
+from tests.support.scenarios import SCENARIOS
+from tests.support.share import TURN
+
+if TYPE_CHECKING:
+    from tests.support.crash import Bench
+
+#: How many points of a scenario are tried; each commit tries others.
+_POINTS = 3
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_swarm_recover_in_a_process_of_its_own(bench: Bench, name: str) -> None:
+    setup = bench.setup(SCENARIOS[name])
+    stride = max(1, setup.count // _POINTS)
+
+    tally = FreshTrials(setup, "kill-tree").run(range(1 + TURN % stride, setup.count + 1, stride))
+
+    assert tally.kills
+    assert not tally.violations, "\n".join(tally.violations)
+
+
+@pytest.mark.component
+def test_every_step_is_known_to_the_recovery() -> None:
+    for module in pkgutil.walk_packages(swarm.__path__, "swarm."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    assert {one.__name__ for one in Step.__subclasses__() if one.__module__.startswith("swarm.")} == set(
+        recovery.known().steps
+    )
+
+
+@pytest.mark.component
+def test_every_kind_of_operation_is_known_to_the_recovery() -> None:
+    """The journal's entries are dicts in the code, with both of these keys."""
+    written = {
+        value.value
+        for path in Path(swarm.__path__[0]).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Dict)
+        for key, value in zip(node.keys, node.values, strict=True)
+        if _is(key, "kind") and isinstance(value, ast.Constant) and any(_is(one, "locks") for one in node.keys)
+    }
+    assert written == {"set", *recovery.known().kinds}
+
+
+def _is(node: Any, text: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == text
