@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 
 def test_the_demo_goes_as_told_and_leaves_nothing() -> None:
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="demo-") as folder:  # noqa: S108  # a socket's path is short
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="demo-") as folder:  # a socket's path is short
         env = {**os.environ, "TMPDIR": folder}
         done = subprocess.run(
             [PROJECT / "scripts/demo"], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
