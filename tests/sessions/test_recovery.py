@@ -18,6 +18,8 @@ from tests.support.scenarios import SCENARIOS
 from tests.support.share import TURN
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.support.crash import Bench
 
 #: How many points of a scenario are tried; each commit tries others.
@@ -26,12 +28,15 @@ _POINTS = 3
 
 @pytest.mark.crash
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_swarm_recover_in_a_process_of_its_own(bench: Bench, name: str) -> None:
+def test_swarm_recover_in_a_process_of_its_own(
+    bench: Bench, name: str, record_property: Callable[[str, object], None]
+) -> None:
     setup = bench.setup(SCENARIOS[name])
     stride = max(1, setup.count // _POINTS)
 
     tally = FreshTrials(setup, "kill-tree").run(range(1 + TURN % stride, setup.count + 1, stride))
 
+    record_property("crash", tally.as_dict())
     assert tally.kills
     assert not tally.violations, "\n".join(tally.violations)
 

@@ -64,7 +64,7 @@ def _place(item: pytest.Item) -> tuple[str, int]:
     """Return a piece's scenario, and when it has its turn."""
     assert isinstance(item, pytest.Function)
     params: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
-    if "verb" in params:
+    if "verb" in params and "chunk" in params:
         return f"panes-{params['verb']}", params["chunk"]
     if "name" in params and ("first" in params or "chunk" in params):
         return params["name"], params["chunk"] if "chunk" in params else params["first"] - 1

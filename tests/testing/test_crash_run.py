@@ -49,6 +49,13 @@ def test_the_summary_counts_each_scenario_and_names_what_failed() -> None:
     assert lines[4:] == ["of commit abc", "failed: b-0\nE what was wrong"]
 
 
+@pytest.mark.timeout(120)
+def test_every_crash_test_there_is_has_its_turn(tmp_path: Path) -> None:
+    pieces = crash_run._pieces(tmp_path)
+
+    assert {"create", "cleanup", "panes-start", "bus_points"} <= {scenario for scenario, _ in pieces.values()}
+
+
 def test_a_state_that_was_tried_is_known_again_and_any_other_is_not(bench: Bench) -> None:
     setup = bench.setup(SCENARIOS["lock"])
     lab = bench.load(setup.image)
