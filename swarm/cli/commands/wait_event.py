@@ -29,49 +29,51 @@ def add_to(root: typer.Typer) -> None:
     )(wait_event)
 
 
+_Timeout = Annotated[
+    str | None,
+    typer.Option(
+        "--timeout", metavar="SECONDS", help="Give up after this time, such as 90 or 10m.", show_default=False
+    ),
+]
+_Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        metavar="KIND",
+        help="Only this one, repeatable: WorkerComplete, AgentIdle, AgentWaiting, BudgetNear, BudgetReached.",
+        autocompletion=completion.event_kinds,
+        show_default=False,
+    ),
+]
+_Session = Annotated[
+    str | None,
+    typer.Option(
+        "--session",
+        metavar="SESSION",
+        help="Only events of this session.",
+        autocompletion=completion.sessions,
+        show_default=False,
+    ),
+]
+_Agents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--agent",
+        metavar="AGENT[@SESSION]",
+        help="Only events of this agent, repeatable.",
+        autocompletion=completion.agents,
+        show_default=False,
+    ),
+]
+
+
 def _agent(text: str) -> str:
     name, session = split_agent(text)
     return name if session is None else f"{name}@{session}"
 
 
 def wait_event(
-    run: Run,
-    timeout: Annotated[
-        str | None,
-        typer.Option(
-            "--timeout", metavar="SECONDS", help="Give up after this time, such as 90 or 10m.", show_default=False
-        ),
-    ] = None,
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kind",
-            metavar="KIND",
-            help="Only this one, repeatable: WorkerComplete, AgentIdle, AgentWaiting, BudgetNear, BudgetReached.",
-            autocompletion=completion.event_kinds,
-            show_default=False,
-        ),
-    ] = None,
-    session: Annotated[
-        str | None,
-        typer.Option(
-            "--session",
-            metavar="SESSION",
-            help="Only events of this session.",
-            autocompletion=completion.sessions,
-            show_default=False,
-        ),
-    ] = None,
-    agents: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--agent",
-            metavar="AGENT[@SESSION]",
-            help="Only events of this agent, repeatable.",
-            autocompletion=completion.agents,
-            show_default=False,
-        ),
-    ] = None,
+    run: Run, timeout: _Timeout = None, kinds: _Kinds = None, session: _Session = None, agents: _Agents = None
 ) -> Answer:
     """Print the next event of the agents that you started; each event is delivered once.
 
