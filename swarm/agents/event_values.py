@@ -44,7 +44,7 @@ class AgentEvent(NamedTuple):
         worker: the agent, as ``name@session``.
         status: of a ``WorkerComplete`` ``success``, ``failure`` or ``stopped``; of the others ``idle``, ``waiting``,
             ``near``, ``reached``.
-        message: what happened, in one line for people.
+        message: one line for people.
         cause: why, such as ``killed by signal 9``; for what it waits; which limit.
         time_ms: when, by the time of day.
         text: of an ``AgentIdle`` the beginning of the last text of the agent, as far as swarm can read it; untrusted.

@@ -53,7 +53,7 @@ class Agents(Sets):
         Args:
             session, roles, base: as for ``create``.
             task: the prompt for every agent.
-            program: an agent program by its name, such as ``demo``; default: what the role names, else the setting.
+            program: an agent program by its name, such as ``demo``; default: the role's, else the setting's.
             command: any command instead, as words or as one text with quotes.
             print_mode: each does the task without a dialog, and ends; without it as the roles say.
             beside: an agent, ``name`` or ``name@session``: the panes are opened in its window, as those of workers

@@ -16,7 +16,7 @@ _PRIVATE, _OPEN = 0o700, 0o755
 
 
 class Config:
-    """The settings of a repository and of the user, also outside of one. Call it for what can be set."""
+    """The settings of a repository and of the user, also outside of one. Call it for a list of all settings."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -45,7 +45,7 @@ class Config:
         """Return the settings: all, a section, or one by its key.
 
         Raises:
-            UsageProblem: there is none of this name; the hint says what may be meant.
+            UsageProblem: no setting has this name; the hint says which may be meant.
         """
         from swarm.project.config.settings import describe
 
@@ -101,7 +101,7 @@ class Config:
         """Check configuration, roles, session records and unfinished operations. Never writes, never waits.
 
         Returns:
-            The repository around the folder, or None; and for each area that was looked at what is wrong there.
+            The repository around the folder, or None; and for each area that was looked at the problems there.
         """
         from swarm.sessions.validate import validate
 

@@ -46,7 +46,7 @@ class Waiting(Door):
     ) -> AgentEvent | None:
         """Return the next event of the agents that one has started; None when *timeout* seconds were over first.
 
-        They wait on the disk until they are read, come in their order, and each once: to one of those who wait.
+        They wait on the disk until they are read, come in order, and each reaches one reader, once.
 
         Args:
             timeout: None waits as long as it takes, 0 only looks.
@@ -87,7 +87,7 @@ class Events(Door):
             event: it, or its id.
 
         Raises:
-            ClaimLost: it is in nobody's hands: done already, or given back.
+            ClaimLost: it is not claimed: done already, or given back.
         """
         from swarm.agents import event_queue
 
@@ -101,7 +101,7 @@ class Events(Door):
             event: it, or its id.
 
         Raises:
-            ClaimLost: it is in nobody's hands: done already, or given back.
+            ClaimLost: it is not claimed: done already, or given back.
         """
         from swarm.agents import event_queue
 

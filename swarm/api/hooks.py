@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Hooks(Door):
-    """Events that agents' programs tell by their hooks, and what went wrong in a hook."""
+    """Events that agents' programs report through their hooks, and errors of hooks."""
 
     def collect(self, event: dict[str, Any], agent: str, session: str | None = None) -> None:
         """Record an event from a hook of an agent's program."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Messages:
-    """Messages and inboxes. The machine says who calls: an agent's program is that agent, any other process the user.
+    """Messages and inboxes. An agent's program calls as that agent, any other process as the user.
 
     An inbox is named as a recipient is: ``developer``, ``developer@feature-x``, ``user``; by default it is one's own.
     """
@@ -35,7 +35,7 @@ class Messages:
         """Return the messages of the repository that this process works for; None where only git can find it.
 
         Args:
-            directory: a folder that somebody named; without it an agent's own repository comes first.
+            directory: a folder that the caller named; without it an agent's own repository comes first.
         """
         from swarm.machine.records import names_good_dir
         from swarm.messages.office.post import Post
@@ -68,7 +68,7 @@ class Messages:
                 ``ttl_ms``, ``attach``, ``metadata``; see ``SendOptions``.
 
         Raises:
-            AgentNotFound, Ambiguous, Refused: somebody is not known; nothing was sent.
+            AgentNotFound, Ambiguous, Refused: swarm does not know one of the addresses; nothing was sent.
             MessageProblem, IdTaken, QuotaReached, NoSpace: nobody got it.
             SentInPart: some got it, and others did not.
         """
@@ -225,10 +225,10 @@ class Messages:
         """Prune finished old messages of one inbox; without a name of all.
 
         Args:
-            older_than_ms: how old; default: what the settings say.
+            older_than_ms: how old; default: as the settings say.
 
         Raises:
-            NotForAgents, NotAPerson: what was said is removed by people.
+            NotForAgents, NotAPerson: only people remove messages.
         """
         with files.os_errors("cannot remove messages"):
             return self._post.prune(inbox, older_than_ms=older_than_ms, dry_run=dry_run)
@@ -239,7 +239,7 @@ class Messages:
         """Remove the attachments that no message refers to any longer; to be called after ``prune``.
 
         Args:
-            inbox, older_than_ms, dry_run: as for ``prune``; they say what would have been removed by it.
+            inbox, older_than_ms, dry_run: as for ``prune``; they tell which it would have removed.
         """
         with files.os_errors("cannot remove attachments"):
             return self._post.prune_attachments(inbox, older_than_ms=older_than_ms, dry_run=dry_run)

@@ -25,7 +25,7 @@ class CheckedRole(NamedTuple):
     Attributes:
         source: its file; None when it was not found by its name.
         problems: why it cannot be used.
-        notes: what of it has no effect.
+        notes: the parts that have no effect.
     """
 
     name: str

@@ -48,7 +48,7 @@ class Salvage(Door):
         Args:
             targets: which entries: all of a ``SESSION``, all of a ``SESSION/AGENT``, or one; or *everything*.
             older_than_ms: only work saved longer ago than this.
-            now: delete it at once, and what was dropped before.
+            now: delete it at once, and all that was dropped before.
         """
         from swarm.callers import rights
         from swarm.worktrees.saved import salvage_drop

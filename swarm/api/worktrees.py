@@ -93,7 +93,7 @@ class Worktrees(Cleaning):
         return self._clean(request, dry_run=dry_run)
 
     def prune(self, *, dry_run: bool = False) -> CleanupReport:
-        """Forget worktrees whose folder is gone; branches stay, and swarm salvages what git still has of them."""
+        """Forget worktrees whose folder is gone; branches stay, and swarm salvages the files that git still has."""
         from swarm.callers import rights
         from swarm.sessions.cleanup import cleanup_request
 

@@ -31,7 +31,7 @@ class Grant:
     """A grant that counts.
 
     Attributes:
-        by: the account of the person who made it.
+        by: the user account of the person that made it.
     """
 
     name: str

@@ -55,7 +55,7 @@ class Answer:
         by: ``user``, ``grant``, ``rule``, ``reviewer`` or ``program``; with a name after a colon where one is known.
         always: it holds for every such question of the agent from now on, too.
         rule: which those are, as a permission rule; empty: the same tool with the same input.
-        answers: what was said to each question of ``Question.questions``, in their order.
+        answers: the answer to each question of ``Question.questions``, in their order.
     """
 
     verdict: Verdict
@@ -73,11 +73,11 @@ class Question:
 
     Attributes:
         id: short enough to type.
-        tool, given: the tool, and what it would be given.
+        tool, given: the tool, and its input.
         pid, pid_start, boot: the process that waits for the answer.
-        generation: which run of its name the agent is; what was allowed to another holds no more.
+        generation: the agent's run of its name; a permission of an earlier run does not hold.
         cwd: where the program works; empty in records of an earlier swarm.
-        said: its summary, where what the tool was given is not kept any more.
+        said: its summary, where the tool's input is no longer kept.
     """
 
     id: str

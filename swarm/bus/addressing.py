@@ -29,7 +29,7 @@ class Member(NamedTuple):
 
     Attributes:
         generation: which run of its name; see ``Session.generation_of``.
-        program: what is started for it; empty for a worktree without an agent program.
+        program: the program that swarm starts for it; empty for a worktree without one.
         parent: address of the agent that started its session; empty when a person did.
         parent_generation: which run of that name it was.
     """

@@ -43,7 +43,7 @@ class Message(NamedTuple):
 
     Attributes:
         to: one recipient: ``agent@session``, ``user``, ``inbox.<name>``, ``queue.<name>`` or ``events.<name>``.
-        sender: who sends it; set by who launched the sender, never by its words.
+        sender: the sender; swarm knows it from the process, never from the message's words.
         id: made by the sender, so that sending again cannot make two; "" lets the bus make one.
         time_ms: when it was sent, for people only; nothing is ordered by it. 0 means now.
         artifacts: attachments, each a mapping as ``Bus.attach`` returns it, or of the sender's own.

@@ -73,9 +73,9 @@ class Claim(NamedTuple):
 
     Attributes:
         attempts: how many times each has been handed out by now.
-        who: in whose name it was taken, as the taker said.
+        who: the name in which it was taken, as the taker said.
         since_ms: when, by the time of day, for people only.
-        taker: the process that has it in hand: on whose life it depends; else that took it; None: nobody knows.
+        taker: the process that holds the claim, or else the one that took it; None: not known.
     """
 
     id: str
@@ -149,7 +149,7 @@ class Task(NamedTuple):
     Attributes:
         needs: ids of those it waits for that are not done yet.
         blocked: why one of those never will be done as things are; "" while there is hope.
-        who: in whose name it was taken last, if it is claimed or done.
+        who: the name in which it was taken last, if it is claimed or done.
         since_ms: when it was taken, done or given up.
         note: the result given with the acknowledgement.
     """

@@ -114,11 +114,11 @@ class DiffReport:
     Attributes:
         base: the commit that *files* and *patch* count from.
         head: the commit that they lead to.
-        files, patch: what is committed.
-        uncommitted, uncommitted_patch: what differs from *head*, in files that git knows.
+        files, patch: the committed changes.
+        uncommitted, uncommitted_patch: the uncommitted changes in files that git knows.
         staged: the part of *uncommitted* that is in the index.
         untracked: files that git does not know.
-        missing: the worktree is gone; the branch is what is shown.
+        missing: the worktree is gone; the branch is shown.
     """
 
     session: str
@@ -263,7 +263,7 @@ class MergeReport:
         into: the target branch.
         old, new: its tip before and after; the same if there was nothing to merge.
         agents: in the order in which they went in.
-        files: what changed on the target branch.
+        files: the changes on the target branch.
         checkout: the working tree that followed; None if the branch is not checked out.
     """
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class SendOptions(TypedDict, total=False):
-    """Optional fields of a message beside its text. See ``Post.send``.
+    """Optional fields of a message. See ``Post.send``.
 
     Attributes:
         subject: one line.
@@ -20,7 +20,7 @@ class SendOptions(TypedDict, total=False):
         reply_to: id of the message that this one answers.
         expects_reply: the sender waits for an answer.
         deadline_ms: for so long.
-        ttl_ms: after so long nobody gets it any more.
+        ttl_ms: after this time swarm no longer delivers it.
         attach: files; each is copied.
         metadata: further values of yours.
     """

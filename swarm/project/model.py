@@ -37,15 +37,15 @@ class Agent:
         admin: name of git's own folder for the worktree, below ``worktrees/`` in the git directory.
         base: the commit it started from.
         created_ms: when, in milliseconds since 1970.
-        placed: what swarm put into the tree.
-        program: what is started for it; empty for a worktree without an agent program.
+        placed: the files that swarm put into the tree.
+        program: the program that swarm starts for it; empty for a worktree without one.
         command: the argv when the program is ``command``.
         conversation: id chosen before the first launch, by which a program can resume.
-        operation: what made the agent, which tells it from others of its name; empty in older records.
+        operation: the operation that made the agent; no other agent of its name has it; empty in older records.
         ports: variables of its environment that are a port of its own.
         prepared: its worktree was set up as configuration and role say, and is torn down so.
         print_mode: whoever started it asked for print mode, whatever its role says.
-        may: what it may do to what others started, as its role said when it was started.
+        may: its rights over agents that others started, as its role gave them at the start.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Parent:
     """The agent that started a session, as the machine showed it at that moment.
 
     Attributes:
-        generation: which run of its name; a later agent of the same name is somebody else.
+        generation: the run of its name; a later agent of the same name is another agent.
     """
 
     agent: str
@@ -90,10 +90,10 @@ class Session:
 
     Attributes:
         name: as the user typed it.
-        operations: what wrote this record, oldest first: the one that made the session, then those
+        operations: the operations that wrote this record, oldest first: the one that made the session, then those
             that added or restored agents. The first tells generations of one name apart.
         created_ms: when, in milliseconds since 1970.
-        base_ref: what the user called the starting point.
+        base_ref: the starting point, as the user named it.
         base: the commit it was when the set was made.
         agents: in the order asked for.
         task: the goal that was handed to them.

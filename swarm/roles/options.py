@@ -203,19 +203,19 @@ class WorktreeOptions:
 
 @dataclass(frozen=True, slots=True)
 class RoleOptions:
-    """Everything a role file can say beside name, description and text.
+    """All fields of a role file but name, description and text.
 
     Attributes:
         agent_type: the agent program; empty leaves it to the command line and the settings.
         command: any other program instead, as words.
-        model: what the program is told; empty is its own choice.
+        model: the model's name for the program; empty: the program chooses.
         permission_mode: always passed to a program that has such modes.
         root_dir: the repository that the role is for, as `root_dir` reads it.
         claude_config_dir: the program's configuration folder; empty is the user's own.
         settings: further keys of the program's settings file.
         telemetry: its program sends measurements; None leaves it to the settings.
         print: its program does the task without a dialog, and ends.
-        may: what it may do to what others started; it counts in roles of the user's own directories.
+        may: its rights over agents that others started; swarm reads them in the user's own directories only.
     """
 
     agent_type: str = ""

@@ -19,9 +19,9 @@ class WorktreeDetails:
 
     Attributes:
         base: the commit it started from.
-        commits: what it has beyond that, newest first, at most 50.
-        changes: what differs from the last commit, as ``git status --porcelain`` codes and paths.
-        risks: what would stand against removing it without force.
+        commits: its commits beyond that, newest first, at most 50.
+        changes: differences from the last commit, as ``git status --porcelain`` codes and paths.
+        risks: the risks that forbid removing it without force.
         landed: how its commits are in the base branch: ``fresh``, ``merged``, ``rebased``, ``squashed``,
             or empty when they are not.
         placed: files that swarm put in.
@@ -71,9 +71,9 @@ class Removed:
     """The outcome of a cleanup for one agent.
 
     Attributes:
-        salvage: what restore takes; empty when nothing was saved.
+        salvage: the entry's name, for `restore`; empty when swarm saved nothing.
         whole: its folder is kept as it was, because git could not read it, or it changed while it was removed.
-        discarded: what is gone for good because it was asked to be: files that were not in a commit.
+        discarded: files without a commit that are gone for good, as the caller asked.
     """
 
     session: str

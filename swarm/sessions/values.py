@@ -44,7 +44,7 @@ class WorktreeInfo:
 
     Attributes:
         path: absolute.
-        branch: what is checked out; empty when detached.
+        branch: the branch that is checked out; empty when detached.
         role, agent, session: from the record; guessed from the folder's name only without one.
         head: commit id.
         is_locked: locked in git against removal.

@@ -16,7 +16,7 @@ class ModelUsage:
     Attributes:
         model: as the agent's program calls it.
         input: tokens read, without those from the model's cache and those put there.
-        output: tokens written, also what was only thought.
+        output: tokens written, thoughts included.
         cache_read, cache_write: tokens read from the cache; read and put there.
         requests: answers, each counted once.
         cost: US dollars; None when the price of a model is not known.
@@ -53,10 +53,10 @@ class AgentUsage:
     """The usage of one agent.
 
     Attributes:
-        program: what plays it.
+        program: the program that plays it.
         models: in the order of their names.
         minutes: for how long its program ran, all its starts together.
-        recorded: its program writes down what it uses, in a way that swarm reads.
+        recorded: its program records its usage in a form that swarm reads.
         created_ms: when it was made, in milliseconds since 1970.
         removed_ms: when it was removed; 0 while it is there.
     """

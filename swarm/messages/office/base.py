@@ -33,7 +33,7 @@ class Sender(NamedTuple):
     Attributes:
         address: ``agent@session``, or ``user`` for a person and whatever no agent of this repository started.
         member: the agent; None for the user.
-        who: what the machine says of it; None for the user.
+        who: the identity that the machine gives it; None for the user.
         outside: the agent that it belongs to, of another repository or not to be seen: it may write to this one, and no
             more.
     """
@@ -74,7 +74,7 @@ class PostBase:
         """Open the messages of the repository that this process works for; None where only git could tell.
 
         Args:
-            start: a folder that somebody named; without it an agent's own repository comes first.
+            start: a folder that the caller named; without it an agent's own repository comes first.
         """
         env = os.environ if environ is None else environ
         who = whoami(env) if start is None else None

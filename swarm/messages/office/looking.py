@@ -93,10 +93,10 @@ class Looking(PostBase):
         """Prune finished old messages of one inbox; without a name of all.
 
         Args:
-            older_than_ms: how old; default: what the settings say.
+            older_than_ms: how old; default: as the settings say.
 
         Raises:
-            NotForAgents, NotAPerson: what was said is removed by people.
+            NotForAgents, NotAPerson: only people remove messages.
         """
         from swarm.messages.office import pruned
 
@@ -109,7 +109,7 @@ class Looking(PostBase):
         """Remove the attachments that no message of anybody refers to any longer; to be called after ``prune``.
 
         Args:
-            name, older_than_ms, dry_run: as for ``prune``; they say what would have been removed by it.
+            name, older_than_ms, dry_run: as for ``prune``; they tell which it would have removed.
         """
         from swarm.messages.office import pruned
 

@@ -38,11 +38,11 @@ class TranscriptEntry:
         who: ``user`` is everybody who writes to the agent, other agents too; ``reviewer`` is what the reviewer of its
             role answers, and what that is asked is the ``program``'s.
         kind: ``call`` is a tool that the agent uses, ``result`` what came of it, ``note`` a word of the program.
-        text: what was said; of a call its most telling argument. Untrusted: it may hold anything.
+        text: the text; of a call its most telling argument. Untrusted: it may hold anything.
         tool: of a call or a result.
         given: of a call, all arguments.
         failed: of a result.
-        model: who said it, where the program tells.
+        model: the model that said it, where the program tells.
         subagent: which one spoke; ``reviewer`` for that of the role; ``print`` for another run of the program without
             a terminal; empty for the agent itself.
         conversation: which one; a cleared one goes on as another.

@@ -50,7 +50,7 @@ class Notes:
         copies: which files were copied, as far as they were few enough to be noted.
         seconds: all of it.
         log: where the commands' output is.
-        left: files that are not git's and were there when it was done → what tells whether they were changed.
+        left: files unknown to git that were there after the setup → a mark that shows whether they changed since.
     """
 
     copied: int = 0
