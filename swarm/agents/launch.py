@@ -171,18 +171,21 @@ def start_steps(
 
     Args:
         agents: each with its role.
+        task: the one for all of them; each has its own in its record.
         resume: they were started before, and take up their conversations.
         anew: those in print mode do their task anew instead.
         beside: the agent in whose window the panes are to be.
     """
     from swarm.project.codec import agent_to_dict
+    from swarm.project.model import whole_task
 
     root = world.layout.root
     for agent, role in agents:
         tree = str(root / agent.worktree)
         text, options = role.instructions if role else "", options_for(agent, role)
         fresh = anew and options.print
-        yield PrepareRun(operation, session, agent_to_dict(agent), tree, text, task, resume, plain(options), fresh)
+        told = whole_task(task, agent.task)
+        yield PrepareRun(operation, session, agent_to_dict(agent), tree, text, told, resume, plain(options), fresh)
     yield from _introductions(world, operation, agents)
     pairs = tuple((agent.name, str(root / agent.worktree)) for agent, _ in agents)
     yield LockRunning(operation, session, pairs)

@@ -23,7 +23,8 @@ class LaunchRequest:
 
     Attributes:
         command: the argv when the program is ``command``.
-        task: the goal.
+        task: the goal of all agents.
+        tasks: for some agents their own (name, task) beside it.
         workflow: which kind of work it is.
         beside: the agent in whose window the panes are opened; empty: windows of their own.
         named: the user named the program, so what a role names does not count.
@@ -37,6 +38,11 @@ class LaunchRequest:
     beside: str = ""
     named: bool = True
     print_mode: bool = False
+    tasks: tuple[tuple[str, str], ...] = ()
+
+    def task_of(self, agent: str) -> str:
+        """Return what the agent of this name is told alone."""
+        return dict(self.tasks).get(agent, "")
 
     def of(self, role: Role | None) -> LaunchRequest:
         """Return the request for an agent of this role, which may name its own program."""
@@ -50,7 +56,12 @@ class LaunchRequest:
 def equipped(agent: Agent, wish: LaunchRequest, conversation: str) -> Agent:
     """Return the agent's record with its program."""
     return replace(
-        agent, program=wish.program, command=wish.command, conversation=conversation, print_mode=wish.print_mode
+        agent,
+        program=wish.program,
+        command=wish.command,
+        conversation=conversation,
+        print_mode=wish.print_mode,
+        task=wish.task_of(agent.name),
     )
 
 

@@ -8,12 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from swarm.kit import files
-from swarm.kit.errors import SwarmError, raise_all
+from swarm.kit.errors import SwarmError, UsageProblem, raise_all
 from swarm.project import names
 from swarm.sessions.errors import SessionExists
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from swarm.agents.launch_request import LaunchRequest
     from swarm.api.swarm import Swarm
@@ -32,13 +32,14 @@ _LOOK_EVERY = 0.5
 class Agents(Sets):
     """Verbs about the programs that run in the worktrees."""
 
-    def start(
+    def start(  # noqa: PLR0913  # what a start may say
         self,
-        session: str,
+        session: str | None,
         roles: str | Sequence[str | names.AgentSpec],
         *,
         base: str | None = None,
         task: str = "",
+        tasks: Mapping[str, str] | None = None,
         program: str | None = None,
         command: str | Sequence[str] = (),
         print_mode: bool = False,
@@ -51,8 +52,10 @@ class Agents(Sets):
         The team that comes back is the report, and ``team["developer"]`` a handle of that agent.
 
         Args:
-            session, roles, base: as for ``create``.
+            session: None makes a name from the task.
+            roles, base: as for ``create``.
             task: the prompt for every agent.
+            tasks: the own task of one agent, by its name, or of all agents of a role, by the role.
             program: an agent program by its name, such as ``demo``; default: the role's, else the setting's.
             command: any command instead, as words or as one text with quotes.
             print_mode: each does the task without a dialog, and ends; without it as the roles say.
@@ -64,13 +67,16 @@ class Agents(Sets):
         Raises:
             SwarmError: nothing was made and nothing runs; ``Refused`` holds several problems at once.
         """
-        name = names.check_new_session(session)
-        wish = self._wish(task, program=program, command=command, beside=beside, print_mode=print_mode)
-        return self._start(name, roles, base, wish, setup=setup, dry_run=dry_run)
+        wish = self._wish(task, tasks, program=program, command=command, beside=beside, print_mode=print_mode)
+        named_after = task.strip() or next(iter((tasks or {}).values()), "")
+        if session is None and not named_after:
+            raise UsageProblem("cannot name the session: it has no task", hint="name it, or say what is to be done")
+        return self._start_as(session, named_after, roles, base, wish, setup=setup, dry_run=dry_run)
 
     def _wish(
         self,
         task: str,
+        tasks: Mapping[str, str] | None = None,
         *,
         program: str | None = None,
         command: str | Sequence[str] = (),
@@ -85,7 +91,31 @@ class Agents(Sets):
         argv = read_command(command) if isinstance(command, str) and command else tuple(command)
         chosen = COMMAND if argv else program or self._world.settings.agents.program
         at = self._address_of_pane(beside)
-        return LaunchRequest(chosen, argv, task, workflow, at, named=bool(argv or program), print_mode=print_mode)
+        told = tuple((tasks or {}).items())
+        return LaunchRequest(chosen, argv, task, workflow, at, bool(argv or program), print_mode, told)
+
+    def _start_as(
+        self,
+        session: str | None,
+        named_after: str,
+        roles: str | Sequence[str | names.AgentSpec],
+        base: str | None,
+        wish: LaunchRequest,
+        *,
+        setup: bool,
+        dry_run: bool,
+    ) -> Team:
+        """Start under a name, or where there is none under a fresh one made from a text."""
+        from swarm.agents import tasks
+
+        if session is not None:
+            return self._start(names.check_new_session(session), roles, base, wish, setup=setup, dry_run=dry_run)
+        while True:
+            fresh = tasks.session_name(named_after, self._world.sessions.names())
+            try:
+                return self._start(fresh, roles, base, wish, setup=setup, dry_run=dry_run)
+            except SessionExists:  # another process took it at the same moment
+                continue
 
     def _start(
         self,
@@ -97,10 +127,15 @@ class Agents(Sets):
         setup: bool,
         dry_run: bool,
     ) -> Team:
+        from swarm.agents import tasks
         from swarm.sessions.create import create, create_request
 
         specs = names.expand_roles(roles)
         texts, problems = self._role_texts(specs, name, wanted=True)
+        try:
+            wish = replace(wish, tasks=tuple(tasks.assign(specs, dict(wish.tasks)).items()))
+        except UsageProblem as problem:
+            problems.append(problem)
         start, checkout = self._start_of(base)
         request = create_request.Request(
             name, specs, texts, start, wish, options_of(texts) if setup else None, checkout
@@ -138,13 +173,14 @@ class Agents(Sets):
         running.pane_of(self._world, found, one)
         return f"{one.name}@{found.name}"
 
-    def start_workflow(
+    def start_workflow(  # noqa: PLR0913  # what a start may say
         self,
         kind: str,
         goal: str,
         *,
         session: str | None = None,
         base: str | None = None,
+        tasks: Mapping[str, str] | None = None,
         program: str | None = None,
         command: str | Sequence[str] = (),
         print_mode: bool = False,
@@ -156,29 +192,22 @@ class Agents(Sets):
 
         Args:
             kind: name of a workflow, such as ``research``, ``implement``, ``review``, ``full``.
-            session: default: a fresh one.
-            base, program, command, print_mode, beside, setup, dry_run: as for ``start``.
+            session: default: a fresh name made from the goal.
+            base, tasks, program, command, print_mode, beside, setup, dry_run: as for ``start``.
         """
         from swarm.api.workflows import Workflows
 
         workflow = Workflows(self._opened).get(kind)
         wish = self._wish(
             workflow.tell(goal),
+            tasks,
             program=program,
             command=command,
             beside=beside,
             print_mode=print_mode,
             workflow=workflow.name,
         )
-        roles = list(workflow.roles)
-        if session is not None:
-            return self._start(names.check_new_session(session), roles, base, wish, setup=setup, dry_run=dry_run)
-        while True:
-            fresh = names.new_session_id(self._world.sessions.names())
-            try:
-                return self._start(fresh, roles, base, wish, setup=setup, dry_run=dry_run)
-            except SessionExists:  # another process took it at the same moment
-                continue
+        return self._start_as(session, goal, list(workflow.roles), base, wish, setup=setup, dry_run=dry_run)
 
     def status(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from swarm.agents.tasks import read_sections as read_sections  # noqa: PLC0414  # offered here
 from swarm.project.find import main_checkout as main_checkout  # noqa: PLC0414  # offered here
 from swarm.project.names import PROGRAMS_IN_WORDS as PROGRAMS_IN_WORDS  # noqa: PLC0414  # offered here
 

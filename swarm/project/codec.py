@@ -71,6 +71,7 @@ def agent_from_dict(data: Any, source: str) -> Agent:
             prepared=data.get("prepared", False) is True,
             print_mode=data.get("print_mode", False) is True,
             may=tuple(str(right) for right in _list(data.get("may", []))),
+            task=str(data.get("task", "")),
         )
     except _WRONG as error:
         raise RecordProblem(f"cannot read {source}: agent: {_told(error)}") from error

@@ -46,6 +46,7 @@ class Agent:
         prepared: its worktree was set up as configuration and role say, and is torn down so.
         print_mode: whoever started it asked for print mode, whatever its role says.
         may: its rights over agents that others started, as its role gave them at the start.
+        task: its own task, beside the task of its session.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Agent:
     prepared: bool = False
     print_mode: bool = False
     may: tuple[str, ...] = ()
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,11 @@ class Session:
         """Return the agent of this name, compared without case."""
         wanted = name.casefold()
         return next((agent for agent in self.agents if agent.name.casefold() == wanted), None)
+
+
+def whole_task(common: str, own: str) -> str:
+    """Return what an agent is told: the task of all, then its own."""
+    return f"{common.rstrip()}\n\n{own}" if common.strip() and own else own or common
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from swarm.programs import processes
 from swarm.programs.status import State
 from swarm.project import codec
 from swarm.project import layout as places
+from swarm.project.model import whole_task
 from swarm.project.world import in_session, new_operation_id
 from swarm.worktrees import transaction
 from swarm.worktrees.errors import WorktreeNotFound
@@ -118,7 +119,8 @@ def refuse_start(
 
 
 def _wish_of(agent: Agent, session: Session) -> launch_request.LaunchRequest:
-    return launch_request.LaunchRequest(agent.program, agent.command, session.task, print_mode=agent.print_mode)
+    task = whole_task(session.task, agent.task)
+    return launch_request.LaunchRequest(agent.program, agent.command, task, print_mode=agent.print_mode)
 
 
 def _with_new_conversation(agent: Agent, role: Role) -> Agent:

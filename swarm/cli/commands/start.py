@@ -6,7 +6,6 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,13 +16,12 @@ from swarm.cli import completion, given
 from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
+from swarm.cli.tasks import Task, TaskFile, read_tasks
 from swarm.cli.text import count, place, plain, short_id
 from swarm.cli.verb import NoSetup, Run, split_agent, verb
 
 if TYPE_CHECKING:
     from swarm import CreateReport, ResumeReport, StopReport, Swarm
-
-_TASK_LIMIT = 1 << 20
 
 
 def add_to(root: typer.Typer) -> None:
@@ -37,6 +35,7 @@ def add_to(root: typer.Typer) -> None:
         swarm start feature-x --roles developer:2,lead=architect --task "Go on"
         swarm start demo --roles researcher,developer --agent demo --attach
         swarm start fix --workflow implement --task-file goal.md
+        swarm start --roles developer,reviewer --task Go --task reviewer=@how.md
         swarm start notes --roles researcher --print --task "Sum up the README"
         """,
     )(start)
@@ -55,7 +54,10 @@ def add_to(root: typer.Typer) -> None:
 
 
 Session = Annotated[
-    str, typer.Argument(metavar="SESSION", help="Name of the session, such as feature-x.", show_default=False)
+    str | None,
+    typer.Argument(
+        metavar="[SESSION]", help="Name of the session; default: one made from the task.", show_default=False
+    ),
 ]
 Roles = Annotated[
     str | None,
@@ -70,16 +72,6 @@ Roles = Annotated[
 Workflow = Annotated[
     str | None,
     typer.Option("--workflow", metavar="NAME", help="Use a predefined team and prompt.", show_default=False),
-]
-Task = Annotated[
-    str | None,
-    typer.Option("--task", metavar="TEXT", help="Prompt for every agent; - reads it from stdin.", show_default=False),
-]
-TaskFile = Annotated[
-    str | None,
-    typer.Option(
-        "--task-file", metavar="FILE", help="File with the prompt for every agent; - is stdin.", show_default=False
-    ),
 ]
 Base = Annotated[
     str | None,
@@ -137,7 +129,7 @@ DryRun = Annotated[
 
 def start(
     run: Run,
-    session: Session,
+    session: Session = None,
     roles: Roles = None,
     workflow: Workflow = None,
     task: Task = None,
@@ -153,13 +145,13 @@ def start(
 ) -> Answer:
     """Start a team: one worktree, one tmux pane and one agent for each role; all of them or none."""
     _refuse_both(agent, agent_cmd, roles, workflow)
-    goal = _goal(run, task, task_file)
+    goal, own = read_tasks(run, task, task_file)
     swarm = run.open()
     attach_after = attach_after and not dry_run and not run.output.json
     if attach_after:
         _need_terminal(swarm)
     how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "setup": not no_setup, "dry_run": dry_run}
-    how |= {"beside": beside or "", "print_mode": print_mode}
+    how |= {"beside": beside or "", "print_mode": print_mode, "tasks": own}
     if workflow is not None:
         report = swarm.start_workflow(workflow, goal, session=session, base=base, **how)
     else:
@@ -172,7 +164,7 @@ def start(
         {**data, "steps": report.steps if dry_run else (), "dry_run": dry_run},
         lambda output: _show_started(output, report),
         warnings=report.warnings,
-        next=() if dry_run else (_next_line(swarm), f"look: swarm status {session}"),
+        next=() if dry_run else (_next_line(swarm), f"look: swarm status {report.session}"),
     )
 
 
@@ -188,26 +180,6 @@ def _refuse_both(agent: str | None, agent_cmd: str | None, roles: str | None, wo
         raise UsageProblem("the agent command is empty", hint="for example: --agent-cmd 'aider --model x'")
     if (roles is None) == (workflow is None):
         raise UsageProblem("name either --roles or --workflow", hint="for example: --roles researcher,developer")
-
-
-def _goal(run: Run, task: str | None, file: str | None) -> str:
-    if task is not None and file is not None:
-        raise UsageProblem("--task and --task-file exclude each other")
-    try:
-        if "-" in (task, file):
-            data = given.from_stdin(_TASK_LIMIT)
-        elif file is not None:
-            data = Path(run.directory, file).read_bytes()
-        else:
-            return task or ""
-        text = data.decode("utf-8")
-    except OSError as error:
-        raise UsageProblem(f"cannot read the task: {file}: {error.strerror}", hint="check the path") from error
-    except UnicodeDecodeError as error:
-        raise UsageProblem(f"cannot read the task: it is not UTF-8: {error.reason}") from error
-    if len(data) > _TASK_LIMIT or "\0" in text:
-        raise UsageProblem("cannot read the task: it must be text of at most 1 MiB")
-    return text
 
 
 def _show_started(output: Output, report: CreateReport) -> None:

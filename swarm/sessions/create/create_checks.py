@@ -16,6 +16,7 @@ from swarm.kit.errors import NoPermission, NoSpace, StateDirProblem, SwarmError,
 from swarm.project import layout as places
 from swarm.project import names
 from swarm.project.errors import NameCollision
+from swarm.project.model import whole_task
 from swarm.sessions.create.create_request import Facts, Request, Start, verb
 from swarm.sessions.errors import BaseNotFound, SessionExists
 from swarm.worktrees import strays
@@ -134,8 +135,17 @@ def _check_start(
             hint=f"bring it back with `swarm resume {existing.name}`, or remove it: `swarm cleanup {existing.name}`",
         )
     told: set[str] = set()
-    wishes = {(wish.of(role), role.name if role else ""): role for role in request.roles}
-    looks = [launch_checks.problems(world, one) for one in dict.fromkeys(one for one, _ in wishes)]
+    # Of the tasks it counts only whether there is one: twelve agents with tasks of their own are not twelve questions.
+    plain = replace(wish, task="", tasks=())
+    wishes = {
+        (
+            replace(plain, task=whole_task(wish.task, wish.task_of(spec.name)).strip()[:1]).of(role),
+            role and role.name,
+        ): role
+        for spec, role in zip(request.agents, request.roles, strict=True)
+    }
+    programs = {(one.program, one.command): one for one, _ in wishes}
+    looks = [launch_checks.problems(world, one) for one in programs.values()]
     looks += [launch_checks.refusals(world, one, role) for (one, _), role in wishes.items()]
     looks += [launch_checks.project_refusals(world, one, role, commit) for (one, _), role in wishes.items() if commit]
     for look in looks:
