@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from swarm.kit.errors import SwarmError
     from swarm.project.config.settings import Setting, Settings
@@ -80,6 +81,7 @@ class Config:
         from swarm.project.find import main_checkout
         from swarm.project.layout import STATE_DIR
         from swarm.project.swarm_dir import dirs
+        from swarm.roles import schemas
         from swarm.roles.find import ignore_template
 
         start = Path(os.path.abspath(around or os.curdir))
@@ -92,7 +94,19 @@ class Config:
             made = dirs.init_dir(named, global_=user, mode=_PRIVATE if is_ours else _OPEN, cwd=start)
             if is_ours and not files.exists(made / ".gitignore"):
                 files.write_atomic(made / ".gitignore", ignore_template())  # as the first change would
+            schemas.place(made)
         return made
+
+    @staticmethod
+    def schema(name: str) -> dict[str, Any]:
+        """Return the JSON Schema of a kind of file: ``config``, ``role`` or ``workflow``.
+
+        Raises:
+            UsageProblem: there is none of this name.
+        """
+        from swarm.roles import schemas
+
+        return schemas.schema(name)
 
     @staticmethod
     def validate(

@@ -73,7 +73,7 @@ GROUPS = {
         "doctor": Entry("doctor", "Check git, tmux, agent programs and leftovers"),
         "role": Entry("role", "List, show, create and check roles"),
         "workflow": Entry("workflow", "List and show predefined teams"),
-        "config": Entry("config", "Show the settings"),
+        "config": Entry("config", "Show the settings, and the schemas of files"),
         "validate": Entry("validate", "Check configuration, roles and records"),
         "log": Entry("log", "List the operations in this repository"),
         "help": Entry("about", "Show the help of a command, or all commands"),

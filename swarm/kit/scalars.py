@@ -32,6 +32,12 @@ _BYTES = {
 }
 
 
+class Bare(str):
+    """A text that stood without quotes: a program of others may take it for a number."""
+
+    __slots__ = ()
+
+
 def plain_scalar(text: str) -> str | int | bool:
     """Return what an unquoted word means; ``str()`` of an integer gives the word back."""
     if text.lower() in _BOOLEANS:

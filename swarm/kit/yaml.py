@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.kit import textfile
 from swarm.kit.errors import ConfigProblem
-from swarm.kit.scalars import plain_scalar
+from swarm.kit.forms import troubles_of
+from swarm.kit.scalars import Bare, plain_scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     import yaml
+
+    from swarm.kit.forms import Trouble
 
 MAX_ALIASES = 50
 MAX_DEPTH = 20
@@ -47,6 +50,12 @@ class Node:
         """Return the error that says *what* is wrong here."""
         return ConfigProblem(f"{self.where}: {what}", hint=hint)
 
+    def problems(self, error: ValueError) -> list[ConfigProblem]:
+        """Return what a form says against this value, with line and column, in the order of the file."""
+        found = [(_place_of(self, one), one) for one in troubles_of(error)]
+        found.sort(key=lambda item: (item[0].line, item[0].column))
+        return [place.problem(one.text, hint=one.hint) for place, one in found]
+
     def plain(self) -> Any:  # the reader checks its input
         """Return it as plain Python values."""
         raise NotImplementedError
@@ -65,7 +74,7 @@ class Scalar(Node):
 
     def plain(self) -> str | int | bool | None:
         """Return the value."""
-        return self.value
+        return Bare(self.value) if self.bare and isinstance(self.value, str) else self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +108,16 @@ class Table(Node):
     def get(self, name: str) -> Node | None:
         """Return the value of a key, or None."""
         return self.pairs[name].value if name in self.pairs else None
+
+
+def _place_of(node: Node, trouble: Trouble) -> Node:
+    key: Node | None = None
+    for step in trouble.path:
+        if isinstance(node, Table) and step in node.pairs:
+            key, node = node.pairs[str(step)]
+        elif isinstance(node, Listing) and isinstance(step, int):
+            key, node = None, node.items[step]
+    return key if trouble.at_key and key is not None else node
 
 
 def load(source: Path | bytes, source_name: str | None = None) -> Table:

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from swarm.kit import commandline
-from swarm.kit.scalars import fraction_from, seconds_from, show_seconds
-from swarm.kit.yaml import Listing, Node, Pair, Scalar, Table
-from swarm.kit.yaml_reader import Key, Reader, choice, filled, gather, listing, number, refuse, switch, table, text
+from swarm.kit.forms import (
+    Field,
+    Form,
+    Misfit,
+    Trouble,
+    amount,
+    choice,
+    commands,
+    filled,
+    gather,
+    listing,
+    mapping,
+    number,
+    refuse,
+    seconds,
+    switch,
+    text,
+    then,
+)
+from swarm.kit.scalars import Bare, fraction_from
 from swarm.permissions import decide
 from swarm.project.names import PROGRAM_ALIASES, PROGRAMS
 from swarm.roles.options import (
@@ -75,7 +93,7 @@ def _config_dir(value: str) -> str:
     return value
 
 
-def _variables(value: str) -> str:
+def _pattern(value: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9_*?]+", value) is None:
         raise ValueError("must be the name of a variable, or a pattern with * and ?")
     return value
@@ -86,284 +104,343 @@ def _rule(value: str) -> str:
     return value
 
 
-def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("must be a whole number")  # noqa: TRY004  # the caller tells where
-    return value
-
-
-def _decimal(value: object) -> float:
-    if isinstance(value, bool) or re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", str(value)) is None:
-        raise ValueError("must be a number such as 5 or 2.50")
-    return float(str(value))
-
-
-def _time(low: float, high: float) -> Reader:
-    return number(low, high, seconds_from, show_seconds)
-
-
 # --- blocks ---------------------------------------------------------------------------------------
 
 
-def _block(make: Any, keys: dict[str, Key]) -> Reader:
-    read = table(keys)
-    return lambda node, key: make(**read(node, key))
-
-
-_REVIEWER_KEYS = {
-    "enabled": Key(switch),
-    "instructions": Key(text(filled, longest=_LONG, lines=True)),
-    "model": Key(text(_word, longest=100)),
-    "timeout": Key(_time(1, 55)),
-}
-
-
-def _reviewer(node: Node, key: str) -> Reviewer:
+def _reviewer(**found: Any) -> Reviewer:
     """Instructions alone switch it on; without any it cannot be on."""
-    found = table(_REVIEWER_KEYS)(node, key)
     made = Reviewer(**{"enabled": "instructions" in found, **found})
     if made.enabled and not made.instructions:
-        refuse(node, f"{key}.instructions", "are missing", "say what to allow, to deny and to ask about")
+        refuse("are missing", "say what to allow, to deny and to ask about", key="instructions")
     return made
 
 
-_RULES = listing(text(_rule, longest=decide.LONGEST_RULE), most=500)
-_PERMISSIONS = _block(
-    Permissions,
+_MODEL = text(_word, "word", longest=100, pattern=r"^[A-Za-z0-9]\S*$")
+_RULES = listing(text(_rule, "rule", longest=decide.LONGEST_RULE), "list of rules")
+_PERMISSIONS = mapping(
     {
-        "allow": Key(_RULES),
-        "deny": Key(_RULES),
-        "unclear": Key(choice(Unclear, Unclear)),
-        "agent": Key(_reviewer, "reviewer", ("reviewer", "review_agent")),
+        "allow": Field(_RULES, "Tool calls that need no question."),
+        "deny": Field(_RULES, "Tool calls that are refused; they win over `allow`."),
+        "unclear": Field(
+            then(choice(*Unclear), Unclear), "What is done if nobody can tell whether a deny rule matches."
+        ),
+        "agent": Field(
+            mapping(
+                {
+                    "enabled": Field(switch(), "Ask the model; instructions alone switch it on."),
+                    "instructions": Field(text(filled, longest=_LONG, lines=True, least=1), "What it is told."),
+                    "model": Field(_MODEL, "Which model answers."),
+                    "timeout": Field(seconds(1, 55), "After this time the question goes to a person."),
+                },
+                _reviewer,
+            ),
+            "A model that answers what no rule settles.",
+            ("reviewer", "review_agent"),
+            to="reviewer",
+        ),
     },
+    Permissions,
 )
 
 
-def _heartbeat(node: Node, key: str) -> Heartbeat:
-    found = table(
-        {
-            "idle_timeout": Key(_time(1, _WEEK)),
-            "message": Key(text(filled, longest=10_000, lines=True)),
-            "condition": Key(text(longest=10_000, lines=True)),
-        }
-    )(node, key)
-    for wanted in ("idle_timeout", "message"):
-        if wanted not in found:
-            refuse(node, f"{key}.{wanted}", "is missing")
+def _heartbeat(**found: Any) -> Heartbeat:
+    missing = [Trouble("is missing", one) for one in ("idle_timeout", "message") if one not in found]
+    if missing:
+        raise Misfit(*missing)
     return Heartbeat(**found)
 
 
-_LINE = text(commandline.command, longest=10_000, lines=True)
-
-
-def _program(node: Node, key: str) -> str:
-    """Read a command as one line or as words; it is kept as one line that splits into these words."""
-    if not isinstance(node, Listing):
-        line: str = _LINE(node, key)
-        return line
-    try:
-        return commandline.argv(listing(text(longest=10_000, lines=True), distinct=False)(node, key))
-    except ValueError as error:
-        refuse(node, key, str(error))
-
-
-_COMMANDS = listing(_program, distinct=False)
-_FILES = listing(text(commandline.inside))
-_POLICY = Key(choice(Policy, Policy), aliases=("on_failure", "on_error"))
-_SETUP = _block(
-    Setup,
+_HEARTBEAT = mapping(
     {
-        "copy": Key(_FILES),
-        "link": Key(_FILES, aliases=("symlink",)),
-        "run": Key(_COMMANDS, aliases=("commands",)),
-        "ports": Key(listing(text(commandline.port, longest=100), most=20)),
-        "timeout": Key(_time(1, _DAY)),
+        "idle_timeout": Field(seconds(1, _WEEK), "How long the agent must have been idle.", override=True),
+        "message": Field(text(filled, longest=10_000, lines=True, least=1), "What it is told.", override=True),
+        "condition": Field(text(longest=10_000, lines=True), "A shell command that must succeed first.", override=True),
+    },
+    _heartbeat,
+)
+_COMMANDS = commands()
+_FILES = listing(text(commandline.inside, "path", least=1), "list of paths and patterns")
+_POLICY = Field(
+    then(choice(*Policy), Policy), "After a failed command: undo everything, or only warn.", ("on_failure", "on_error")
+)
+_SETUP = mapping(
+    {
+        "copy": Field(_FILES, "Untracked files of the main checkout to copy into the worktree."),
+        "link": Field(_FILES, "Untracked files of the main checkout to link into the worktree.", ("symlink",)),
+        "run": Field(_COMMANDS, "Commands to run in the worktree. There is no shell.", ("commands",)),
+        "ports": Field(
+            listing(text(commandline.port, "variable", longest=100), "list of variables", most=20),
+            "Environment variables that hold a free port each.",
+        ),
+        "timeout": Field(seconds(1, _DAY), "Longest time for each command."),
         "policy": _POLICY,
     },
+    Setup,
 )
-_TEARDOWN = _block(
-    Teardown, {"run": Key(_COMMANDS, aliases=("commands",)), "timeout": Key(_time(1, _DAY)), "policy": _POLICY}
+_TEARDOWN = mapping(
+    {
+        "run": Field(_COMMANDS, "Commands to run before swarm removes the worktree.", ("commands",)),
+        "timeout": Field(seconds(1, _DAY), "Longest time for each command."),
+        "policy": _POLICY,
+    },
+    Teardown,
 )
-_LIMITS = _block(
+_LIMITS = mapping(
+    {
+        "tokens": Field(number(1, 10**12), "Tokens that an agent may read and write."),
+        "cost": Field(amount(0.01, 10**6), "US dollars that an agent may cost."),
+        "minutes": Field(amount(0.1, 10**6), "Minutes that an agent may run."),
+        "agents": Field(number(1, 256), "Agents of this role in one session."),
+    },
     Limits,
-    {
-        "tokens": Key(number(1, 10**12, _whole)),
-        "cost": Key(number(0.01, 10**6, _decimal)),
-        "minutes": Key(number(0.1, 10**6, _decimal)),
-        "agents": Key(number(1, 256, _whole)),
-    },
 )
-_WORKTREE = _block(
+_WORKTREE = mapping(
+    {
+        "enabled": Field(switch(), "Work in a worktree of its own.", override=True),
+        "branch_from": Field(
+            text(_word, "branch or commit", longest=250, pattern=r"^[A-Za-z0-9]\S*$"),
+            "Where its branch starts.",
+            override=True,
+        ),
+        "use_detached_head": Field(switch(), "Have no branch.", override=True),
+        "subdir": Field(text(_folder, "folder", least=1), "The folder of the worktree in which the agent works."),
+    },
     WorktreeOptions,
-    {
-        "enabled": Key(switch),
-        "branch_from": Key(text(_word, longest=250)),
-        "use_detached_head": Key(switch),
-        "subdir": Key(text(_folder)),
-    },
 )
 
 
-def _values(node: Node, key: str) -> dict[str, str]:
-    if not isinstance(node, Table):
-        refuse(node, key, "must be a mapping of names and values")
-    name, value = text(commandline.variable, longest=100), text(longest=32_000, lines=True)
-
-    def one(pair: Pair) -> tuple[str, str]:
-        return name(pair.key, key), value(pair.value, f"{key}.{pair.key.value}")
-
-    return dict(gather((pair.key, partial(one, pair)) for pair in node.pairs.values()))
+# --- environment, hooks and settings ----------------------------------------------------------------
 
 
-def _env(node: Node, key: str) -> Env:
-    patterns = listing(text(_variables, longest=100))
-    found = table(
-        {
-            "pass": Key(patterns, "keep", ("keep", "pass_through")),
-            "drop": Key(patterns, aliases=("remove", "unset")),
-            "set": Key(_values, aliases=("add",)),
-        }
-    )(node, key)
-    return Env(narrow="keep" in found, **found)
+def _values(raw: Any) -> dict[str, str]:
+    if not isinstance(raw, Mapping):
+        refuse("must be a mapping of names and values")
+    names = gather(((name,), "", partial(_variable, name)) for name in raw)
+    return dict(zip(names, gather(((name,), name, partial(_VALUE.read, raw[name])) for name in raw), strict=True))
 
 
-# --- hooks and settings ---------------------------------------------------------------------------
-
-_HOOK_KEYS = {
-    "matcher": Key(text(longest=1000)),
-    "command": Key(text(filled, longest=10_000, lines=True)),
-    "timeout": Key(_time(1, 3600)),
-    "type": Key(choice(("command",)), ""),
-}
+def _variable(name: str) -> str:
+    try:
+        return commandline.variable(name)
+    except ValueError as error:
+        refuse(str(error), value=repr(name), at_key=True)
 
 
-def _hooks(node: Node, key: str) -> tuple[Hook, ...]:
-    """Read ``event: [{matcher, command, timeout}]``; an entry may also stand as in the settings file of a program."""
-    if not isinstance(node, Table):
-        refuse(node, key, "must be a mapping of events")
-    found = gather((pair.key, partial(_event, pair, key)) for pair in node.pairs.values())
+_VALUE = text(longest=32_000, lines=True)
+_PATTERNS = listing(text(_pattern, "pattern", longest=100, pattern=r"^[A-Za-z0-9_*?]+$"), "list of variables")
+_ENV = mapping(
+    {
+        "pass": Field(
+            _PATTERNS,
+            "Only these variables of yours go along, beside what swarm and a terminal need.",
+            ("keep", "pass_through"),
+            to="keep",
+        ),
+        "drop": Field(_PATTERNS, "Variables of yours that do not go along.", ("remove", "unset")),
+        "set": Field(
+            Form(
+                "mapping of variables and values",
+                _values,
+                {"type": ["object", "null"], "additionalProperties": _VALUE.schema},
+            ),
+            "Further variables.",
+            ("add",),
+        ),
+    },
+    lambda **found: Env(narrow="keep" in found, **found),
+)
+
+
+def _hook(**found: Any) -> dict[str, Any]:
+    if "command" not in found:
+        refuse("is missing", key="command")
+    found.pop("type", None)
+    return found
+
+
+_MATCHER = Field(text(longest=1000), "For which tools; empty is all.")
+_HOOK = mapping(
+    {
+        "matcher": _MATCHER,
+        "command": Field(text(filled, longest=10_000, lines=True, least=1), "A shell command."),
+        "timeout": Field(seconds(1, 3600), "Longest time; the program's own without."),
+        "type": Field(choice("command"), "As in Claude Code's settings."),
+    },
+    _hook,
+)
+
+
+def _inner(raw: Any) -> list[dict[str, Any]]:
+    if not isinstance(raw, (list, tuple)):
+        refuse("must be a list")
+    return gather(((place,), "", partial(_HOOK.read, item)) for place, item in enumerate(raw))
+
+
+#: An entry may also stand as in the settings file of a program.
+_NESTED = mapping(
+    {"matcher": _MATCHER, "hooks": Field(Form("list of hooks", _inner, {"type": "array", "items": _HOOK.schema}), "")},
+    dict[str, Any],
+)
+
+
+def _entry(event: str, raw: Any) -> list[Hook]:
+    if isinstance(raw, Mapping) and raw.get("hooks") is not None:
+        outer = _NESTED.read(raw)
+        return [Hook(event, **{"matcher": outer.get("matcher", ""), **one}) for one in outer["hooks"]]
+    return [Hook(event, **_HOOK.read(raw))]
+
+
+def _hooks(raw: Any) -> tuple[Hook, ...]:
+    if not isinstance(raw, Mapping):
+        refuse("must be a mapping of events")
+    found = gather(((event,), "", partial(_event, event, raw[event])) for event in raw)
     return tuple(hook for several in found for hook in several)
 
 
-def _event(pair: Pair, key: str) -> list[Hook]:
-    event = choice(EVENTS)(pair.key, key)
-    items = pair.value.items if isinstance(pair.value, Listing) else (pair.value,)
-    found = gather((item, partial(_entry, item, f"{key}.{event}", event)) for item in items)
+def _event(event: str, raw: Any) -> list[Hook]:
+    if event not in EVENTS:
+        refuse(f"must be one of {', '.join(EVENTS)}", value=repr(event), at_key=True)
+    items = [((place,), item) for place, item in enumerate(raw)] if isinstance(raw, list) else [((), raw)]
+    found = gather((path, event, partial(_entry, event, item)) for path, item in items)
     return [hook for several in found for hook in several]
 
 
-def _entry(node: Node, key: str, event: str) -> list[Hook]:
-    inner = node.get("hooks") if isinstance(node, Table) else None
-    if inner is None:
-        return [_hook(node, key, event, "")]
-    outer = table({"matcher": _HOOK_KEYS["matcher"], "hooks": Key(lambda _node, _key: None)})(node, key)
-    if not isinstance(inner, Listing):
-        refuse(inner, f"{key}.hooks", "must be a list")
-    matcher = str(outer.get("matcher", ""))
-    return gather((item, partial(_hook, item, key, event, matcher)) for item in inner.items)
+_ANY_HOOK = {"anyOf": [_HOOK.schema, _NESTED.schema]}
+_HOOKS = Form(
+    "mapping of events, each with a list of hooks",
+    _hooks,
+    {
+        "type": ["object", "null"],
+        "propertyNames": {"enum": list(EVENTS)},
+        "additionalProperties": {"anyOf": [*_ANY_HOOK["anyOf"], {"type": "array", "items": _ANY_HOOK}]},
+    },
+)
 
 
-def _hook(node: Node, key: str, event: str, matcher: str) -> Hook:
-    found = table(_HOOK_KEYS)(node, key)
-    if "command" not in found:
-        refuse(node, f"{key}.command", "is missing")
-    found.pop("type", None)
-    return Hook(**{"event": event, "matcher": matcher, **found})
+def _settings(raw: Any) -> dict[str, Any]:
+    if not isinstance(raw, Mapping):
+        refuse("must be a mapping")
+    return dict(gather(((name,), name, partial(_setting, name, raw[name])) for name in raw))
 
 
-def _settings(node: Node, key: str) -> dict[str, Any]:
-    if not isinstance(node, Table):
-        refuse(node, key, "must be a mapping")
-    for name, pair in node.pairs.items():
-        if name in _NOT_IN_SETTINGS:
-            refuse(pair.key, f"{key}.{name}", "cannot stand here", _NOT_IN_SETTINGS[name])
-    return _as_json(node, key)  # type: ignore[no-any-return]  # of a mapping it makes a mapping
+def _setting(name: str, raw: Any) -> tuple[str, Any]:
+    if name in _NOT_IN_SETTINGS:
+        refuse("cannot stand here", _NOT_IN_SETTINGS[name], at_key=True)
+    return name, _as_json(raw)
 
 
-def _as_json(node: Node, key: str) -> Any:
+def _as_json(raw: Any) -> Any:
     """Return values that are another program's: with numbers that keep their fractions, which are text elsewhere."""
-    if isinstance(node, Table):
-        return {name: _as_json(pair.value, f"{key}.{name}") for name, pair in node.pairs.items()}
-    if isinstance(node, Listing):
-        return [_as_json(item, key) for item in node.items]
-    value = node.plain()
-    if not isinstance(node, Scalar) or not node.bare or not isinstance(value, str):
-        return value
-    try:
-        fraction = fraction_from(value)
-    except ValueError as error:
-        refuse(node, key, str(error))
-    return value if fraction is None else fraction
+    if isinstance(raw, Mapping):
+        return dict(gather(((name,), name, partial(_named, name, raw[name])) for name in raw))
+    if isinstance(raw, list):
+        return gather(((place,), "", partial(_as_json, item)) for place, item in enumerate(raw))
+    fraction = fraction_from(raw) if isinstance(raw, Bare) else None
+    return raw if fraction is None else fraction
 
 
-def _command(node: Node, key: str) -> tuple[str, ...]:
+def _named(name: str, raw: Any) -> tuple[str, Any]:
+    return name, _as_json(raw)
+
+
+def _command(raw: Any) -> tuple[str, ...]:
     import shlex
 
-    if isinstance(node, Listing):
-        found: tuple[str, ...] = listing(text(longest=10_000), distinct=False)(node, key)
+    if isinstance(raw, (list, tuple)):
+        found = _WORDS.read(raw)
     else:
-        line = text(filled, longest=10_000)(node, key)
         try:
-            found = tuple(shlex.split(line))
+            found = tuple(shlex.split(_LINE.read(raw)))
+        except Misfit:
+            raise
         except ValueError as error:
-            refuse(node, key, f"cannot be read: {error}")
+            refuse(f"cannot be read: {error}")
     if not found or not found[0]:
-        refuse(node, key, "must name a program")
+        refuse("must name a program")
     return found
+
+
+_LINE = text(filled, longest=10_000, least=1)
+_WORDS = listing(text(longest=10_000), distinct=False)
+_COMMAND = Form("command", _command, {"anyOf": [_LINE.schema, _WORDS.schema["anyOf"][1]]})
 
 
 # --- the file -------------------------------------------------------------------------------------
 
-_TEXT = text(longest=_LONG, lines=True)
-KEYS = {
-    "name": Key(text(), aliases=("role_name",)),
-    "description": Key(text(longest=500, lines=True)),
-    "instructions": Key(_TEXT, aliases=("append_system_prompt",)),
-    "instructions_file": Key(text(commandline.inside)),
-    "system_prompt": Key(_TEXT),
-    "agent_type": Key(
-        choice(_PROGRAMS, _PROGRAMS.__getitem__), aliases=("agent", "program", "agent_harness", "harness")
-    ),
-    "command": Key(_command, aliases=("agent_command", "agent_harness_command")),
-    "model": Key(text(_word, longest=100), aliases=("agent_model",)),
-    "permission_mode": Key(
-        choice(
-            PermissionMode,
-            PermissionMode,
-            {"delegate": "programs no longer know it; use acceptEdits, or let `permissions.agent` decide"},
-        ),
-        aliases=("claude_permission_mode",),
-    ),
-    "root_dir": Key(text(_root_dir, longest=4096), aliases=("working_dir", "cwd")),
-    "claude_config_dir": Key(text(_config_dir), aliases=("config_dir",)),
-    "permissions": Key(_PERMISSIONS),
-    "hooks": Key(_hooks),
-    "settings": Key(_settings),
-    "env": Key(_env),
-    "heartbeat": Key(_heartbeat),
-    "setup": Key(_SETUP),
-    "teardown": Key(_TEARDOWN),
-    "limits": Key(_LIMITS),
-    "worktree": Key(_WORKTREE),
-    "telemetry": Key(switch),
-    "print": Key(switch, aliases=("print_mode", "headless", "non_interactive")),
-    "may": Key(listing(choice(Right, Right)), aliases=("rights",)),
-}
-_OPTIONS = frozenset(RoleOptions.__dataclass_fields__)
-_READ = table(KEYS)
 
-
-def read(tree: Table) -> dict[str, Any]:
-    """Return the values of a role's file by the names of `KEYS`.
-
-    Raises:
-        ConfigProblem: something is wrong with it; `nodes.problems_of` gives every single problem.
-    """
-    found: dict[str, Any] = _READ(tree, "")
+def _role(**found: Any) -> dict[str, Any]:
     if "command" in found and "agent_type" in found:
-        place = next(pair.key for name, pair in tree.pairs.items() if name in ("command", *KEYS["command"].aliases))
-        refuse(place, "command", "stands beside agent_type", "keep one of the two")
+        refuse("stands beside agent_type", "keep one of the two", key="command", at_key=True)
     return found
+
+
+_TEXT = text(longest=_LONG, lines=True)
+ROLE = mapping(
+    {
+        "name": Field(text(), "The role's name: that of the file.", ("role_name",)),
+        "description": Field(text(longest=500, lines=True), "What it is for, in one line."),
+        "instructions": Field(_TEXT, "What the agent is told.", ("append_system_prompt",)),
+        "instructions_file": Field(
+            text(commandline.inside, "path", least=1), "A file beside this one that holds the instructions."
+        ),
+        "system_prompt": Field(_TEXT, "Replaces the program's own prompt."),
+        "agent_type": Field(
+            then(choice(*_PROGRAMS), _PROGRAMS.__getitem__),
+            "The agent program.",
+            ("agent", "program", "agent_harness", "harness"),
+            override=True,
+        ),
+        "command": Field(
+            _COMMAND, "Any other program instead, without a shell.", ("agent_command", "agent_harness_command")
+        ),
+        "model": Field(_MODEL, "The model that the program is told to use.", ("agent_model",), override=True),
+        "permission_mode": Field(
+            then(
+                choice(
+                    *PermissionMode,
+                    hints={
+                        "delegate": "programs no longer know it; use acceptEdits, or let `permissions.agent` decide"
+                    },
+                ),
+                PermissionMode,
+            ),
+            "The program's answer to a tool call that no rule covers.",
+            ("claude_permission_mode",),
+        ),
+        "root_dir": Field(
+            text(_root_dir, "path", longest=4096, least=1),
+            "The repository that the role is for: absolute, from `~/`, or below the swarm directory; `.` is any.",
+            ("working_dir", "cwd"),
+            override=True,
+        ),
+        "claude_config_dir": Field(
+            text(_config_dir, "path"), "Claude Code's configuration folder.", ("config_dir",), override=True
+        ),
+        "permissions": Field(_PERMISSIONS, "Which tool calls need no question, and which are refused."),
+        "hooks": Field(_HOOKS, "Commands that the program runs at its events."),
+        "settings": Field(
+            Form("mapping", _settings, {"type": ["object", "null"]}), "Further keys of Claude Code's settings."
+        ),
+        "env": Field(_ENV, "Changes to the environment."),
+        "heartbeat": Field(_HEARTBEAT, "A message for the agent when it has been idle for long."),
+        "setup": Field(_SETUP, "Preparation of the worktree before the first turn."),
+        "teardown": Field(_TEARDOWN, "Commands before swarm removes the worktree."),
+        "limits": Field(_LIMITS, "How much an agent may use up."),
+        "worktree": Field(_WORKTREE, "Its worktree."),
+        "telemetry": Field(switch(), "Send measurements, whatever the setting `telemetry.enabled` says."),
+        "print": Field(
+            switch(), "Do the task without a dialog, and end.", ("print_mode", "headless", "non_interactive")
+        ),
+        "may": Field(
+            listing(then(choice(*Right), Right)),
+            "What it may do to what others started; it counts in your own swarm directory alone.",
+            ("rights",),
+        ),
+    },
+    _role,
+    "role",
+)
+_OPTIONS = frozenset(RoleOptions.__dataclass_fields__)
 
 
 def options(values: dict[str, Any]) -> RoleOptions:

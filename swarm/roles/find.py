@@ -330,16 +330,16 @@ def _role(found: _Found, values: dict[str, Any], instructions: str) -> Role:
 
 def _load(found: _Found, path: Path) -> tuple[dict[str, Any], Table]:
     """Return the values of a role's YAML file; every problem of it is raised at once."""
-    from swarm.kit import yaml, yaml_reader
+    from swarm.kit import yaml
     from swarm.roles import file as role_file
 
     table = yaml.load(_read_bytes(found, path), str(path))
     problems: list[SwarmError] = []
     values: dict[str, Any] = {}
     try:
-        values = role_file.read(table)
-    except (ConfigProblem, yaml_reader.Several) as problem:
-        problems += yaml_reader.problems_of(problem)
+        values = role_file.ROLE.read(table.plain())
+    except ValueError as error:
+        problems += table.problems(error)
     name = _name_in(table)
     if name is not None and str(name.plain()).casefold() != found.name.casefold():
         hint = f"write `name: {found.name}`, or rename the file"
@@ -351,14 +351,16 @@ def _load(found: _Found, path: Path) -> tuple[dict[str, Any], Table]:
 def _key_of(table: Table, key: str) -> Any:
     from swarm.roles import file as role_file
 
-    spelled = (key, *role_file.KEYS[key].aliases)
+    spelled = (key, *role_file.ROLE.fields[key].aliases)
     return next(pair.key for name, pair in table.pairs.items() if name in spelled)
 
 
 def _name_in(table: Table) -> Any:
     from swarm.roles import file as role_file
 
-    return next((table.get(key) for key in ("name", *role_file.KEYS["name"].aliases) if key in table.pairs), None)
+    return next(
+        (table.get(key) for key in ("name", *role_file.ROLE.fields["name"].aliases) if key in table.pairs), None
+    )
 
 
 def _read_text(found: _Found, path: Path) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from swarm.kit import files as fsio
 from swarm.kit import textfile, yaml
 from swarm.kit.errors import StateDirProblem, SymlinkInTheWay, UsageProblem
+from swarm.project.layout import STATE_DIR
 from swarm.project.names import ROLES_DIR, check_name
+from swarm.roles import schemas
 from swarm.roles.errors import RoleExists
-from swarm.roles.find import EXTRAS, INSTRUCTIONS, SUFFIX, SUFFIXES, check_file, name_of
+from swarm.roles.find import EXTRAS, INSTRUCTIONS, SUFFIX, SUFFIXES, check_file, ignore_template, name_of
 from swarm.roles.template import TEMPLATE
 
 if TYPE_CHECKING:
@@ -38,7 +40,10 @@ def write_role(name: str, places: RolePlaces, *, source: Role | None = None, pri
     check_name("role", name)
     folder = _folder(places, private=private)
     _refuse_same(folder, name)
-    files = _copied(name, source) if source is not None else {f"{name}{SUFFIX}": _template(name)}
+    if source is not None:
+        files = _copied(name, source)
+    else:
+        files = {f"{name}{SUFFIX}": _template(name, folder, _schemas(places, private=private))}
     with fsio.os_errors(f"cannot write the role {name}"):
         written: list[Path] = []
         try:
@@ -86,8 +91,21 @@ def _take_back(written: list[Path]) -> None:
             fsio.remove_empty(path.parent)
 
 
-def _template(name: str) -> bytes:
-    return TEMPLATE.replace("NAME", name).encode()
+def _schemas(places: RolePlaces, *, private: bool) -> Path:
+    """Return the swarm directory beside a place of roles, with the schemas for editors in it."""
+    if places.root is None or private:
+        base = cast("Path", places.swarm_dir)  # `_folder` refuses without one
+    else:
+        base = places.root / STATE_DIR
+        fsio.make_private_dir(base)
+        if not fsio.exists(base / ".gitignore"):
+            fsio.write_atomic(base / ".gitignore", ignore_template())  # as the first change would
+    schemas.place(base)
+    return base
+
+
+def _template(name: str, folder: Path, swarm_dir: Path) -> bytes:
+    return (schemas.modeline("role", folder / f"{name}{SUFFIX}", swarm_dir) + TEMPLATE.replace("NAME", name)).encode()
 
 
 def _copied(name: str, source: Role) -> dict[str, bytes]:

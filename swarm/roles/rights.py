@@ -46,7 +46,7 @@ _DOCUMENTS = (
 )
 _NAMESPACES = (
     *("approvals", "approvals.grants", "approvals.near"),
-    *("config", "config.around", "config.init", "config.settings", "config.validate"),
+    *("config", "config.around", "config.init", "config.schema", "config.settings", "config.validate"),
     *("delivery", "delivery.notify_user", "delivery.report_endings"),
     *("hooks", "hooks.collect_own", "hooks.note_own_trouble", "hooks.trouble"),
     *("operations", "operations.describe_unfinished", "operations.unfinished"),

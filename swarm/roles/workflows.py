@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swarm.kit import yaml
-from swarm.kit.errors import ConfigProblem, SwarmError
+from swarm.kit.errors import SwarmError, raise_all
+from swarm.kit.forms import Field, filled, listing, mapping, refuse, text
 from swarm.project import names
 from swarm.roles.errors import WorkflowNotFound
 from swarm.roles.workflow import Workflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_KEYS = frozenset({"description", "roles", "task", "aliases"})
 
 
 def places(root: Path, swarm_dir: Path | None) -> tuple[Path, ...]:
@@ -65,36 +64,36 @@ def _files(folders: tuple[Path, ...]) -> Iterator[Path]:
 
 def _read(path: Path) -> Workflow:
     table = yaml.load(path)
-    facts = table.plain()
-    for key in facts:
-        if key not in _KEYS:
-            raise ConfigProblem(f"{path}: unknown key {key!r}", hint=f"the keys are {', '.join(sorted(_KEYS))}")
-    roles = _words(path, facts, "roles")
-    if not roles:
-        raise ConfigProblem(f"{path}: roles must name at least one role")
+    name = names.check_name("workflow", path.stem)
     try:
-        names.expand_roles(list(roles))
+        found = WORKFLOW.read(table.plain())
+    except ValueError as error:
+        raise_all(f"workflow {name} cannot be used", table.problems(error))
+        raise AssertionError from error  # a ValueError always names a problem
+    return Workflow(name, source=path, **found)
+
+
+def _workflow(**found: Any) -> dict[str, Any]:
+    if not found.get("roles"):
+        refuse("must name at least one role", key="roles")
+    try:
+        names.expand_roles(list(found["roles"]))
     except SwarmError as problem:
-        raise ConfigProblem(f"{path}: {problem.message}", hint=problem.hint) from problem
-    return Workflow(
-        name=names.check_name("workflow", path.stem),
-        description=_text(path, facts, "description"),
-        roles=roles,
-        task=_text(path, facts, "task"),
-        aliases=_words(path, facts, "aliases"),
-        source=path,
-    )
+        refuse(problem.message, problem.hint, key="roles")
+    return {"description": "", "task": "", "aliases": (), **found}
 
 
-def _words(path: Path, facts: dict[str, object], key: str) -> tuple[str, ...]:
-    value = facts.get(key) or ()
-    if not isinstance(value, (list, tuple)) or not all(isinstance(word, str) for word in value):
-        raise ConfigProblem(f"{path}: {key} must be a list of names")
-    return tuple(str(word) for word in value)
-
-
-def _text(path: Path, facts: dict[str, object], key: str) -> str:
-    value = facts.get(key) or ""
-    if not isinstance(value, str):
-        raise ConfigProblem(f"{path}: {key} must be text")
-    return value
+_NAMES = listing(text(filled, "name", least=1), "list of names", distinct=False)
+WORKFLOW = mapping(
+    {
+        "description": Field(text(longest=500, lines=True), "What it is for, in one line."),
+        "roles": Field(_NAMES, "The team, as `--roles` takes it."),
+        "task": Field(
+            text(longest=1 << 20, lines=True),
+            "What the agents are told; `{goal}` stands for the goal. Empty: the goal.",
+        ),
+        "aliases": Field(_NAMES, "Further names of the workflow."),
+    },
+    _workflow,
+    "workflow",
+)

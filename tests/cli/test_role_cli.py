@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -202,3 +203,31 @@ def test_check_asks_claude_code_about_its_settings(cli: Cli, monkeypatch: pytest
     assert "settings.a: Expected number" in said.out
     cli.lab.write({"roles/qa.yaml": "name: qa\ninstructions: x\nagent_type: codex\nsettings: {a: '1.5'}\n"})
     assert "settings.a" not in cli.ok("role", "check", "qa").out
+
+
+def test_a_new_role_names_a_schema_that_is_there(cli: Cli) -> None:
+    cli.ok("role", "init", "tester")
+
+    file = cli.lab.root / "roles" / "tester.yaml"
+    head, _, path = file.read_text().splitlines()[0].partition("$schema=")
+    assert head == "# yaml-language-server: "
+    assert json.loads((file.parent / path).read_text()) == json.loads(cli.ok("config", "schema", "role").out)
+    assert cli.ok("config", "schema", "role", "--json").data()["schema"]["title"] == "Role of swarm"
+    assert cli.lab.git("status", "--porcelain").strip() == "?? roles/"
+
+
+def test_a_new_swarm_directory_has_the_schemas(cli: Cli) -> None:
+    cli.ok("init")
+
+    config = cli.lab.root / ".swarm" / "config.yaml"
+    path = config.read_text().splitlines()[0].partition("$schema=")[2]
+    assert "worktrees" in json.loads((config.parent / path).read_text())["properties"]
+    cli.ok("validate")
+
+
+def test_a_schema_that_there_is_not(cli: Cli) -> None:
+    said = cli("config", "schema", "rolle")
+
+    assert said.code == 2
+    assert "cannot print the schema rolle: there is no schema 'rolle'" in said.err
+    assert "config, role" in said.err

@@ -1,4 +1,4 @@
-"""docs/configuration.md is made from the settings themselves.
+"""docs/configuration.md and docs/files.md are made from the descriptions that read the files.
 
 After a change of a setting: ``SWARM_UPDATE_DOCS=1 pytest tests/docs/test_config_docs.py``.
 """
@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from swarm.project.config.settings import SECTIONS, Setting, describe
+from swarm.roles.file import ROLE
+from swarm.roles.workflows import WORKFLOW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from swarm.kit.forms import Form
 
 pytestmark = pytest.mark.component
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
+FILES = PAGE.with_name("files.md")
 
 HEAD = """\
 # Configuration
@@ -71,9 +80,44 @@ def entry(row: Setting) -> list[str]:
     ]
 
 
-def test_the_page_is_current() -> None:
-    if os.environ.get("SWARM_UPDATE_DOCS"):
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(page(), encoding="utf-8")
+FILES_HEAD = """\
+# Files: every key
 
-    assert PAGE.read_text(encoding="utf-8") == page()
+<!-- Made by tests/docs/test_config_docs.py from the descriptions that read the files; do not edit by hand. -->
+
+Every key of the files that you write. [Roles](roles.md) explains the keys of a role with examples;
+[Configuration](configuration.md) lists the settings. Each key may also be written in camelCase.
+
+Editors that speak JSON Schema complete and check these files. `swarm init` and `swarm role init` write the schemas
+into `schema/` of the swarm directory, and a first line into the new file:
+
+```yaml
+# yaml-language-server: $schema=../.swarm/schema/role.json
+```
+
+The path is relative, so the line works offline, on every machine and for every colleague with a `.swarm`. In an older
+file, add the line by hand. `swarm config schema role` prints a schema.
+"""
+
+
+def files_page() -> str:
+    parts = [FILES_HEAD]
+    for name, form in (("Role", ROLE), ("Workflow", WORKFLOW)):
+        parts += [f"## {name}", "", "| key | value | means |", "|---|---|---|", *rows(form), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def rows(form: Form[Any], before: str = "") -> Iterator[str]:
+    for name, field in form.fields.items():
+        also = f" Also written {', '.join(f'`{alias}`' for alias in field.aliases)}." if field.aliases else ""
+        mark = " ✎" if field.override else ""
+        yield f"| `{before}{name}`{mark} | {field.form.name.replace('|', '&#124;')} | {field.help}{also} |"
+        yield from rows(field.form, f"{before}{name}.")
+
+
+@pytest.mark.parametrize(("path", "made"), [(PAGE, page), (FILES, files_page)], ids=["configuration", "files"])
+def test_the_page_is_current(path: Path, made: Any) -> None:
+    if os.environ.get("SWARM_UPDATE_DOCS"):
+        path.write_text(made(), encoding="utf-8")
+
+    assert path.read_text(encoding="utf-8") == made()

@@ -106,7 +106,7 @@ def test_settings_take_lines_and_words_and_say_what_is_wrong() -> None:
         ("setup.ports", ["SWARM_PORT"], "keeps for itself"),
         ("setup.ports", ["A-B"], "must be the name of a variable"),
         ("setup.ports", ["PATH"], "need as it is"),
-        ("teardown.policy", "ignore", "must be abort or warn"),
+        ("teardown.policy", "ignore", "must be one of abort, warn"),
     ],
 )
 def test_settings_that_cannot_be_meant(key: str, value: object, why: str) -> None:

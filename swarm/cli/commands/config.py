@@ -1,4 +1,4 @@
-"""``swarm config …``: the settings in effect."""
+"""``swarm config …``: the settings in effect, and the schemas of files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from swarm.cli.verb import Run, group, verb
 if TYPE_CHECKING:
     from swarm import Origin, Setting, Settings
 
-app = group("config", "Show the settings.", "swarm config show")
+app = group("config", "Show the settings, and the schemas of files.", "swarm config show")
 
 
 def add_to(root: typer.Typer) -> None:
@@ -53,6 +53,33 @@ def show(
     is_one = key is not None and chosen[0].key == key
     data = {"settings": [_data(setting, settings) for setting in chosen]}
     return Answer(data, lambda output: _show(output, settings, chosen, only_value=is_one))
+
+
+@verb(
+    app,
+    "schema",
+    attempt="cannot print the schema {name}",
+    examples="""
+    swarm config schema role
+    swarm config schema config > config.schema.json
+    """,
+)
+def schema(
+    run: Run,  # noqa: ARG001  # it looks at no folder
+    name: Annotated[str, typer.Argument(metavar="NAME", help="config, role or workflow.", show_default=False)],
+) -> Answer:
+    """Print the JSON Schema of a kind of file, by which editors complete and check it.
+
+    `swarm init` and `swarm role init` write the schemas into `schema/` of the swarm directory, and a first line into
+    the new file that names its schema.
+    """
+    import json
+
+    from swarm import Config
+
+    found = Config.schema(name)
+    text = json.dumps(found, indent=2, ensure_ascii=False)
+    return Answer({"name": name, "schema": found}, lambda output: output.out(text))
 
 
 def _data(setting: Setting, settings: Settings) -> dict[str, Any]:

@@ -125,6 +125,7 @@ def _entries(table: yaml.Table, prefix: str = "") -> Iterator[Entry]:
 # --- the default file -------------------------------------------------------------------------
 
 _HEAD = """\
+# yaml-language-server: $schema=schema/config.json
 # Settings of swarm.  Every key is listed with its default; remove the `# ` before one to change it.
 # `swarm validate` checks this file.
 """

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit.errors import ConfigProblem, raise_all
+from swarm.kit.forms import Trouble, troubles_of
 from swarm.project.config.settings import (
     ENVIRONMENT_PREFIX,
     SECTION_TYPES,
@@ -28,7 +29,7 @@ from swarm.project.config.settings import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from swarm.project.config.forms import Section
+    from swarm.project.config.checks import Section
 
 #: Variables of a pane that look like a setting but are none.
 NOT_SETTINGS = frozenset({"SWARM_SESSION", "SWARM_SESSION_DIR", "SWARM_SESSION_ID"})
@@ -110,7 +111,7 @@ def build_settings(layers: Sequence[Layer]) -> Settings:
             try:
                 values[found.key] = _read(found, entry)
             except ValueError as error:
-                problems.append(_wrong(entry, str(error)))
+                problems += (_wrong(entry, one) for one in troubles_of(error))
                 continue
             origins[found.key] = Origin(layer.kind, entry.where)
     raise_all("the configuration has several problems", problems)
@@ -135,8 +136,9 @@ def _assemble(values: Mapping[str, object], origins: Mapping[str, Origin]) -> Se
     return Settings(MappingProxyType(dict(origins)), **sections)
 
 
-def _wrong(entry: Entry, reason: str) -> ConfigProblem:
-    return ConfigProblem(f"{entry.value_where}: {entry.key}: {reason}", key=entry.key, where=entry.value_where)
+def _wrong(entry: Entry, trouble: Trouble) -> ConfigProblem:
+    what = f"{entry.value_where}: {trouble.inside((), entry.key).text}"
+    return ConfigProblem(what, hint=trouble.hint, key=entry.key, where=entry.value_where)
 
 
 def _twice(entry: Entry, first: Entry, best: str) -> ConfigProblem:

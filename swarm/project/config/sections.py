@@ -7,29 +7,31 @@ environment variable (``SWARM_WORKTREES_BASE_PATH``), every check and the docume
 
 from __future__ import annotations
 
-from swarm.project.config.forms import (
-    Section,
+from swarm.kit.forms import (
     amount,
     choice,
-    collector,
     commands,
+    listing,
+    milliseconds,
+    number,
+    seconds,
+    size,
+    switch,
+    text,
+)
+from swarm.project.config.checks import (
+    Section,
+    collector,
     file_name,
     folder_inside,
     key,
-    milliseconds,
-    number,
     paths,
     patterns,
     prefix,
     prices,
     private_file,
-    program,
     program_name,
-    seconds,
-    several,
-    size,
-    switch,
-    text,
+    program_or_none,
     tmux_name,
     tmux_socket,
     variables,
@@ -228,7 +230,7 @@ class Notify(Section):
 
     states = key(
         ("waiting", "failed", "done"),
-        several("waiting", "failed", "done", "idle", "stopped"),
+        listing(choice("waiting", "failed", "done", "idle", "stopped")),
         "States that notify you when an agent enters them.",
     )
     bell = key(
@@ -238,7 +240,7 @@ class Notify(Section):
     )
     command = key(
         "",
-        program(),
+        program_or_none(),
         "Program to run as well, without a shell; its last argument is a line with agent and event. "
         "It gets SWARM_AGENT, SWARM_SESSION, SWARM_STATE, SWARM_DETAIL and SWARM_REPOSITORY.",
     )

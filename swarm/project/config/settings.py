@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.kit.errors import ConfigProblem
-from swarm.project.config.forms import Form, Section, kind_of, shown
+from swarm.kit.forms import Form, camel, kind_of, shown
 from swarm.project.config.sections import (
     Agents,
     Cleanup,
@@ -29,6 +29,8 @@ from swarm.project.config.sections import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from swarm.project.config.checks import Section
 
 ENVIRONMENT_PREFIX = "SWARM_"
 
@@ -148,15 +150,9 @@ def _declared() -> tuple[Setting, ...]:
     found: list[Setting] = []
     for section, kind in SECTION_TYPES.items():
         for one in kind.declared():
-            camel = f"{section}.{_camel(one.name)}"
-            spellings = (*one.aliases, *([camel] if "_" in one.name else []))
+            spellings = (*one.aliases, *([f"{section}.{camel(one.name)}"] if "_" in one.name else []))
             found.append(Setting(section, one.name, one.form, one.default, one.help, spellings))
     return tuple(found)
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)
 
 
 _DECLARED = _declared()
