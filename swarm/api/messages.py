@@ -161,6 +161,17 @@ class Messages:
         with files.os_errors("cannot read the inbox"):
             return self._post.history(inbox, limit)
 
+    def outbox(self, agent: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
+        """Return the last messages that an agent or the user has sent: one for each recipient, oldest first.
+
+        A message is in its recipients' inboxes and nowhere else: what was pruned or cleaned up there is not found.
+
+        Args:
+            agent: default: the caller.
+        """
+        with files.os_errors("cannot read the messages"):
+            return self._post.outbox(agent, limit)
+
     def dead(self, inbox: str | None = None) -> tuple[Stored, ...]:
         """Return the undeliverable messages of an inbox, each with the reason."""
         with files.os_errors("cannot read the inbox"):

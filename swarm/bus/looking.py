@@ -153,6 +153,16 @@ class Looking(Boxes):
         found = self._look(lambda box: [*view.thread(box, thread_id, self._over)], lenient=True)
         return tuple(one for several in found for one in several)
 
+    def sent(self, sender: str, limit: int = 100) -> tuple[Stored, ...]:
+        """Return the last messages from one sender in all inboxes and queues, oldest first."""
+        from swarm.bus import view
+
+        def look(box: Box) -> list[Stored]:
+            return [] if box.address.startswith("events.") else view.sent(box, sender, limit, self._over)
+
+        every = [one for found in self._look(look, lenient=True) for one in found]
+        return tuple(sorted(every, key=lambda one: one.message.time_ms)[-limit:])
+
     def tasks(self, address: str, limit: int = 1000, *, settled: bool = False) -> tuple[Task, ...]:
         """Return the open tasks, by lane, oldest first, dead letters last; *settled* adds finished ones."""
         from swarm.bus.reader import tasks

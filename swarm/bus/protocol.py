@@ -309,6 +309,9 @@ class PostBus(Tasks, Protocol):
     def thread(self, thread_id: str) -> tuple[Stored, ...]:
         """Return the messages of a thread in all boxes."""
 
+    def sent(self, sender: str, limit: int = 100) -> tuple[Stored, ...]:
+        """Return the last messages from one sender in all inboxes and queues, oldest first."""
+
     def damaged(self, message_id: str) -> str:
         """Return the file with the rest of a damaged message; empty if unknown."""
 

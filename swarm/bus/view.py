@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from heapq import merge
 from typing import TYPE_CHECKING
 
@@ -161,6 +162,21 @@ def thread(box: Box, thread_id: str, over: Callable[[OpenClaim], str]) -> Iterat
                 one = stored(box, state, place, line, taken)
                 if thread_id in (one.message.id, one.message.thread_id):
                     yield one
+
+
+def sent(box: Box, sender: str, limit: int, over: Callable[[OpenClaim], str]) -> list[Stored]:
+    """Return the last messages in a box from one sender, each lane in its order."""
+    state = box.reader_log.look()
+    taken = _in_hand(state, over)
+    found = []
+    for lane, log in enumerate(box.lanes):
+        last: deque[tuple[Place, Line]] = deque(maxlen=limit)
+        for line in log.search(f'"from":"{sender}"'.encode(), 0, log.end()):
+            place = place_of(lane, line)
+            if place is not None and not is_gone(state, place):
+                last.append((place, line))
+        found += [stored(box, state, place, line, taken) for place, line in last]
+    return [one for one in found if one.message.sender == sender]
 
 
 def removed(box: Box) -> int:

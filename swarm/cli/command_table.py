@@ -49,6 +49,7 @@ GROUPS = {
         "broadcast": Entry("send", "Send a message to every agent of the session"),
         "reply": Entry("send", "Answer a message"),
         "inbox": Entry("inbox", "Read and acknowledge messages"),
+        "outbox": Entry("outbox", "List the messages that an agent has sent"),
         "message": Entry("message", "Show a message and its delivery history"),
         "thread": Entry("message", "Show the conversation of a message"),
         "queue": Entry("queue", "Share work between agents: add, take and finish tasks"),

@@ -72,9 +72,10 @@ _POST = (
     *("events", "events.back", "events.done", "messages", "messages.ack", "messages.address", "messages.answer_to"),
     *("messages.broadcast", "messages.dead", "messages.depth", "messages.done", "messages.extend", "messages.get"),
     *("messages.held_by", "messages.history", "messages.inbox", "messages.me", "messages.missing_from"),
+    *("messages.outbox", "send", "wait_for_event"),
     *("messages.nack", "messages.near", "messages.removed", "messages.reply", "messages.requeue"),
     *("messages.save_files", "messages.seen", "messages.send", "messages.take", "messages.thread"),
-    *("messages.unreadable", "send", "wait_for_event"),
+    *("messages.unreadable",),
     *("queues", "queues.get", "queue.add", "queue.back", "queue.done", "queue.extend", "queue.fail"),
     *("queue.take", "queue.tasks"),
 )

@@ -192,8 +192,8 @@ NAMESPACES = {
     "hooks": ("collect", "collect_own", "note_own_trouble", "note_trouble", "trouble"),
     "messages": (
         *("ack", "address", "answer_to", "broadcast", "dead", "depth", "done", "extend", "get", "held_by", "history"),
-        *("inbox", "me", "missing_from", "nack", "near", "prune", "prune_attachments", "removed", "reply", "requeue"),
-        *("save_files", "seen", "send", "take", "thread", "unreadable"),
+        *("inbox", "me", "missing_from", "nack", "near", "outbox", "prune", "prune_attachments", "removed", "reply"),
+        *("requeue", "save_files", "seen", "send", "take", "thread", "unreadable"),
     ),
     "queues": ("__call__", "get"),
     "roles": (

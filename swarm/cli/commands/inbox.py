@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swarm import UsageProblem, WaitOver
+from swarm import WaitOver
 from swarm.cli import completion, given
 from swarm.cli.commands.message import open_messages, show_lines
 from swarm.cli.help import Group
 from swarm.cli.output import Answer, Output
-from swarm.cli.text import age, count, plain, shorten
+from swarm.cli.text import count, plain
 from swarm.cli.verb import Run, group, milliseconds, seconds_of, verb
 from swarm.cli.views.messages import (
-    headline,
+    Most,
+    count_of,
     nothing_taken,
     sender_of,
+    show_stored,
     stored_data,
     taken_data,
     taken_hints,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from swarm import Depth, Messages, Pruned, PrunedAttachments, Stored, Taken
 
 LOOK = "show"
-_STYLES = {"queued": "warn", "nudged": "warn", "dead": "bad", "acked": "dim"}
 
 
 class _Inbox(Group):
@@ -73,7 +73,6 @@ _Ids = Annotated[
     list[str] | None,
     typer.Argument(metavar="[ID…]", help="Messages; default: all that you have taken.", show_default=False),
 ]
-_Most = Annotated[str, typer.Option("--max", metavar="N", help="Maximum number of messages.")]
 
 
 def add_to(root: typer.Typer) -> None:
@@ -85,10 +84,10 @@ def add_to(root: typer.Typer) -> None:
 
 
 @verb(app, LOOK, attempt="cannot read the inbox", examples="swarm inbox\nswarm inbox show developer@feature-x --json")
-def show(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
+def show(run: Run, agent: _Agent = None, most: Most = "100") -> Answer:
     """List unfinished messages, most urgent first. Changes nothing."""
     messages = open_messages(run)
-    limit = _number("--max", most)
+    limit = count_of("--max", most)
     depth = messages.depth(agent)  # first: what comes after it is shown, and not counted
     found = messages.inbox(agent, limit)
     data = {"inbox": messages.address(agent), "depth": depth._asdict(), "messages": [stored_data(one) for one in found]}
@@ -111,10 +110,10 @@ def _not_shown(messages: Messages, agent: str | None, depth: Depth, shown: int, 
 
 
 @verb(app, "history", attempt="cannot read the inbox", examples="swarm inbox history developer@feature-x")
-def history(run: Run, agent: _Agent = None, most: _Most = "100") -> Answer:
+def history(run: Run, agent: _Agent = None, most: Most = "100") -> Answer:
     """List recent messages in every state."""
     messages = open_messages(run)
-    found = messages.history(agent, _number("--max", most))
+    found = messages.history(agent, count_of("--max", most))
     removed, address = messages.removed(agent), messages.address(agent)
     data = {"inbox": address, "messages": [stored_data(one) for one in found], "not_kept": removed}
     warnings = (f"{count(removed, 'earlier message')} no longer kept",) if removed else ()
@@ -138,20 +137,8 @@ def _show_list(output: Output, found: Sequence[Stored], address: str, nothing: s
     if not found:
         output.err(f"{nothing} in the inbox of {plain(address)}")
         return
-    room = output.room()
     for one in found:
-        _show_one(output, one, room)
-
-
-def _show_one(output: Output, one: Stored, room: int | None) -> None:
-    """Print two lines: an id fills half a line, and the subject must not be cut for it."""
-    message = one.message
-    notes = [one.state, *([message.priority] if message.priority != "normal" else [])]
-    notes += [f"{one.attempts} times handed out"] if one.attempts > 1 else []
-    state = output.paint(", ".join(notes), _STYLES.get(one.state, ""), sys.stdout)
-    output.out(f"{plain(message.id)}  from {sender_of(message)}, {age(message.time_ms)} ago: {state}")
-    about = headline(message) + (f" ({plain(one.reason)})" if one.reason else "")
-    output.out(f"    {about if room is None else shorten(about, room - 4)}")
+        show_stored(output, one, f"from {sender_of(one.message)}")
 
 
 # --- take --------------------------------------------------------------------------------------------
@@ -170,7 +157,7 @@ def take(
         str | None,
         typer.Option("--wait", metavar="SECONDS", help="Seconds to wait for a first message.", show_default=False),
     ] = None,
-    most: _Most = "100",
+    most: Most = "100",
     lease: Annotated[
         str | None,
         typer.Option(
@@ -189,7 +176,7 @@ def take(
     seconds = seconds_of("--wait", wait)
     given.need_stdout("take messages")
     messages = open_messages(run)
-    taken = messages.take(agent, wait=seconds or 0, limit=_number("--max", most), lease=_lease(lease))
+    taken = messages.take(agent, wait=seconds or 0, limit=count_of("--max", most), lease=_lease(lease))
     holder = "" if taken else messages.held_by(agent)
     if taken is None and seconds:
         what = f"{holder} had messages in hand for" if holder else "no message came within"
@@ -352,13 +339,3 @@ def _show_pruned(output: Output, pruned: Sequence[Pruned], unused: PrunedAttachm
         output.out(f"{count(unused.files, 'attachment')} {what} ({unused.octets:,} bytes)", "good")
     if not (done or unused.files):
         output.err("nothing is old enough to be removed")
-
-
-# --- numbers -----------------------------------------------------------------------------------------
-
-
-def _number(option: str, text: str) -> int:
-    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else 0
-    if not 1 <= number <= 10_000:
-        raise UsageProblem(f"{option} {text}: give a number from 1 to 10000")
-    return number

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm import UsageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swarm import Message, Sent, Stored, Taken
+    from swarm.cli.output import Output
+
+#: The option that limits a list.
+Most = Annotated[str, typer.Option("--max", metavar="N", help="Maximum number of messages.")]
+_STYLES = {"queued": "warn", "nudged": "warn", "dead": "bad", "acked": "dim"}
+
+
+def count_of(option: str, text: str) -> int:
+    """Read a number of messages."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else 0
+    if not 1 <= number <= 10_000:
+        raise UsageProblem(f"{option} {text}: give a number from 1 to 10000")
+    return number
 
 
 # --- for machines -----------------------------------------------------------------------------------
@@ -51,6 +69,19 @@ def headline(message: Message) -> str:
 
     first = message.subject or next((line for line in message.body.splitlines() if line.strip()), "")
     return plain(shorten(first.strip(), 200))
+
+
+def show_stored(output: Output, one: Stored, whose: str) -> None:
+    """Print two lines: an id fills half a line, and the subject must not be cut for it."""
+    from swarm.cli.text import age, plain, shorten
+
+    message, room = one.message, output.room()
+    notes = [one.state, *([message.priority] if message.priority != "normal" else [])]
+    notes += [f"{one.attempts} times handed out"] if one.attempts > 1 else []
+    state = output.paint(", ".join(notes), _STYLES.get(one.state, ""), sys.stdout)
+    output.out(f"{plain(message.id)}  {whose}, {age(message.time_ms)} ago: {state}")
+    about = headline(message) + (f" ({plain(one.reason)})" if one.reason else "")
+    output.out(f"    {about if room is None else shorten(about, room - 4)}")
 
 
 def head_lines(message: Message, *marks: str) -> list[str]:

@@ -34,6 +34,14 @@ class Looking(PostBase):
         """Return the dead letters of an inbox, each with the reason."""
         return self._look(self.bus.dead, name)
 
+    def outbox(self, name: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
+        """Return the last messages that an agent or the user has sent, one for each recipient, oldest first."""
+        address = self.address(name)
+        known = {member.address: member.generation for member in self.members()}
+        runs = ("", known.get(address, ""))  # an earlier agent of the same name is somebody else
+        found = (one for one in self.bus.sent(address, limit) if one.message.sender_generation in runs)
+        return tuple(checked_stored(self._state, one) for one in found)
+
     def depth(self, name: str | None = None) -> Depth:
         """Count the messages in an inbox."""
         from swarm.bus.protocol import Depth
