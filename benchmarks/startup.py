@@ -15,7 +15,7 @@ from typing import NamedTuple
 from benchmarks import hooks, scratch
 
 _BARE = "python -I -S -c pass"
-_PLAIN, _LOOKS, _AT_EACH_CALL = 12.0, 16.0, 3.0
+_PLAIN, _AT_EACH_CALL = 12.0, 3.0
 _REQUEST = b'{"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}'
 _AGENT = "developer@bench"
 #: Each command with its goal, as a ratio to the bare Python.
@@ -28,9 +28,9 @@ _COMMANDS: dict[tuple[str, ...], float] = {
     ("inbox", _AGENT): _PLAIN,
     ("approvals",): _PLAIN,
     ("permission-request", "--agent", _AGENT, "--wait", "0"): _PLAIN,
-    ("status",): _LOOKS,
-    ("list",): _LOOKS,
-    ("why", _AGENT): _LOOKS,
+    ("status",): _PLAIN,
+    ("list",): _PLAIN,
+    ("why", _AGENT): _PLAIN,
 }
 
 

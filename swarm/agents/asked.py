@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swarm.approvals import decide
@@ -36,4 +35,4 @@ def in_words(status: Status, questions: Mapping[tuple[str, str], Question], sess
         return status
     words = "for an answer" if question.questions else "for permission"
     about = "; ".join(question.questions) or question.summary
-    return replace(status, detail=one_line(f"{words} {question.id}: {about}"))
+    return status._replace(detail=one_line(f"{words} {question.id}: {about}"))

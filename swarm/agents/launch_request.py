@@ -55,8 +55,7 @@ class LaunchRequest:
 
 def equipped(agent: Agent, wish: LaunchRequest, conversation: str) -> Agent:
     """Return the agent's record with its program."""
-    return replace(
-        agent,
+    return agent._replace(
         program=wish.program,
         command=wish.command,
         conversation=conversation,

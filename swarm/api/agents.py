@@ -240,13 +240,11 @@ class Agents(Sets):
         Args:
             look, unread: as for ``status``.
         """
-        from dataclasses import replace
-
         from swarm.sessions import status as agents
 
         found, one = self._find(agent, session)
         with files.os_errors(f"cannot look at {agent}"):
-            (alone,) = agents.status(self._world, (replace(found, agents=(one,)),), look=look, unread=unread)
+            (alone,) = agents.status(self._world, (found._replace(agents=(one,)),), look=look, unread=unread)
         return alone.agents[0]
 
     def stop(self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "") -> StopReport:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.approvals.errors import GrantExists, GrantNotFound
 from swarm.kit import files
@@ -26,8 +25,7 @@ _SUFFIX = ".json"
 _KIND = "grant"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(NamedTuple):
     """A grant that counts.
 
     Attributes:

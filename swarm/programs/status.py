@@ -6,7 +6,6 @@ Facts are stored, status is not.  Each fact has a source and an age; a state wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,8 +26,7 @@ class State(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """One fact.
 
     Attributes:
@@ -130,8 +128,7 @@ class PaneFacts(NamedTuple):
     screen: Verdict | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(NamedTuple):
     """A state, and its evidence.
 
     Attributes:
@@ -155,9 +152,9 @@ def conclude(program: str, facts: ProgramFacts, pane: PaneFacts) -> Status:
     """Conclude an agent's state."""
     found = _conclude(program, facts, pane)
     if facts.budget and facts.alive:
-        found = replace(found, detail=f"{found.detail}; {facts.budget}" if found.detail else facts.budget)
+        found = found._replace(detail=f"{found.detail}; {facts.budget}" if found.detail else facts.budget)
     runs = facts.alive or facts.supervised or bool(facts.elsewhere) or found.state is State.STARTING
-    return replace(found, runs=runs)
+    return found._replace(runs=runs)
 
 
 def _conclude(program: str, facts: ProgramFacts, pane: PaneFacts) -> Status:
@@ -272,4 +269,4 @@ def _pane_evidence(pane: PaneFacts) -> Evidence:
 
 
 def _decided(seen: tuple[Evidence, ...], source: str) -> tuple[Evidence, ...]:
-    return tuple(replace(item, decides=item.source == source) for item in seen)
+    return tuple(item._replace(decides=item.source == source) for item in seen)

@@ -7,7 +7,6 @@ Unknown fields of the same schema are an error too; they would be lost on the ne
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from typing import Any
 
 from swarm.project import names
@@ -43,7 +42,7 @@ def decode(data: bytes, source: str) -> dict[str, Any]:
 
 def agent_to_dict(agent: Agent) -> dict[str, Any]:
     """Return the JSON shape of an agent."""
-    plain = {f.name: getattr(agent, f.name) for f in fields(agent)}
+    plain = agent._asdict()
     plain["ports"] = [list(pair) for pair in agent.ports]
     plain["placed"] = [{"path": p.path, "sha256": p.sha256} for p in agent.placed]
     plain["may"] = list(agent.may)
@@ -53,7 +52,7 @@ def agent_to_dict(agent: Agent) -> dict[str, Any]:
 def agent_from_dict(data: Any, source: str) -> Agent:
     """Read an agent back."""
     try:
-        _refuse_unknown(data, {f.name for f in fields(Agent)})
+        _refuse_unknown(data, set(Agent._fields))
         return Agent(
             name=names.check_name("agent", data["name"]),
             role=names.check_name("role", data["role"]),
@@ -119,7 +118,7 @@ def parent_from_dict(data: Any) -> Parent | None:
     """
     if data is None:
         return None
-    _refuse_unknown(data, {f.name for f in fields(Parent)})
+    _refuse_unknown(data, set(Parent._fields))
     agent, session = names.check_name("agent", data["agent"]), names.check_name("session", data["session"])
     return Parent(agent, session, str(data["generation"]))
 
@@ -147,7 +146,7 @@ def session_from_bytes(data: bytes, source: str) -> Session:
     """Read a session record."""
     record = decode(data, source)
     try:
-        _refuse_unknown(record, {"session" if f.name == "name" else f.name for f in fields(Session)})
+        _refuse_unknown(record, {"session" if name == "name" else name for name in Session._fields})
         if not _list(record["operations"]):
             raise ValueError("it names no operation")
         return Session(

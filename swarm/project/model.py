@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """A file that swarm put into a worktree; while unchanged it does not count as work.
 
     Attributes:
@@ -25,8 +23,7 @@ class Placed:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(NamedTuple):
     """One role at work in a session.
 
     Attributes:
@@ -68,8 +65,7 @@ class Agent:
     task: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Parent:
+class Parent(NamedTuple):
     """The agent that started a session, as the machine showed it at that moment.
 
     Attributes:
@@ -86,8 +82,7 @@ class Parent:
         return f"{self.agent}@{self.session}"
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """One named run of a set of agents; the record whose existence means that the set exists.
 
     Attributes:
@@ -137,8 +132,7 @@ def whole_task(common: str, own: str) -> str:
     return f"{common.rstrip()}\n\n{own}" if common.strip() and own else own or common
 
 
-@dataclass(frozen=True, slots=True)
-class WorktreeEntry:
+class WorktreeEntry(NamedTuple):
     """One entry of ``git worktree list``."""
 
     path: Path

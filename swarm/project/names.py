@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit.errors import UsageProblem
 from swarm.project.errors import InvalidName, NameCollision, ReservedName
@@ -130,8 +129,7 @@ def branch_name(agent: str, session: str, prefix: str = BRANCH_PREFIX) -> str:
 _ROLES_HINT = "for example: --roles researcher,developer:2,lead=architect"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSpec:
+class AgentSpec(NamedTuple):
     """One agent as asked for: its name, and the role it plays."""
 
     name: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,7 +64,7 @@ def recorded(
         found.append(_info(session, agent, path, entry))
         places.append((path, entry if look and not found[-1].missing else None, agent.base))
     return [
-        replace(one, dirty=looked.dirty, ahead=looked.ahead)
+        one._replace(dirty=looked.dirty, ahead=looked.ahead)
         for one, looked in zip(found, _look(world, places), strict=True)
     ]
 
@@ -168,7 +167,7 @@ def unrecorded(world: World, role: str, session: str | None, known_roles: tuple[
         several = ", ".join(one.path.name for one in found)
         raise Ambiguous(f"{role} could be {several}", hint="name the session as well")
     return next(
-        (replace(one, dirty=_look(world, [(one.path, listed[one.path], one.head)])[0].dirty) for one in found), None
+        (one._replace(dirty=_look(world, [(one.path, listed[one.path], one.head)])[0].dirty) for one in found), None
     )
 
 
@@ -241,7 +240,7 @@ def details(world: World, session: Session, agent: Agent) -> WorktreeDetails:
     from swarm.worktrees import examine
     from swarm.worktrees.landing import landing_place
 
-    info = recorded(world, [replace(session, agents=(agent,))], look=True)[0]
+    info = recorded(world, [session._replace(agents=(agent,))], look=True)[0]
     target = examine.examine_all(world, [(session, agent)])[0]
     head = info.head
     known = bool(head) and world.git.resolve_commit(agent.base) is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from swarm.agents import view
@@ -101,7 +100,7 @@ def update_role(world: World, session: Session, agent: Agent, role: Role, *, for
     }
     world.journal.write(record["operation"], record)
     put_role(world, record)
-    return replace(_info(world, session, agent), kept=kept)
+    return _info(world, session, agent)._replace(kept=kept)
 
 
 def _keep_edited(world: World, agent: Agent, path: Path, name: str) -> Path | None:
@@ -125,8 +124,8 @@ def put_role(world: World, record: dict[str, Any]) -> str:
         if path.parent.is_dir() and _digest(path) == record["was"]:  # else edited since: that stays
             files.write_atomic(path, record["text"].encode("utf-8", "surrogateescape"), 0o644)
         placed = (Placed(record["file"], new),)
-        agents = tuple(replace(one, placed=placed) if one.name == agent.name else one for one in session.agents)
-        world.sessions.write(replace(session, agents=agents))
+        agents = tuple(one._replace(placed=placed) if one.name == agent.name else one for one in session.agents)
+        world.sessions.write(session._replace(agents=agents))
     transaction.close(world, record, "done")
     return "done"
 

@@ -277,16 +277,15 @@ def _steps_after_the_check(operation: str, wanted: list[Wanted]) -> Iterator[Ste
 
 
 def _session(world: World, operation: str, wanted: list[Wanted]) -> Session:
-    from dataclasses import replace
 
     session = wanted[0].entry.session
-    records = [replace(one.entry.record, admin="", may=rights.passed_on(world, one.entry.record.may)) for one in wanted]
+    records = [one.entry.record._replace(admin="", may=rights.passed_on(world, one.entry.record.may)) for one in wanted]
     agents = tuple(ports.again(world, records, session))
     old = world.sessions.get(wanted[0].entry.session)
     if old is not None:
-        return replace(old, operations=(*old.operations, operation), agents=(*old.agents, *agents))
+        return old._replace(operations=(*old.operations, operation), agents=(*old.agents, *agents))
     saved = _session_of(wanted[0].entry)
-    return replace(saved, operations=(*saved.operations, operation), agents=agents)
+    return saved._replace(operations=(*saved.operations, operation), agents=agents)
 
 
 def _session_of(entry: SalvageEntry) -> Session:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -58,11 +57,11 @@ def resume(
     if not wanted:
         return ()
     operation = new_operation_id()
-    record = replace(session, operations=(*session.operations, operation))
+    record = session._replace(operations=(*session.operations, operation))
     if anew:
         told = [(_with_new_conversation(a, r), r) for a, r in told]
         changed = {a.name: a for a, _ in told}
-        record = replace(record, agents=tuple(changed.get(a.name, a) for a in session.agents))
+        record = record._replace(agents=tuple(changed.get(a.name, a) for a in session.agents))
     how: dict[str, Any] = {"resume": True, "anew": anew, "beside": session.beside}
     todo = (
         *launch.start_steps(world, operation, session.name, told, session.task, **how),
@@ -126,4 +125,4 @@ def _wish_of(agent: Agent, session: Session) -> launch_request.LaunchRequest:
 def _with_new_conversation(agent: Agent, role: Role) -> Agent:
     """Return the agent with another conversation, if it is to do its task anew: programs take no id twice."""
     fresh = launch_request.options_for(agent, role).print and agent.conversation
-    return replace(agent, conversation=str(uuid4())) if fresh else agent
+    return agent._replace(conversation=str(uuid4())) if fresh else agent

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
     from swarm.project.model import Agent, Session
 
 
-@dataclass(frozen=True, slots=True)
-class AgentStatus:
+class AgentStatus(NamedTuple):
     """One agent, as ``status`` and ``list`` show it."""
 
     agent: Agent
@@ -29,8 +27,7 @@ class AgentStatus:
     session: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionStatus:
+class SessionStatus(NamedTuple):
     """One session, and the state that most needs a look."""
 
     session: Session
@@ -38,8 +35,7 @@ class SessionStatus:
     agents: tuple[AgentStatus, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WorktreeInfo:
+class WorktreeInfo(NamedTuple):
     """A worktree of swarm's, as listings show it.
 
     Attributes:

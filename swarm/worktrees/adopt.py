@@ -8,7 +8,6 @@ what it is about; what they say is as of the last time that the set was changed.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swarm.kit import files
@@ -63,5 +62,5 @@ def _write(world: World, found: list[tuple[AdminDir, Session]]) -> bool:
         if there.get(agent.admin) == str(world.layout.root / agent.worktree / ".git")  # else it was moved away
     )
     if agents:
-        world.sessions.write(replace(newest, agents=agents))
+        world.sessions.write(newest._replace(agents=agents))
     return bool(agents)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -155,7 +154,7 @@ def test_everybody_has_a_queue_of_their_own(lab: Lab, monkeypatch: pytest.Monkey
     put(lab.swarm, "for-the-user")
     lead = agent_in(lab, monkeypatch, "developer", "fx")
     put(lab.swarm, "for-the-lead", parent=lead)
-    put(lab.swarm, "for-an-earlier-run", parent=replace(lead, generation="earlier"))
+    put(lab.swarm, "for-an-earlier-run", parent=lead._replace(generation="earlier"))
     assert names(lab.swarm) == ["for-the-lead"]
     with pytest.raises(AgentNotFound):
         lab.swarm.send("events.user", "a forged one")
@@ -197,7 +196,7 @@ def test_the_events_of_an_agent_go_with_it_and_come_back(lab: Lab) -> None:
     assert not folder.exists()
     lab.swarm.restore("fx")
     assert [one.message.body for one in lab.swarm.messages._post.bus.peek("events.developer-fx")] == ["dev@fx: success"]
-    assert parents.living(lab.swarm._world, replace(session, parent=lead)) == lead
+    assert parents.living(lab.swarm._world, session._replace(parent=lead)) == lead
     lab.person.cleanup(["fx"], discard=True)
     assert not folder.exists()
 
@@ -210,8 +209,8 @@ def ended(lab: Lab, agent: str, cause: str, code: int, parent: Parent | None = N
     store = lab.swarm._world.sessions
     session = store.get("fx")
     assert session is not None
-    programs = tuple(replace(one, program="demo") if one.name == agent else one for one in session.agents)
-    store.write(replace(session, agents=programs, parent=parent))
+    programs = tuple(one._replace(program="demo") if one.name == agent else one for one in session.agents)
+    store.write(session._replace(agents=programs, parent=parent))
     run = lab.root / ".swarm/sessions/fx/run" / agent
     run.mkdir(parents=True)
     process = {"schema": 1, "pid": 1 << 30, "pid_start": 7, "boot_id": "b", "operation": "o"}

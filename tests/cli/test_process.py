@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pty
 import re
@@ -58,19 +59,19 @@ CHANGES = (
 UNSEEN = ("swarm.bus.filebus", "swarm.worktrees.trees", "swarm.git.shortcuts", "swarm.roles.options", "swarm.kit.yaml")
 #: Each command with what it must not load, and how many modules (not rooms) of swarm it may: time follows.
 STARTUP: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {
-    ("version",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 15),
-    ("--json", "--version"): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 15),
-    ("--help",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 15),
-    ("send", "--help"): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 22),
-    ("send", "developer", "hello"): ((*NEEDS_GIT, *CHANGES), 68),
-    ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 68),
-    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 38),
-    ("permission-request", "--agent", "developer", "--wait", "0"): ((*CHANGES, *UNSEEN), 90),
-    ("status",): ((*CHANGES, "swarm.worktrees.trees.trees"), 132),
-    ("list",): ((*CHANGES, *UNSEEN), 96),
-    ("why", "developer"): ((*CHANGES, *UNSEEN), 96),
-    ("worktree", "list"): ((), 86),
-    ("log",): (CHANGES, 70),
+    ("version",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 14),
+    ("--json", "--version"): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 14),
+    ("--help",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 14),
+    ("send", "--help"): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 20),
+    ("send", "developer", "hello"): ((*NEEDS_GIT, *CHANGES), 67),
+    ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 66),
+    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 36),
+    ("permission-request", "--agent", "developer", "--wait", "0"): ((*CHANGES, *UNSEEN), 83),
+    ("status",): ((*CHANGES, "swarm.worktrees.trees.trees"), 125),
+    ("list",): ((*CHANGES, *UNSEEN), 89),
+    ("why", "developer"): ((*CHANGES, *UNSEEN), 92),
+    ("worktree", "list"): ((), 81),
+    ("log",): (CHANGES, 63),
 }
 
 
@@ -182,6 +183,13 @@ def test_a_look_reads_few_files_for_each_agent_and_why_those_of_one(cli: Cli) ->
     assert more["why"] == 0
     assert more["list"] <= MOST_READ["list"]
     assert more["status"] <= MOST_READ["status"]
+
+
+def test_a_caller_of_main_keeps_its_garbage_collector(cli: Cli) -> None:
+    before = gc.get_threshold(), gc.get_freeze_count()
+    cli.ok("version")
+
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before
 
 
 # --- streams ---------------------------------------------------------------------------------------

@@ -237,11 +237,10 @@ def test_age_takes_old_sessions_and_skips_what_is_at_risk(lab: Lab, swarm: Swarm
 
 
 def _age(swarm: Swarm, session: str, hours: int | None) -> None:
-    from dataclasses import replace
 
     record = swarm.sessions.get(session)
     made = 0 if hours is None else time.time_ns() // 1_000_000 - hours * 3_600_000
-    swarm._world.sessions.write(replace(record, created_ms=made))
+    swarm._world.sessions.write(record._replace(created_ms=made))
 
 
 def test_locked_and_living_worktrees_are_not_old(lab: Lab, swarm: Swarm) -> None:

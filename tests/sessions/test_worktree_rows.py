@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -881,7 +880,7 @@ def test_wt44_old_sessions_are_cleaned_up(lab: Lab, swarm: Swarm) -> None:
         wt.create_worktree("developer", session)
     lab.git("worktree", "lock", str(lab.tree("developer", "busy")))
     for session, made in (("old", 1), ("unknown", 0), ("busy", 1)):
-        swarm._world.sessions.write(replace(swarm.sessions.get(session), created_ms=made))
+        swarm._world.sessions.write(swarm.sessions.get(session)._replace(created_ms=made))
     assert wt.cleanup_orphaned_worktrees() == 1
     assert [session.name for session in swarm.sessions()] == ["busy", "unknown", "young"]
     assert wt.cleanup_orphaned_worktrees(max_age_ms=0) == 1  # not the locked one, not the one of unknown age

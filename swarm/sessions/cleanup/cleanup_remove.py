@@ -202,7 +202,7 @@ def _forget_agent(world: World, record: dict[str, Any], item: dict[str, Any]) ->
         with suppress(SwarmError, OSError):  # its old requests stop no cleanup
             Approvals(world.layout.approvals).forget(session.name, gone.name)
     if left:
-        world.sessions.write(replace(session, agents=left))
+        world.sessions.write(session._replace(agents=left))
     else:
         world.sessions.forget(session.name)
 

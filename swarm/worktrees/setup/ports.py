@@ -5,7 +5,6 @@ An agent keeps its ports for as long as its record is there, also while it is st
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swarm.kit import commandline as rules
@@ -44,7 +43,7 @@ def again(world: World, agents: Sequence[Agent], session: str) -> Iterator[Agent
         kept = tuple(pair for pair in agent.ports if pair[1] not in there)
         there.update(port for _, port in kept)
         lost = [pair[0] for pair in agent.ports if pair not in kept]
-        yield replace(agent, ports=(*kept, *choose(world, agent.name, session, lost, there)))
+        yield agent._replace(ports=(*kept, *choose(world, agent.name, session, lost, there)))
 
 
 def taken(world: World) -> set[int]:

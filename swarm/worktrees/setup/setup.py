@@ -9,7 +9,7 @@ everything that was started is ended, and the worktrees go with all that is in t
 from __future__ import annotations
 
 import glob
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +93,7 @@ def equipped(world: World, agents: Sequence[Agent], session: str, options: Seque
     taken = agent_ports.taken(world) if any(names) else set()
     for agent, wanted in zip(agents, names, strict=True):
         ports = agent_ports.choose(world, agent.name, session, wanted, taken)
-        yield replace(agent, ports=ports, prepared=True)
+        yield agent._replace(ports=ports, prepared=True)
 
 
 # --- the steps -----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -186,9 +186,9 @@ class WriteRecord(Step):
     def do(self, world: World) -> None:
         session = self.session()
         agents = tuple(
-            agent if agent.admin else replace(agent, admin=self._admin(world, agent)) for agent in session.agents
+            agent if agent.admin else agent._replace(admin=self._admin(world, agent)) for agent in session.agents
         )
-        written = replace(session, agents=agents)
+        written = session._replace(agents=agents)
         world.sessions.write(written)
         adopt.leave_copies(world, written)
 
