@@ -264,7 +264,7 @@ _HOOK = mapping(
         "matcher": _MATCHER,
         "command": Field(text(filled, longest=10_000, lines=True, least=1), "A shell command."),
         "timeout": Field(seconds(1, 3600), "Longest time; the program's own without."),
-        "type": Field(choice("command"), "As in Claude Code's settings."),
+        "type": Field(choice("command"), "The kind of hook: a command."),
     },
     _hook,
 )
@@ -414,12 +414,12 @@ ROLE = mapping(
             override=True,
         ),
         "claude_config_dir": Field(
-            text(_config_dir, "path"), "Claude Code's configuration folder.", ("config_dir",), override=True
+            text(_config_dir, "path"), "The program's configuration folder.", ("config_dir",), override=True
         ),
         "permissions": Field(_PERMISSIONS, "Which tool calls need no question, and which are refused."),
         "hooks": Field(_HOOKS, "Commands that the program runs at its events."),
         "settings": Field(
-            Form("mapping", _settings, {"type": ["object", "null"]}), "Further keys of Claude Code's settings."
+            Form("mapping", _settings, {"type": ["object", "null"]}), "Further keys of the program's settings."
         ),
         "env": Field(_ENV, "Changes to the environment."),
         "heartbeat": Field(_HEARTBEAT, "A message for the agent when it has been idle for long."),

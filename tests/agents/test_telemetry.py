@@ -174,7 +174,7 @@ def test_a_headers_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
         ("ENDPOINT", "http://a b", "must be an address"),
         ("ENDPOINT", "http://a:b", "must be an address"),
         ("ENDPOINT", "https://me:pw@collector", "must not hold a password"),
-        ("PROTOCOL", "http", "must be http/protobuf or http/json or grpc"),
+        ("PROTOCOL", "http", "must be one of http/protobuf, http/json, grpc"),
         ("HEADERS_FILE", "headers", "absolute path"),
     ],
 )

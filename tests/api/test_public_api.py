@@ -187,7 +187,7 @@ CONSTANTS = {
 #: Which subjects there are, and what each offers.
 NAMESPACES = {
     "approvals": ("__call__", "approve", "ask", "deny", "grant", "grants", "near", "revoke", "revoke_grant"),
-    "config": ("__call__", "around", "init", "settings", "validate"),
+    "config": ("__call__", "around", "init", "schema", "settings", "validate"),
     "events": ("back", "done"),
     "hooks": ("collect", "collect_own", "note_own_trouble", "note_trouble", "trouble"),
     "messages": (
