@@ -141,7 +141,7 @@ _PUBLIC = {
     ),
     "swarm.project.model": ("Agent", "Parent", "Placed", "Session", "WorktreeEntry"),
     "swarm.project.names": ("AgentSpec",),
-    "swarm.roles.errors": ("RoleExists", "RoleNotFound", "WorkflowNotFound"),
+    "swarm.roles.errors": ("OverrideProblem", "RoleExists", "RoleNotFound", "WorkflowNotFound"),
     "swarm.roles.options": ("RoleOptions",),
     "swarm.roles.role": ("Role", "RoleKind"),
     "swarm.roles.workflow": ("Workflow",),

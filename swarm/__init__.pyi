@@ -136,6 +136,7 @@ from swarm.project.model import Placed as Placed
 from swarm.project.model import Session as Session
 from swarm.project.model import WorktreeEntry as WorktreeEntry
 from swarm.project.names import AgentSpec as AgentSpec
+from swarm.roles.errors import OverrideProblem as OverrideProblem
 from swarm.roles.errors import RoleExists as RoleExists
 from swarm.roles.errors import RoleNotFound as RoleNotFound
 from swarm.roles.errors import WorkflowNotFound as WorkflowNotFound
@@ -281,6 +282,7 @@ __all__ = [
     "Operations",
     "OrderStep",
     "Origin",
+    "OverrideProblem",
     "PairForecast",
     "PaneBusy",
     "Panes",

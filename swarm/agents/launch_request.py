@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swarm.programs import registry
 from swarm.roles.options import RoleOptions
@@ -25,6 +25,7 @@ class LaunchRequest:
         command: the argv when the program is ``command``.
         task: the goal of all agents.
         tasks: for some agents their own (name, task) beside it.
+        overrides: the wanted changes of roles; once assigned, for some agents (name, changes of its role).
         workflow: which kind of work it is.
         beside: the agent in whose window the panes are opened; empty: windows of their own.
         named: the user named the program, so what a role names does not count.
@@ -39,6 +40,7 @@ class LaunchRequest:
     named: bool = True
     print_mode: bool = False
     tasks: tuple[tuple[str, str], ...] = ()
+    overrides: tuple[tuple[str, Any], ...] = ()
 
     def task_of(self, agent: str) -> str:
         """Return what the agent of this name is told alone."""
@@ -61,7 +63,15 @@ def equipped(agent: Agent, wish: LaunchRequest, conversation: str) -> Agent:
         conversation=conversation,
         print_mode=wish.print_mode,
         task=wish.task_of(agent.name),
+        overrides=dict(wish.overrides).get(agent.name, ()),
     )
+
+
+def role_for(agent: Agent, role: Role) -> Role:
+    """Return the role as the start of an agent adjusted it."""
+    from swarm.roles.overrides import adjusted
+
+    return adjusted(role, agent.overrides) if agent.overrides else role
 
 
 def options_for(agent: Agent, role: Role | None) -> RoleOptions:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from swarm.programs.reading.transcript import TranscriptEntry
     from swarm.programs.reading.transcripts import Transcript
     from swarm.project.model import Agent, Session
+    from swarm.roles.role import Role
     from swarm.sessions.reports import Check, CreateReport, ResumeReport, Skipped, StopReport
     from swarm.sessions.values import AgentStatus, SessionStatus
 
@@ -40,6 +41,7 @@ class Agents(Sets):
         base: str | None = None,
         task: str = "",
         tasks: Mapping[str, str] | None = None,
+        overrides: Mapping[str, object] | None = None,
         program: str | None = None,
         command: str | Sequence[str] = (),
         print_mode: bool = False,
@@ -56,6 +58,8 @@ class Agents(Sets):
             roles, base: as for ``create``.
             task: the prompt for every agent.
             tasks: the own task of one agent, by its name, or of all agents of a role, by the role.
+            overrides: keys of the roles with other values, such as ``{"model": "opus"}``; ``developer:model`` is for
+                one agent or role alone.
             program: an agent program by its name, such as ``demo``; default: the role's, else the setting's.
             command: any command instead, as words or as one text with quotes.
             print_mode: each does the task without a dialog, and ends; without it as the roles say.
@@ -67,7 +71,9 @@ class Agents(Sets):
         Raises:
             SwarmError: nothing was made and nothing runs; ``Refused`` holds several problems at once.
         """
-        wish = self._wish(task, tasks, program=program, command=command, beside=beside, print_mode=print_mode)
+        wish = self._wish(
+            task, tasks, overrides, program=program, command=command, beside=beside, print_mode=print_mode
+        )
         named_after = task.strip() or next(iter((tasks or {}).values()), "")
         if session is None and not named_after:
             raise UsageProblem("cannot name the session: it has no task", hint="name it, or say what is to be done")
@@ -77,6 +83,7 @@ class Agents(Sets):
         self,
         task: str,
         tasks: Mapping[str, str] | None = None,
+        overrides: Mapping[str, object] | None = None,
         *,
         program: str | None = None,
         command: str | Sequence[str] = (),
@@ -91,8 +98,8 @@ class Agents(Sets):
         argv = read_command(command) if isinstance(command, str) and command else tuple(command)
         chosen = COMMAND if argv else program or self._world.settings.agents.program
         at = self._address_of_pane(beside)
-        told = tuple((tasks or {}).items())
-        return LaunchRequest(chosen, argv, task, workflow, at, bool(argv or program), print_mode, told)
+        told, changed = tuple((tasks or {}).items()), tuple((overrides or {}).items())
+        return LaunchRequest(chosen, argv, task, workflow, at, bool(argv or program), print_mode, told, changed)
 
     def _start_as(
         self,
@@ -136,6 +143,8 @@ class Agents(Sets):
             wish = replace(wish, tasks=tuple(tasks.assign(specs, dict(wish.tasks)).items()))
         except UsageProblem as problem:
             problems.append(problem)
+        if wish.overrides:
+            wish, texts = self._overridden(specs, texts, wish, problems)
         start, checkout = self._start_of(base)
         request = create_request.Request(
             name, specs, texts, start, wish, options_of(texts) if setup else None, checkout
@@ -146,6 +155,29 @@ class Agents(Sets):
                 return self._team(replace(plan.report, dry_run=True))
             with self._changing(f"start {name}"):
                 return self._team(create.create(self._world, request, plan and plan.facts))
+
+    def _overridden(
+        self,
+        specs: Sequence[names.AgentSpec],
+        roles: Sequence[Role | None],
+        wish: LaunchRequest,
+        problems: list[SwarmError],
+    ) -> tuple[LaunchRequest, tuple[Role | None, ...]]:
+        """Return the request and the roles as overrides change them; what is wrong is added to the problems."""
+        from swarm.callers import rights
+        from swarm.roles import overrides as changes
+
+        adjusted = list(roles)
+        try:
+            changed = changes.assign(specs, dict(wish.overrides))
+            rights.check_overrides(self._world, {key for pairs in changed.values() for key, _ in pairs})
+            for place, (spec, role) in enumerate(zip(specs, roles, strict=True)):
+                if role is not None and spec.name in changed:
+                    adjusted[place] = changes.adjusted(role, changed[spec.name])
+        except SwarmError as problem:
+            problems += getattr(problem, "problems", (problem,))
+            return wish, tuple(roles)
+        return replace(wish, overrides=tuple(changed.items())), tuple(adjusted)
 
     def team(self, session: str) -> Team:
         """Return the agents of an existing session, as ``start`` returned them. Never writes, never waits.
@@ -181,6 +213,7 @@ class Agents(Sets):
         session: str | None = None,
         base: str | None = None,
         tasks: Mapping[str, str] | None = None,
+        overrides: Mapping[str, object] | None = None,
         program: str | None = None,
         command: str | Sequence[str] = (),
         print_mode: bool = False,
@@ -193,7 +226,7 @@ class Agents(Sets):
         Args:
             kind: name of a workflow, such as ``research``, ``implement``, ``review``, ``full``.
             session: default: a fresh name made from the goal.
-            base, tasks, program, command, print_mode, beside, setup, dry_run: as for ``start``.
+            base, tasks, overrides, program, command, print_mode, beside, setup, dry_run: as for ``start``.
         """
         from swarm.api.workflows import Workflows
 
@@ -201,6 +234,7 @@ class Agents(Sets):
         wish = self._wish(
             workflow.tell(goal),
             tasks,
+            overrides,
             program=program,
             command=command,
             beside=beside,

@@ -10,6 +10,7 @@ from swarm.project.find import main_checkout as main_checkout  # noqa: PLC0414  
 from swarm.project.names import PROGRAMS_IN_WORDS as PROGRAMS_IN_WORDS  # noqa: PLC0414  # offered here
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from swarm.project.layout import Layout
@@ -73,3 +74,21 @@ def settings() -> tuple[str, ...]:
     from swarm.project.config.settings import describe
 
     return tuple(one.key for one in describe())
+
+
+def override_keys() -> tuple[str, ...]:
+    """Return the keys of a role that a start can change."""
+    from swarm.roles import overrides
+
+    return overrides.keys()
+
+
+def read_overrides(words: Sequence[str]) -> dict[str, str]:
+    """Return what ``KEY=VALUE`` words say, as ``start`` takes it.
+
+    Raises:
+        OverrideProblem: a word has no ``=``, or no key.
+    """
+    from swarm.roles import overrides
+
+    return overrides.read_words(words)

@@ -17,7 +17,7 @@ from swarm.machine.identity import whoami
 from swarm.roles.rights import VERBS, Need, Right
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
     from swarm.project.model import Agent, Parent, Session
@@ -176,6 +176,21 @@ def _refuse(who: Caller, verb: str, attempt: str, strange: Sequence[str], hint: 
 
 def _name(session: Session, agent: Agent | None) -> str:
     return session.name if agent is None else f"{agent.name}@{session.name}"
+
+
+def check_overrides(world: World, keys: Collection[str]) -> None:
+    """Refuse overrides of an agent that could give another one more than its role.
+
+    Raises:
+        NotForAgents
+    """
+    from swarm.roles.overrides import WIDENING
+
+    wide = sorted(WIDENING.intersection(keys))
+    who = caller(world) if wide else None
+    if who is not None:
+        what = f"cannot override {', '.join(wide)}: you are agent {who.address}, and it could widen an agent's rights"
+        raise NotForAgents(what, hint="ask the user: swarm send user 'please …'")
 
 
 # --- records of a start ---------------------------------------------------------------------------

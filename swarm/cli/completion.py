@@ -142,6 +142,13 @@ def settings(known: ModuleType, _root: Path, _incomplete: str) -> Iterator[str]:
     yield from known.settings()
 
 
+@_quiet
+def overrides(known: ModuleType, _root: Path, incomplete: str) -> Iterator[str]:
+    """Complete the keys of roles that a start can change."""
+    before, colon, _ = incomplete.rpartition(":")
+    yield from (f"{before}{colon}{key}=" for key in known.override_keys())
+
+
 # --- answering the shell -------------------------------------------------------------------------
 
 

@@ -46,6 +46,7 @@ def agent_to_dict(agent: Agent) -> dict[str, Any]:
     plain["ports"] = [list(pair) for pair in agent.ports]
     plain["placed"] = [{"path": p.path, "sha256": p.sha256} for p in agent.placed]
     plain["may"] = list(agent.may)
+    plain["overrides"] = dict(agent.overrides)
     return plain
 
 
@@ -71,6 +72,7 @@ def agent_from_dict(data: Any, source: str) -> Agent:
             print_mode=data.get("print_mode", False) is True,
             may=tuple(str(right) for right in _list(data.get("may", []))),
             task=str(data.get("task", "")),
+            overrides=tuple((str(key), str(value)) for key, value in dict(data.get("overrides", {})).items()),
         )
     except _WRONG as error:
         raise RecordProblem(f"cannot read {source}: agent: {_told(error)}") from error

@@ -44,6 +44,7 @@ class Agent(NamedTuple):
         print_mode: whoever started it asked for print mode, whatever its role says.
         may: its rights over agents that others started, as its role gave them at the start.
         task: its own task, beside the task of its session.
+        overrides: the keys of its role, with their values as text, that its start changed.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Agent(NamedTuple):
     print_mode: bool = False
     may: tuple[str, ...] = ()
     task: str = ""
+    overrides: tuple[tuple[str, str], ...] = ()
 
 
 class Parent(NamedTuple):

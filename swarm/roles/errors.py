@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, SwarmError
+from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, SwarmError, UsageProblem
 
 
 class RoleNotFound(SwarmError):
@@ -19,6 +19,13 @@ class RoleExists(SwarmError):
     code = "ROLE_EXISTS"
     exit_code = EXIT_EXISTS
     default_hint = "edit it, or choose another name"
+
+
+class OverrideProblem(UsageProblem):
+    """A role cannot be adjusted so at its start."""
+
+    code = "OVERRIDE"
+    default_hint = "write KEY=VALUE, such as model=opus, with a value as in the role's file"
 
 
 class WorkflowNotFound(SwarmError):

@@ -111,7 +111,7 @@ def refuse_start(
         wish = launch_request.LaunchRequest(agent.program, agent.command)
         problems += [p for p in launch_checks.problems(world, wish) if str(p) not in map(str, problems)]
     raise_all(f"cannot resume session {session.name}", problems)
-    told = [(agent, role(agent.role)) for agent in wanted]
+    told = [(agent, launch_request.role_for(agent, role(agent.role))) for agent in wanted]
     refused = [p for a, r in told for p in launch_checks.refusals(world, _wish_of(a, session), r)]
     raise_all(f"cannot resume session {session.name}", refused)
     return told

@@ -211,3 +211,19 @@ def test_an_agent_cannot_end_the_program_that_runs_its_own_command(team: PaneLab
         assert code == 4, (command, said)
         assert "you are agent lead@fx, and this command would end with you" in said
     team.until("lead", "idle")
+
+
+def test_an_agent_gives_another_one_no_more_by_an_override(panes: PaneLab) -> None:
+    panes.start("lead=developer", program="shell")
+    wait_for(panes.panes, "the pane")
+
+    for word in ("claude_config_dir=/tmp", "root_dir=/tmp", "worktree.enabled=false"):
+        code, said = run(
+            panes, "lead", "fx", f"{SWARM} start sub --roles reviewer --agent demo --override {shlex.quote(word)}"
+        )
+        assert (code, "code: NOT_FOR_AGENTS" in said) == (4, True), said
+        assert word.partition("=")[0] in said
+    code, said = run(panes, "lead", "fx", f"{SWARM} start sub --roles reviewer --agent demo --override model=x")
+
+    assert code == 0, said
+    assert record(panes, "sub")["agents"][0]["overrides"] == {"model": "x"}

@@ -86,7 +86,8 @@ FILES_HEAD = """\
 <!-- Made by tests/docs/test_config_docs.py from the descriptions that read the files; do not edit by hand. -->
 
 Every key of the files that you write. [Roles](roles.md) explains the keys of a role with examples;
-[Configuration](configuration.md) lists the settings. Each key may also be written in camelCase.
+[Configuration](configuration.md) lists the settings. Each key may also be written in camelCase. ✎ marks what
+`swarm start --override` can change, too.
 
 Editors that speak JSON Schema complete and check these files. `swarm init` and `swarm role init` write the schemas
 into `schema/` of the swarm directory, and a first line into the new file:

@@ -80,6 +80,7 @@ AGENT = st.builds(
     command=st.lists(TEXT, max_size=2).map(tuple),
     conversation=TEXT,
     print_mode=st.booleans(),
+    overrides=st.dictionaries(TEXT, TEXT, max_size=2).map(lambda given: tuple(given.items())),
 )
 SESSION = st.builds(
     Session,

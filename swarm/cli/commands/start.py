@@ -36,6 +36,7 @@ def add_to(root: typer.Typer) -> None:
         swarm start demo --roles researcher,developer --agent demo --attach
         swarm start fix --workflow implement --task-file goal.md
         swarm start --roles developer,reviewer --task Go --task reviewer=@how.md
+        swarm start ux --roles developer:2 --override model=opus
         swarm start notes --roles researcher --print --task "Sum up the README"
         """,
     )(start)
@@ -122,6 +123,16 @@ PrintMode = Annotated[
     bool,
     typer.Option("--print", help="Run every agent non-interactively until its task is done.", show_default=False),
 ]
+Override = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--override",
+        metavar="[NAME:]KEY=VALUE",
+        help="Change a key of the roles for this start, such as model=opus; with NAME, of one agent or role.",
+        autocompletion=completion.overrides,
+        show_default=False,
+    ),
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
 ]
@@ -140,6 +151,7 @@ def start(
     attach_after: AttachAfter = False,
     beside: Beside = None,
     print_mode: PrintMode = False,
+    override: Override = None,
     no_setup: NoSetup = False,
     dry_run: DryRun = False,
 ) -> Answer:
@@ -151,7 +163,7 @@ def start(
     if attach_after:
         _need_terminal(swarm)
     how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "setup": not no_setup, "dry_run": dry_run}
-    how |= {"beside": beside or "", "print_mode": print_mode, "tasks": own}
+    how |= {"beside": beside or "", "print_mode": print_mode, "tasks": own, "overrides": _changes(override)}
     if workflow is not None:
         report = swarm.start_workflow(workflow, goal, session=session, base=base, **how)
     else:
@@ -166,6 +178,12 @@ def start(
         warnings=report.warnings,
         next=() if dry_run else (_next_line(swarm), f"look: swarm status {report.session}"),
     )
+
+
+def _changes(words: Sequence[str] | None) -> dict[str, str]:
+    from swarm.api.known import read_overrides
+
+    return read_overrides(words) if words else {}
 
 
 def _refuse_both(agent: str | None, agent_cmd: str | None, roles: str | None, workflow: str | None) -> None:

@@ -136,11 +136,11 @@ def _check_start(
         )
     told: set[str] = set()
     # Of the tasks it counts only whether there is one: twelve agents with tasks of their own are not twelve questions.
-    plain = replace(wish, task="", tasks=())
+    plain = replace(wish, task="", tasks=(), overrides=())
     wishes = {
         (
             replace(plain, task=whole_task(wish.task, wish.task_of(spec.name)).strip()[:1]).of(role),
-            role and role.name,
+            role,
         ): role
         for spec, role in zip(request.agents, request.roles, strict=True)
     }
