@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import resource
 import shutil
+import threading
 import time
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -42,18 +43,33 @@ class Side:
     wall: dict[str, list[float]] = field(default_factory=dict)
     cpu: dict[str, list[float]] = field(default_factory=dict)
     gits: dict[str, int] = field(default_factory=dict)
+    after: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
     def timed(self, verb: str, act: Callable[[dict[str, str]], object], count: scratch.Counter | None) -> None:
-        """Do something, and note what it took; or, in the turn that is not timed, how many gits it ran."""
+        """Do something, and note what it took; or, in the turn that is not timed, how many gits it ran.
+
+        What goes on in the background is awaited, and noted apart.
+        """
         if count is not None:
             count.forget()
             act({**self.env, "PATH": f"{count.folder}:{self.env['PATH']}"})
+            self._await_deletion()
             self.gits[verb] = count.count()
             return
         before, began = _cpu_ms(), time.perf_counter_ns()
         act(self.env)
         self.wall.setdefault(verb, []).append((time.perf_counter_ns() - began) / 1e6)
         self.cpu.setdefault(verb, []).append(_cpu_ms() - before)
+        before, began = _cpu_ms(), time.perf_counter_ns()
+        self._await_deletion()
+        self.after.setdefault(verb, []).append(((time.perf_counter_ns() - began) / 1e6, _cpu_ms() - before))
+
+    def _await_deletion(self) -> None:
+        trash = self.root / ".swarm/trash"
+        while trash.is_dir() and any(trash.iterdir()):
+            time.sleep(0.002)
+        while threading.active_count() > 1:  # the one that waits for the process, whose time counts when it is over
+            time.sleep(0.002)
 
 
 def _cpu_ms() -> float:
@@ -90,6 +106,8 @@ def _row(verb: str, files: int, agents: int, plain: Side, ours: Side) -> dict[st
         "swarm_cpu_ms": round(median(ours.cpu[verb]), 1),
         "git_processes": plain.gits[verb],
         "swarm_processes": ours.gits[verb],
+        "after_ms": round(median(wall for wall, _ in ours.after[verb]), 1),
+        "after_cpu_ms": round(median(cpu for _, cpu in ours.after[verb]), 1),
         "goal": GOALS.get((verb, files), GOALS.get((verb, 0))) if agents == 16 else None,
     }
 
@@ -169,15 +187,17 @@ def run(top: Path, *, quick: bool) -> list[dict[str, object]]:
 
 def table(rows: list[dict[str, object]]) -> list[str]:
     """Return the rows for people."""
+    sides = f"{'git':>7} {'swarm':>7}"
     lines = [
-        f"{'team':<16} {'files x agents':>14}  {'wall ms':^22}  {'CPU ms':^15}  {'gits':^11}",
-        f"{'':31}  {'git':>7} {'swarm':>7} {'ratio':>6}  {'git':>7} {'swarm':>7}  {'git':>5} {'swarm':>5} {'goal':>8}",
+        f"{'team':<16} {'files x agents':>14}  {'wall ms':^22}  {'CPU ms':^15}  {'afterwards ms':^15}  {'gits':^11}",
+        f"{'':31}  {sides} {'ratio':>6}  {sides}  {'wall':>7} {'CPU':>7}  {'git':>5} {'swarm':>5} {'goal':>8}",
     ]
     for row in rows:
         goal = "" if row["goal"] is None else f"<= {row['goal']:g}"
+        after = f"{row['after_ms']:>7} {row['after_cpu_ms']:>7}"
         lines.append(
             f"{row['verb']:<16} {row['files']:>6} x {row['agents']:<5}  {row['git_ms']:>7} {row['swarm_ms']:>7} "
-            f"{row['ratio']:>6}  {row['git_cpu_ms']:>7} {row['swarm_cpu_ms']:>7}  {row['git_processes']:>5} "
+            f"{row['ratio']:>6}  {row['git_cpu_ms']:>7} {row['swarm_cpu_ms']:>7}  {after}  {row['git_processes']:>5} "
             f"{row['swarm_processes']:>5} {goal:>8}"
         )
     return lines

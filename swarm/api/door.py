@@ -238,7 +238,7 @@ class Door:
         before = None
         try:
             with self._locked(command):
-                recovery.recover(self._world)
+                recovery.recover(self._world, wait=not self._world.settings.cleanup.background)
                 endings.report(self._world)
                 before = self._world.journal.mark()
                 yield

@@ -71,7 +71,7 @@ __all__ = [
 def _open(repo: Repo) -> Design:
     from swarm.api.design import Design
 
-    return Design.open(repo)
+    return Design.open(repo, flags={"cleanup.background": False})  # a script goes on when all is done
 
 
 def is_git_repository(*, repo: Repo = None) -> bool:

@@ -145,14 +145,17 @@ class Sets(Cleaning):
         return self._clean(request, dry_run=dry_run)
 
     def recover(self) -> RecoverReport:
-        """Finish or roll back operations that a crash interrupted. Every changing verb does this first."""
+        """Finish or roll back operations that a crash interrupted. Every changing verb does this first.
+
+        This one also waits until all that was removed is deleted.
+        """
         from swarm.sessions import recovery
         from swarm.worktrees.reports import RecoverReport
 
         if self._is_bare():
             return RecoverReport()
         with files.os_errors("cannot recover"), self._locked("recover"):
-            return recovery.recover(self._world)
+            return recovery.recover(self._world, wait=True)
 
     def restore(self, target: str, *, dry_run: bool = False) -> RestoreReport:
         """Restore what a cleanup removed: branch, tree, index and modes.

@@ -21,7 +21,7 @@ from swarm.sessions.cleanup.cleanup import leftover_branches
 from swarm.sessions.create.create_checks import LEAST_GIT, pin_base
 from swarm.sessions.reports import Check
 from swarm.terminal.marks import repository_mark
-from swarm.worktrees import trash
+from swarm.worktrees import deletion, trash
 from swarm.worktrees.lock_reason import is_running_reason
 
 if TYPE_CHECKING:
@@ -260,6 +260,10 @@ def _branches(world: World) -> Iterator[Check]:
 
 
 def _trash(world: World) -> Iterator[Check]:
-    left = len(trash.left(world))
-    if left:
-        yield Check("trash", "warn", f"{count(left, 'folder')} to be deleted", "swarm recover")
+    left = trash.left(world)
+    busy = [one for one in left if deletion.is_under_way(world.layout, one)]
+    if busy:
+        number = sum(deletion.trees_in(world.layout, one) for one in busy)
+        yield Check("trash", "ok", f"{count(number, 'removed worktree')} still being deleted in the background", "")
+    if len(left) > len(busy):
+        yield Check("trash", "warn", f"{count(len(left) - len(busy), 'folder')} to be deleted", "swarm recover")

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from swarm.worktrees.reports import RecoverReport
 
 
-def recover(world: World) -> RecoverReport:
-    """Bring every unfinished operation to an end. The caller holds the lock."""
-    return transaction.recover(world, known)
+def recover(world: World, *, wait: bool) -> RecoverReport:
+    """Bring every unfinished operation to an end. The caller holds the lock.
+
+    Args:
+        wait: until all that was removed is deleted, too.
+    """
+    return transaction.recover(world, known, wait=wait)
 
 
 def known() -> transaction.Known:

@@ -21,7 +21,7 @@ from swarm.kit import files
 from swarm.kit.errors import Interrupted, SwarmError, told_of
 from swarm.project import layout as places
 from swarm.project.errors import RecordProblem
-from swarm.worktrees import adopt, trash
+from swarm.worktrees import adopt, deletion, trash
 from swarm.worktrees.reports import RecoverReport
 from swarm.worktrees.steps.step import from_dict, to_dict
 
@@ -145,13 +145,28 @@ def roll_back(world: World, record: dict[str, Any], steps: Sequence[Step], outco
 
 def close(world: World, record: dict[str, Any], outcome: str = "") -> None:
     """Leave nothing of an operation behind: no lock file, no empty folder, no trash; its entry goes last."""
-    # Once more at the end: git says "done" also when it could not remove its own lock files.
-    clear_locks(world, record)
-    world.git.prune_empty_ref_folders(world.settings.worktrees.branch_prefix)
+    _tidy_up(world, record)
     trash.empty(world, record["operation"])
     if outcome:
         _note(world, record, outcome)
     world.journal.drop(record["operation"])
+
+
+def close_early(world: World, record: dict[str, Any], outcome: str) -> None:
+    """Do the same, but leave the trash to a process that outlives this one."""
+    _tidy_up(world, record)
+    _note(world, record, outcome)
+    if deletion.hand_over(world.layout, record["operation"]):
+        deletion.start(world.layout)
+    else:
+        trash.empty(world, record["operation"])
+        world.journal.drop(record["operation"])
+
+
+def _tidy_up(world: World, record: dict[str, Any]) -> None:
+    # Once more at the end: git says "done" also when it could not remove its own lock files.
+    clear_locks(world, record)
+    world.git.prune_empty_ref_folders(world.settings.worktrees.branch_prefix)
 
 
 def clear_locks(world: World, record: dict[str, Any]) -> None:
@@ -210,11 +225,12 @@ class Known(NamedTuple):
     kinds: Mapping[str, Callable[[World, dict[str, Any]], str]]
 
 
-def recover(world: World, known: Callable[[], Known]) -> RecoverReport:
+def recover(world: World, known: Callable[[], Known], *, wait: bool = True) -> RecoverReport:
     """Bring every unfinished operation to an end. The caller holds the lock, so their processes are dead.
 
     Args:
         known: asked only where there is something to recover.
+        wait: until all that was removed is deleted.
     """
     back: list[str] = []
     forward: list[str] = []
@@ -235,7 +251,7 @@ def recover(world: World, known: Callable[[], Known]) -> RecoverReport:
         else:
             roll_back(world, record, steps[record["operation"]])
             back.append(name)
-    trash.sweep(world)
+    trash.sweep(world, wait=wait)
     notes = [note for record in records for note in record.get("notes", ())]
     notes += [
         f"session {name} is known again: swarm rebuilt its record from its worktrees" for name in adopt.adopt(world)

@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from swarm.kit import files
+from swarm.worktrees import deletion
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,10 +56,22 @@ def empty(world: World, operation: str) -> None:
     empty_beside(world, operation)
 
 
-def sweep(world: World) -> None:
-    """Delete the trash of operations that are over, and a folder for it that is empty."""
+def sweep(world: World, *, wait: bool) -> None:
+    """Delete the trash of operations that are over, and a folder for it that is empty.
+
+    Args:
+        wait: until it is deleted; else a process does it that outlives this one.
+    """
+    over = deletion.over(world.layout)
+    for operation in over:
+        deletion.look_again(world.layout, operation)
     for name in left(world):
-        empty(world, name)
+        if name in over and not wait:
+            empty_beside(world, name)
+        else:
+            empty(world, name)
+    if not wait:
+        deletion.start(world.layout)
     for folder in _folders(world):
         if folder.is_dir():
             files.remove_empty(folder)

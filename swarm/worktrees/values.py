@@ -40,6 +40,7 @@ class TreeState:
         special: files that cannot be saved: pipes, sockets, devices.
         unreadable: files and folders that may not be read.
         fingerprint: changes whenever anything in the tree does.
+        notes: changes whenever git's notes about it do.
     """
 
     head: str
@@ -61,6 +62,7 @@ class TreeState:
     special: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     fingerprint: str = ""
+    notes: str = ""
     head_tree: str = ""
     found: Walk | None = field(default=None, compare=False, repr=False)
     rest: Rest | None = field(default=None, compare=False, repr=False)

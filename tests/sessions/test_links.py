@@ -104,6 +104,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     lab.write({"src/app.py": "print('mine')\n", "idea.txt": "new\n"}, cwd=lab.tree("developer"))
     swarm.send("developer", "one")
     swarm.send("developer", "two", attach=[lab.root / "README"])
+    swarm.recover()  # nothing is deleted any more while it is copied
     for place in PLACES:
         folder = lab.root / place
         folder.mkdir(0o700, parents=True, exist_ok=True)

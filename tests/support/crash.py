@@ -291,6 +291,7 @@ class Setup:
         words = child.words()
         self.count = len(self.outcome.points)
         assert self.outcome.exit_code in {0, _ERROR}, words
+        self.await_deletion(lab)
         self.after = self.look(lab)
         self.seen: set[str] = set()
         self.undone: Picture = {}
@@ -311,7 +312,13 @@ class Setup:
 
     def swarm(self, lab: Lab) -> Swarm:
         """Open the repository as the user would."""
-        return Swarm.open(lab.root, environ=lab.env | granted(lab), flags=self.scenario.flags)
+        flags = {"cleanup.background": False, **self.scenario.flags}
+        return Swarm.open(lab.root, environ=lab.env | granted(lab), flags=flags)
+
+    def await_deletion(self, lab: Lab) -> None:
+        """Wait for what the command has left to a process; its empty folder goes with the next command."""
+        if self.scenario.flags.get("cleanup.background"):
+            self.swarm(lab).recover()
 
     def act(self) -> object:
         """Run the command."""
@@ -612,6 +619,7 @@ class Trials:
                 yield f"it cannot be done again: {error.code}: {error}"
         except Exception:  # noqa: BLE001  # whatever it is, it must not be
             yield f"done again: {traceback.format_exc(limit=-4)}"
+        self.setup.await_deletion(self.lab)
         wrong = [line for line in differences(self.setup.look(self.lab), self.setup.after) if not self._may_be(line)]
         for line in wrong[:12]:
             yield f"done again: {line}"

@@ -83,6 +83,14 @@ def with_packed_session(folder: Path) -> Lab:
     return lab
 
 
+def with_plain_work(folder: Path) -> Lab:
+    """Two agents, one of them with work that needs no second look before its tree is in the trash."""
+    lab = with_session(folder)
+    lab.write({"README": "modified\n", "new.txt": "untracked\n"}, lab.tree(ROLES[0], SESSION))
+    (lab.tree(ROLES[0], SESSION) / "src/app.py").unlink()
+    return lab
+
+
 def with_work(folder: Path) -> Lab:
     """Three agents with work of every kind in their trees."""
     lab = build_user(folder)
@@ -234,6 +242,14 @@ SCENARIOS = {
             lambda swarm: swarm.cleanup([SESSION], force=True),
             goes_on=True,
             undo=lambda swarm: swarm.restore(SESSION),
+        ),
+        Scenario(
+            "cleanup-later",
+            with_plain_work,
+            lambda swarm: swarm.cleanup([SESSION], force=True),
+            goes_on=True,
+            undo=lambda swarm: swarm.restore(SESSION),
+            flags={"cleanup.background": True},
         ),
         Scenario(
             "cleanup-all", with_two_sessions, lambda swarm: swarm.cleanup(everything=True, force=True), goes_on=True

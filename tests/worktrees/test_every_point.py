@@ -49,6 +49,7 @@ STRIDES = {
     "cleanup-packed": (30, 170),
     "cleanup-messages": (30, 240),
     "cleanup-force": (40, 190),
+    "cleanup-later": (40, 190),
     "cleanup-all": (54, 260),
     "remove": (18, 90),
     "merge": (8, 40),

@@ -33,6 +33,7 @@ class Walk:
         changed_ns: when content or mode of a regular file last changed; unlike its time, nobody can set that back.
         infos: what the system says of regular files and links.
         top: permission bits of the folder itself; 0 if it is not there.
+        owners: to whom the folders belong.
         fingerprint: changes whenever anything below the folder does.
     """
 
@@ -48,6 +49,7 @@ class Walk:
     changed_ns: dict[str, int] = field(default_factory=dict)
     infos: dict[str, os.stat_result] = field(default_factory=dict)
     top: int = 0
+    owners: set[int] = field(default_factory=set)
     fingerprint: str = ""
 
     def set_apart(self, tracked: Iterable[str]) -> None:
@@ -116,6 +118,7 @@ def _note(found: Walk, marks: list[str], queue: list[str], folder: str, entry: o
         return
     if stat.S_ISDIR(info.st_mode):
         found.folders[path] = stat.S_IMODE(info.st_mode)
+        found.owners.add(info.st_uid)
         marks.append(f"{path}/ {info.st_mode:o}")
         queue.append(path)
         return

@@ -101,8 +101,13 @@ class Lock(Section):
 
 
 class Cleanup(Section):
-    """What counts as work when swarm removes a worktree."""
+    """What counts as work when swarm removes a worktree, and when its files are deleted."""
 
+    background = key(
+        True,  # noqa: FBT003
+        switch(),
+        "Delete the files of removed worktrees in the background, after the command; `swarm recover` waits for that.",
+    )
     keep_dropped = key(
         7 * 86_400_000,
         milliseconds(0, 3650 * 86_400_000),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.agents import running
 from swarm.approvals.store import Approvals
+from swarm.git.content.walk import walk
 from swarm.git.errors import GitBusy
 from swarm.kit import files
 from swarm.kit.errors import Interrupted, SwarmError
@@ -18,9 +19,9 @@ from swarm.project import layout as places
 from swarm.sessions.cleanup.cleanup_save import abandon
 from swarm.sessions.errors import CleanupFailed
 from swarm.sessions.reports import Removed, Skipped
-from swarm.worktrees import hiding, transaction, trash
+from swarm.worktrees import deletion, hiding, transaction, trash
 from swarm.worktrees.errors import WorktreeExists
-from swarm.worktrees.saved import salvage
+from swarm.worktrees.saved import aside, salvage
 from swarm.worktrees.setup import setup_notes
 from swarm.worktrees.steps import file_steps, inbox_steps
 
@@ -105,7 +106,7 @@ def give_up(world: World, record: dict[str, Any], failures: tuple[Skipped, ...])
 
 def _moved(world: World, record: dict[str, Any], item: dict[str, Any]) -> tuple[Path, Path]:
     """Return where the tree and git's folder for it go on their way out."""
-    name = f"{item['agent']}-{item['session']}"
+    name = deletion.name_of(item)
     admin = world.layout.trash_folder(record["operation"]) / f"{name}.admin"
     return trash.find(world, record["operation"], f"{name}.tree"), admin
 
@@ -122,7 +123,7 @@ def _remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
         if not _still_the_same(world, item, tree):
             raise WorktreeExists(f"something else is at its place now, and stays: {tree}", details=str(tree))
         moved_tree = trash.put(world, record["operation"], tree, moved_tree.name)
-    if not record["discard"]:
+    if not (record["discard"] or _is_looked_at_later(world, record, item, moved_tree, admin)):
         _save_late(world, record, item, moved_tree, admin if admin and admin.is_dir() else None)
     if admin is not None and not files.exists(moved_admin) and _admin_is(admin, item):
         files.rename_if_there(admin, moved_admin)
@@ -145,26 +146,38 @@ def _admin_is(admin: Path, item: dict[str, Any]) -> bool:
         return not said
 
 
+def _is_looked_at_later(
+    world: World, record: dict[str, Any], item: dict[str, Any], tree: Path, admin: Path | None
+) -> bool:
+    """Whether the second look at a tree is due when it is deleted; git's notes about it are compared now."""
+    return (
+        bool(item.get("later"))
+        and tree.parent == world.layout.trash_folder(record["operation"])
+        and (admin is None or not admin.is_dir() or world.trees.mark_of(admin) == item["notes"])
+        and not (admin is not None and (admin / "modules").is_dir())
+    )
+
+
 def _save_late(world: World, record: dict[str, Any], item: dict[str, Any], tree: Path, admin: Path | None) -> None:
     """Move kept files out of the trash; or the whole folder, if it changed after the save."""
     folder = world.layout.salvage_folder(item["session"], item["agent"], record["operation"])
     if not files.exists(tree):
         if item["kind"] == "missing":  # the git folders of its submodules are there all the same
-            salvage.move_aside(tree, admin, folder, [])
+            aside.move_aside(tree, admin, folder, [])
         return
     started = (folder / "files").is_dir()
     changed = (
         bool(item["fingerprint"])
         and admin is not None
         and not started
-        and (world.trees.fingerprint(tree, admin) != item["fingerprint"])
+        and (walk(tree).fingerprint, world.trees.mark_of(admin)) != (item["fingerprint"], item.get("notes"))
     )
     if changed and admin is not None:
         salvage.save_late(world, item, record["operation"], admin)
     if item["kind"] == "folder" or changed:
-        salvage.keep_whole(tree, admin, folder)
+        aside.keep_whole(tree, admin, folder)
     else:
-        salvage.move_aside(tree, admin, folder, item["aside"])
+        aside.move_aside(tree, admin, folder, item["aside"])
 
 
 def _delete_branches(world: World, items: Sequence[dict[str, Any]]) -> None:
@@ -197,8 +210,8 @@ def _forget_agent(world: World, record: dict[str, Any], item: dict[str, Any]) ->
         setup_notes.forget(world, session.name, gone.name)
     if gone is not None:
         folder = world.layout.salvage_folder(session.name, gone.name, record["operation"])
-        aside = world.layout.trash_folder(record["operation"])
-        inbox_steps.retire(world, session, gone, folder, aside, discard=record["discard"])
+        away = world.layout.trash_folder(record["operation"])
+        inbox_steps.retire(world, session, gone, folder, away, discard=record["discard"])
         with suppress(SwarmError, OSError):  # its old requests stop no cleanup
             Approvals(world.layout.approvals).forget(session.name, gone.name)
     if left:
@@ -216,7 +229,10 @@ def finish(world: World, record: dict[str, Any]) -> None:
         hiding.turn_off(world)
         if world.layout.sessions.is_dir():
             files.remove_empty(world.layout.sessions)
-    transaction.close(world, record, "done")
+    if record.get("background"):
+        transaction.close_early(world, record, "done")
+    else:
+        transaction.close(world, record, "done")
 
 
 def told(world: World, record: dict[str, Any], summary: Sequence[Removed]) -> tuple[Removed, ...]:
@@ -234,7 +250,7 @@ def told(world: World, record: dict[str, Any], summary: Sequence[Removed]) -> tu
 
 def undeletable(world: World, record: dict[str, Any]) -> Iterable[str]:
     """Name the trash that stays: it holds files that only another user may delete."""
-    if record["operation"] in world.journal.unfinished():
+    if record["background"] or record["operation"] in world.journal.unfinished():
         return
     for folder in trash.stays(world, record["operation"]):
         yield f"{folder} could not be deleted: it holds files of another user; all its work is saved"

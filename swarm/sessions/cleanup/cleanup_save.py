@@ -79,6 +79,7 @@ def _record(
     leftover: dict[str, str],
 ) -> dict[str, Any]:
     busy = checked_out(world, targets)
+    background = world.settings.cleanup.background and not any(map(_is_for_another_user, targets))
     items = [
         {
             "session": t.session.name,
@@ -93,6 +94,8 @@ def _record(
             "tip": tips.get(places.HEADS + t.agent.branch, ""),
             "keep_branch": request.keep_branches or t.agent.branch in busy,
             "fingerprint": t.state.fingerprint if t.state else "",
+            "notes": t.state.notes if t.state else "",
+            "later": background and _is_ordinary(t) and not request.discard,
             "aside": list(t.aside),
         }
         for t in targets
@@ -108,10 +111,24 @@ def _record(
         "pid": os.getpid(),
         "phase": "save",
         "discard": request.discard,
+        "background": background,
         "targets": items,
         "leftover": leftover,
         "locks": [str(lock) for lock in world.git.ref_locks(refs) if not files.exists(lock)],
     }
+
+
+def _is_ordinary(target: Target) -> bool:
+    """Whether nothing of a tree is moved into the salvage, so that it is as it was looked at until it is deleted."""
+    return target.kind == "worktree" and target.state is not None and bool(target.state.rest) and not target.aside
+
+
+def _is_for_another_user(target: Target) -> bool:
+    """Whether a tree may hold what only another user may delete: the command that removes it says so."""
+    found = target.state.found if target.state else None
+    if target.kind in ("missing", "gone"):
+        return False
+    return found is None or bool(found.unreadable) or not found.owners <= {os.geteuid()}
 
 
 def checked_out(world: World, targets: tuple[Target, ...]) -> set[str]:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import stat
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.kit import files as fsio
 from swarm.kit.errors import Ambiguous, UsageProblem
 from swarm.project import codec, names
 from swarm.project import layout as places
@@ -25,6 +20,7 @@ from swarm.worktrees.values import Capture, TreeState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from swarm.project.world import World
     from swarm.worktrees.examine import Target
@@ -287,40 +283,6 @@ def forget_refs(world: World, session: str, agent: str, salvage_id: str) -> None
     world.git.prune_empty_ref_folders(world.settings.worktrees.branch_prefix)
 
 
-def move_aside(tree: Path, admin: Path | None, folder: Path, paths: list[str]) -> None:
-    """Move files out of a tree that is on its way to the trash, into the salvage. May be repeated."""
-    for path in paths:
-        target = folder / "files" / path
-        if fsio.exists(target):
-            continue  # moved by an earlier try
-        if fsio.exists(tree / path):
-            _private_parents(target)
-            _open_up(tree / path)
-            fsio.rename_if_there(tree / path, target)
-    if admin is not None and (admin / "modules").is_dir() and not (folder / "modules").exists():
-        _private_parents(folder / "modules")
-        fsio.rename_if_there(admin / "modules", folder / "modules")
-
-
-def _open_up(path: Path) -> None:
-    """Let the owner read what was closed even to them: a closed folder cannot be moved, a closed file not restored.
-
-    The bits it had are in the manifest.
-    """
-    _allow(path, 0o700)
-    for where, folders, files in os.walk(path):
-        for name in (*folders, *files):
-            _allow(Path(where) / name, 0o500)
-
-
-def _allow(path: Path, folder_bits: int) -> None:
-    with contextlib.suppress(OSError):  # another user's: it is moved as it is, or the move says why not
-        mode = path.lstat().st_mode
-        wanted = folder_bits if stat.S_ISDIR(mode) else 0o400
-        if not stat.S_ISLNK(mode) and mode & wanted != wanted:
-            fsio.set_mode(path, stat.S_IMODE(mode) | wanted)
-
-
 def save_late(world: World, item: dict[str, Any], operation: str, admin: Path) -> None:
     """Put refs on what a worktree got after it was saved: git's notes, copied, keep no object. May be repeated."""
     message = f"swarm salvage of {item['session']}/{item['agent']}, changed meanwhile"
@@ -338,20 +300,3 @@ def save_late(world: World, item: dict[str, Any], operation: str, admin: Path) -
         return {ref: oid for ref, oid in refs.items() if ref not in there}
 
     keep(world, write, message, [])
-
-
-def keep_whole(tree: Path, admin: Path | None, folder: Path) -> None:
-    """Keep a tree as it is, because it is no longer as it was when it was saved; and git's notes about it."""
-    if admin is not None and not fsio.exists(folder / "late-admin"):
-        _private_parents(folder / "late-admin")
-        half = folder / "late-admin.half"
-        fsio.remove_tree(half)
-        fsio.copy_tree(admin, half)
-        fsio.rename_if_there(half, folder / "late-admin")
-    if fsio.exists(tree) and not fsio.exists(folder / "late"):
-        _private_parents(folder / "late")
-        fsio.rename_if_there(tree, folder / "late")
-
-
-def _private_parents(path: Path) -> None:
-    fsio.make_folders(path.parent, 0o700)

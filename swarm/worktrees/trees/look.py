@@ -121,7 +121,8 @@ class TreeLook:
             operations=_operations(admin),
             locks=gitdir.lock_files(admin),
             unreadable=tuple(_unreadable(tree, {*rest.changed, *others}, found)),
-            fingerprint=found.fingerprint + _admin_mark(admin),
+            fingerprint=found.fingerprint,
+            notes=self.mark_of(admin),
             head_tree=rest.tree,
             found=found,
             rest=rest,
@@ -157,7 +158,8 @@ class TreeLook:
             locks=gitdir.lock_files(admin),
             special=tuple(found.special),
             unreadable=(*found.unreadable, *_unreadable(tree, {*changed, *rewritten, *untracked, *ignored}, found)),
-            fingerprint=found.fingerprint + _admin_mark(admin),
+            fingerprint=found.fingerprint,
+            notes=self.mark_of(admin),
             head_tree=head_tree,
             found=found,
         )
@@ -201,9 +203,17 @@ class TreeLook:
                 return oid
         return ""
 
-    def fingerprint(self, tree: Path, admin: Path) -> str:
-        """Return a text that changes whenever anything in the tree does."""
-        return walk(tree).fingerprint + _admin_mark(admin)
+    def mark_of(self, admin: Path) -> str:
+        """Return a text that changes whenever git's notes about a worktree do."""
+        marks = []
+        for path in admin_files(admin):
+            # git writes a shared index also when it only looks; what the index says of it is in the index itself.
+            if path.name.startswith("sharedindex."):
+                continue
+            with contextlib.suppress(OSError):
+                info = os.lstat(path)
+                marks.append(f"{path.relative_to(admin)}:{info.st_size}:{info.st_mtime_ns}")
+        return "|".join(marks)
 
     def sizes(self, tree: Path, paths: Iterable[str]) -> dict[str, int]:
         """Return the sizes of some files; 0 for other entries."""
@@ -399,16 +409,3 @@ def _unreadable(tree: Path, paths: Iterable[str], found: Walk) -> Iterator[str]:
 def _branch(admin: Path) -> str:
     head = gitdir.read_admin(admin).head
     return head.removeprefix("ref: ").removeprefix(HEADS) if head.startswith("ref: ") else ""
-
-
-def _admin_mark(admin: Path) -> str:
-    """Return a mark of the state of a worktree's admin folder."""
-    marks = []
-    for path in admin_files(admin):
-        # git writes a shared index also when it only looks; what the index says of it is in the index itself.
-        if path.name.startswith("sharedindex."):
-            continue
-        with contextlib.suppress(OSError):
-            info = os.lstat(path)
-            marks.append(f"{path.relative_to(admin)}:{info.st_size}:{info.st_mtime_ns}")
-    return "|".join(marks)

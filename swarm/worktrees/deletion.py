@@ -1,0 +1,192 @@
+"""Delete removed worktrees in a process that outlives the command, after one more look at each.
+
+    command:  rename away, refs, records ──► the journal's entry goes into the trash ══ the operation is over
+    process:  look again: what changed is kept whole ──► the entry goes ──► delete
+
+Nobody uses the trash of an operation that has no entry in the journal, so whoever holds its lock may delete it.  The
+kernel frees that lock with its holder; what is left then the next changing command goes on with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm.git.content.walk import walk
+from swarm.kit import files
+from swarm.machine import locks, own
+from swarm.project import codec
+from swarm.project.journal import Journal
+from swarm.project.layout import Layout
+from swarm.worktrees.saved import aside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: The journal's entry of an operation whose trees are still to be looked at, in its trash.
+NOTE = "operation.json"
+_OPERATION = re.compile(r"\d{8}T\d{6}-\d{3}[0-9a-f]{8}")
+_LIMIT = 64 << 20
+#: So many seconds a process may take until it begins.
+_BEGINS = 10.0
+#: What the process gets of the environment; no mark of an agent's, or it would count as one of the agent's.
+_KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE")
+
+
+def name_of(item: dict[str, Any]) -> str:
+    """Return the first part of the names that belong to a removed worktree in the trash."""
+    return f"{item['agent']}-{item['session']}"
+
+
+def hand_over(layout: Layout, operation: str) -> bool:
+    """End an operation; its trees are looked at and deleted later.
+
+    Returns:
+        False if there is nothing to delete, or its entry cannot be moved: then it is not over.
+    """
+    folder = layout.trash_folder(operation)
+    if not files.is_folder(folder):
+        return False
+    try:
+        return files.rename_within(layout.journal / f"{operation}.json", folder / NOTE)
+    except OSError:
+        return False
+
+
+def over(layout: Layout) -> tuple[str, ...]:
+    """Return the operations that are over and have something in the trash, oldest first."""
+    try:
+        names = sorted(own.listdir(os.fspath(layout.trash)))
+    except OSError:
+        return ()  # no folder, or one that is not ours
+    # An entry in the journal is older than the folder in the trash: looked for after it, it is not missed.
+    return tuple(n for n in names if _OPERATION.fullmatch(n) and not files.exists(layout.journal / f"{n}.json"))
+
+
+def is_under_way(layout: Layout, operation: str) -> bool:
+    """Whether a process deletes the trash of an operation, or is so young that it may just begin."""
+    if operation not in over(layout):
+        return False
+    with contextlib.suppress(OSError):
+        began = os.stat(layout.trash_folder(operation)).st_mtime
+        return _is_at_work(layout, operation) or time.time() - began < _BEGINS
+    return True  # it has just gone
+
+
+def trees_in(layout: Layout, operation: str) -> int:
+    """Return how many worktrees are in the trash of an operation."""
+    try:
+        return sum(name.endswith(".tree") for name in own.listdir(os.fspath(layout.trash_folder(operation))))
+    except OSError:
+        return 0
+
+
+def _is_at_work(layout: Layout, operation: str) -> bool:
+    with _locked(layout.trash_folder(operation)) as mine:
+        return mine is False
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[bool | None]:
+    """Hold a folder for this block; False: somebody else does; None: it is not there."""
+    try:
+        fd = own.folder(os.fspath(folder))
+    except OSError:
+        yield None
+        return
+    try:
+        yield locks.try_lock(fd)
+    finally:
+        os.close(fd)
+
+
+def look_again(layout: Layout, operation: str) -> None:
+    """Keep whole what has changed since it was saved; returns when that is done, by whomever."""
+    note = layout.trash_folder(operation) / NOTE
+    while files.exists(note):
+        with _locked(note.parent) as mine:
+            if mine:
+                _look_again(layout, operation)
+        if not mine:
+            time.sleep(0.005)
+
+
+def _look_again(layout: Layout, operation: str) -> None:
+    folder = layout.trash_folder(operation)
+    try:
+        record = codec.decode(files.read_small(folder / NOTE, _LIMIT), str(folder / NOTE))
+    except FileNotFoundError:
+        return
+    for item in record["targets"]:
+        tree = folder / f"{name_of(item)}.tree"
+        if item.get("later") and files.is_folder(tree) and walk(tree).fingerprint != item["fingerprint"]:
+            admin = folder / f"{name_of(item)}.admin"
+            kept = layout.salvage_folder(item["session"], item["agent"], operation)
+            aside.keep_whole(tree, admin if files.is_folder(admin) else None, kept)
+            _tell(layout, operation, record, f"{item['agent']} changed after it was saved: kept whole in {kept}")
+    files.unlink_if_there(folder / NOTE)
+    # From here on trees are incomplete: neither the note nor the journal's entry may come back with a power cut.
+    files.sync_folder(folder)
+    files.sync_folder(layout.journal)
+
+
+def _tell(layout: Layout, operation: str, record: dict[str, Any], outcome: str) -> None:
+    with contextlib.suppress(OSError):
+        Journal(layout).log(
+            time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            operation=operation,
+            verb=record["verb"],
+            session=record["session"],
+            actor="swarm",
+            outcome=outcome,
+            pid=os.getpid(),
+        )
+
+
+def start(layout: Layout) -> None:
+    """Start the process that looks and deletes; where that fails the next command does."""
+    if not any(not _is_at_work(layout, operation) for operation in over(layout)):
+        return
+    nothing = subprocess.DEVNULL
+    with contextlib.suppress(OSError, ValueError):
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", __name__, os.fspath(layout.root)],
+            env={name: os.environ[name] for name in _KEPT if name in os.environ},
+            cwd="/",  # in no folder of the user's, who may want to remove it
+            stdin=nothing,
+            stdout=nothing,
+            stderr=nothing,
+            start_new_session=True,
+        )
+        threading.Thread(target=process.wait, daemon=True).start()  # or it would stay in the process table
+
+
+def run(layout: Layout) -> None:
+    """Look at and delete everything of operations that are over, but what another process is at."""
+    for operation in over(layout):
+        with _locked(layout.trash_folder(operation)) as mine:
+            if mine:
+                _look_again(layout, operation)
+                with contextlib.suppress(PermissionError):  # files of another user stay; the rest goes
+                    files.remove_tree(layout.trash_folder(operation))
+
+
+def main() -> None:
+    """Be that process: nobody hears it, and everybody else goes first."""
+    os.umask(0o077)
+    os.nice(19)
+    layout = Layout(Path(sys.argv[1]))
+    own.trust(os.fspath(layout.state))
+    with contextlib.suppress(OSError):  # the repository may be removed meanwhile
+        run(layout)
+
+
+if __name__ == "__main__":
+    main()
