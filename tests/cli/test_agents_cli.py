@@ -90,7 +90,6 @@ def test_the_task_from_everywhere(panes: PaneLab, tmp_path: Path, how: str) -> N
         (("fx",), "--roles or --workflow"),
         (("fx", "--roles", "developer", "--workflow", "full"), "--roles or --workflow"),
         (("fx", "--roles", "developer", "--agent", "demo", "--agent-cmd", "x"), "exclude each other"),
-        (("fx", "--roles", "developer", "--task", "x", "--task-file", "y"), "exclude each other"),
         (("fx", "--roles", "developer", "--task-file", "/not/there"), "cannot read the task"),
         (("fx", "--roles", "developer", "--agent-cmd", "'"), "cannot read the agent command"),
         (("fx", "--roles", "developer", "--agent-cmd", " "), "agent command is empty"),
