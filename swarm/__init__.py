@@ -26,6 +26,7 @@ _PUBLIC = {
     "swarm.api.operations": ("Operations",),
     "swarm.api.panes": ("Panes",),
     "swarm.api.salvage": ("Salvage",),
+    "swarm.api.sandbox": ("Sandbox",),
     "swarm.api.sessions": ("Sessions",),
     "swarm.api.usage": ("Usage",),
     "swarm.api.workflows": ("Workflows",),
@@ -145,6 +146,8 @@ _PUBLIC = {
     "swarm.roles.options": ("RoleOptions",),
     "swarm.roles.role": ("Role", "RoleKind"),
     "swarm.roles.workflow": ("Workflow",),
+    "swarm.sandbox.check": ("BoxCheck",),
+    "swarm.sandbox.errors": ("SandboxUnavailable",),
     "swarm.sessions.errors": (
         "BaseNotFound",
         "CleanupFailed",

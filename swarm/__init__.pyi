@@ -15,6 +15,7 @@ from swarm.api.queues import Queues as Queues
 from swarm.api.roles import CheckedRole as CheckedRole
 from swarm.api.roles import Roles as Roles
 from swarm.api.salvage import Salvage as Salvage
+from swarm.api.sandbox import Sandbox as Sandbox
 from swarm.api.sessions import Sessions as Sessions
 from swarm.api.swarm import Swarm as Swarm
 from swarm.api.team import AgentHandle as AgentHandle
@@ -144,6 +145,8 @@ from swarm.roles.options import RoleOptions as RoleOptions
 from swarm.roles.role import Role as Role
 from swarm.roles.role import RoleKind as RoleKind
 from swarm.roles.workflow import Workflow as Workflow
+from swarm.sandbox.check import BoxCheck as BoxCheck
+from swarm.sandbox.errors import SandboxUnavailable as SandboxUnavailable
 from swarm.sessions.errors import BaseNotFound as BaseNotFound
 from swarm.sessions.errors import CleanupFailed as CleanupFailed
 from swarm.sessions.errors import NoRecord as NoRecord
@@ -210,6 +213,7 @@ __all__ = [
     "AttachmentProblem",
     "BareRepository",
     "BaseNotFound",
+    "BoxCheck",
     "BranchExists",
     "BusProblem",
     "Check",
@@ -321,6 +325,8 @@ __all__ = [
     "SalvageEntry",
     "SalvageFailed",
     "SalvageNotFound",
+    "Sandbox",
+    "SandboxUnavailable",
     "SendOptions",
     "Sender",
     "Sent",

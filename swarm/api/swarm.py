@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from swarm.api.queues import Queues
     from swarm.api.roles import Roles
     from swarm.api.salvage import Salvage
+    from swarm.api.sandbox import Sandbox
     from swarm.api.sessions import Sessions
     from swarm.api.usage import Usage
     from swarm.api.workflows import Workflows
@@ -169,6 +170,13 @@ class Swarm(Agents, Waiting, Merging):
         from swarm.api.salvage import Salvage
 
         return Salvage(self._opened)
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """Boxes: ``swarm.sandbox.check()`` makes one, and says why where that cannot be done."""
+        from swarm.api.sandbox import Sandbox
+
+        return Sandbox(self._world.environ)
 
     @property
     def sessions(self) -> Sessions:

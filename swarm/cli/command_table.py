@@ -44,6 +44,7 @@ GROUPS = {
         "resume": Entry("start", "Restart stopped agents in the same worktrees"),
         "restart": Entry("start", "Stop one agent if it runs, and start it again"),
         "type": Entry("nudge", "Type a text into an agent's pane"),
+        "sandbox": Entry("sandbox", "Check whether this machine can make boxes for agents"),
     },
     "Messages": {
         "broadcast": Entry("send", "Send a message to every agent of the session"),

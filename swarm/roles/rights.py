@@ -51,7 +51,7 @@ _NAMESPACES = (
     *("hooks", "hooks.collect_own", "hooks.note_own_trouble", "hooks.trouble"),
     *("operations", "operations.describe_unfinished", "operations.unfinished"),
     *("panes", "panes.attach_command", "panes.label", "panes.show"),
-    *("salvage", "salvage.get", "sessions", "sessions.get", "sessions.unreadable", "usage"),
+    *("salvage", "salvage.get", "sandbox", "sandbox.check", "sessions", "sessions.get", "sessions.unreadable", "usage"),
     *("workflows", "workflows.get", "worktrees", "worktrees.setup_of", "worktrees.show"),
 )
 _ROLES = (

@@ -16,6 +16,7 @@ from swarm.messages.inboxes import bus_of
 from swarm.programs import processes, registry
 from swarm.programs.status import State
 from swarm.roles.environment import places_of
+from swarm.sandbox.check import check
 from swarm.sessions import status
 from swarm.sessions.cleanup.cleanup import leftover_branches
 from swarm.sessions.create.create_checks import LEAST_GIT, pin_base
@@ -40,6 +41,7 @@ def checks(world: World) -> tuple[Check, ...]:
         _tmux,
         _programs,
         _logins,
+        _boxes,
         _state_folder,
         _operations,
         _records,
@@ -125,6 +127,16 @@ def _logins(world: World) -> Iterator[Check]:
         yield Check("logins", "warn", f"no login of {name} is seen, unless its own settings name one", default.way)
     elif words:
         yield Check("logins", "ok", words, "")
+
+
+def _boxes(world: World) -> Iterator[Check]:
+    """Look whether a box can be made here; as long as nothing needs one it is no trouble that it cannot."""
+    found = check(world.environ)
+    if found.available:
+        yield Check("boxes", "ok", f"this machine can make boxes, by {found.by}", "")
+    else:
+        text = f"this machine cannot make boxes, and nothing needs one yet: {found.cause}"
+        yield Check("boxes", "ok", text, found.hint)
 
 
 def _state_folder(world: World) -> Iterator[Check]:

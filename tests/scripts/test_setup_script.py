@@ -34,6 +34,7 @@ def add_everything(machine: Machine, pip: str) -> None:
     """Add all that it asks for; the virtual environment and *pip* are stand-ins."""
     machine.add("tmux", "echo tmux 3.4")
     machine.add("ps", "exit 0")
+    machine.add("bwrap", "exit 0")
     folders = "mkdir -p .venv/bin; echo $PWD/.venv >.venv/bin/activate; cp $0 .venv/bin/python"
     machine.add(
         "python3",
@@ -48,7 +49,7 @@ def _told(done: subprocess.CompletedProcess[str], machine: Machine, why: str) ->
     assert (done.stdout, empty) == ("", "")
     assert error == (
         f"error: cannot set up {machine.root}: missing tmux 3.2 or newer (found: none), "
-        f"python 3.11 or newer with its venv module, ps; {why}"
+        f"python 3.11 or newer with its venv module, ps, bwrap; {why}"
     )
     assert set(os.listdir(machine.root)) == {"pyproject.toml", "scripts"}
     return hint
@@ -71,7 +72,7 @@ def test_who_is_not_root_is_told_what_root_has_to_do(machine: Machine, sudo: boo
 
     hint = _told(machine.run("scripts/setup"), machine, "only root may install it")
 
-    assert hint == f"hint: {by} -c 'apt-get update && apt-get install git tmux python3 python3-venv procps'"
+    assert hint == f"hint: {by} -c 'apt-get update && apt-get install git tmux python3 python3-venv procps bubblewrap'"
 
 
 def test_root_installs_it_and_is_told_when_that_was_not_enough(machine: Machine) -> None:
@@ -83,14 +84,17 @@ def test_root_installs_it_and_is_told_when_that_was_not_enough(machine: Machine)
     assert done.returncode == 5
     assert done.stderr.splitlines()[:2] == [
         "setup: reading apt-get's lists",
-        "setup: installing with apt-get: git tmux python3 python3-venv procps",
+        "setup: installing with apt-get: git tmux python3 python3-venv procps bubblewrap",
     ]
     assert len(done.stderr.splitlines()) == 5  # and the error
     assert "; apt-get did not bring it\n" in done.stderr
     assert f"hint: see {log(machine)}, " in done.stderr
     talk = log(machine).read_text().splitlines()
     assert "apt-get noninteractive update" in talk
-    assert "apt-get noninteractive install -y --no-install-recommends git tmux python3 python3-venv procps" in talk
+    assert (
+        "apt-get noninteractive install -y --no-install-recommends git tmux python3 python3-venv procps bubblewrap"
+        in talk
+    )
     assert talk.count("much more") == 2
 
 

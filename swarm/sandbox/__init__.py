@@ -1,0 +1,1 @@
+"""Boxes: what an agent must not touch, it cannot touch."""

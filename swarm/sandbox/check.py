@@ -1,0 +1,155 @@
+"""Whether this machine can make a box, and if not, why, and how to get there: it makes one and looks."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from swarm.kit.errors import SwarmError
+from swarm.sandbox import command, machine
+from swarm.sandbox.errors import SandboxUnavailable
+from swarm.sandbox.inside import Inside
+from swarm.sandbox.values import Box, PrivateGit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: What is asked in the trial: the filter works (a new user namespace is refused), nobody can be seen, no network.
+_TRIAL = (
+    "grep -q '^Seccomp:.*2$' /proc/self/status || { echo no filter; exit 9; }\n"
+    "test ! -e /etc/passwd || { echo /etc/passwd; exit 9; }\n"
+    'test "$(grep -c : /proc/net/dev)" = 1 || { echo network; exit 9; }\n'
+    "echo made"
+)
+_APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+_CLONE = "/proc/sys/kernel/unprivileged_userns_clone"
+_MOST = "/proc/sys/user/max_user_namespaces"
+_PROFILE = "bwrap-userns-restrict"
+#: Words of bubblewrap or of the trial, what they mean, the way out.
+_BY_WORDS = (
+    (
+        ("namespace", "uid map"),
+        "user namespaces are refused here",
+        "in a container: allow user namespaces, as podman does, or a seccomp profile that has unshare and mount",
+    ),
+    (
+        ("seccomp", "SECCOMP", "no filter"),
+        "the kernel takes no filter of system calls",
+        "use a kernel with CONFIG_SECCOMP_FILTER",
+    ),
+    (("Unknown option",), f"this {command.PROGRAM} is too old", f"install {command.PROGRAM} 0.8 or newer"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCheck:
+    """What a machine can do for boxes.
+
+    Attributes:
+        available: it has just made a box with every option that is used later.
+        by: the program that makes it, with its version; empty without one.
+        cause: why it cannot.
+        hint: how to get there.
+        notes: what else is to be known: what does not hold here.
+    """
+
+    available: bool
+    by: str
+    cause: str
+    hint: str
+    notes: tuple[str, ...]
+
+
+def check(environ: Mapping[str, str]) -> BoxCheck:
+    """Make a box and look at it. Changes nothing, asks nobody."""
+    notes = ("swarm runs as root: the limit on processes does not hold for root",) if os.geteuid() == 0 else ()
+    program = command.find(environ)
+    if os.uname().sysname != "Linux":
+        return BoxCheck(False, "", "boxes are made on Linux only", "run swarm on Linux, or in a container of it", ())  # noqa: FBT003
+    if not program:
+        hint = "install it, for example: sudo apt-get install bubblewrap"
+        return BoxCheck(False, "", f"{command.PROGRAM} is not installed", hint, notes)  # noqa: FBT003
+    by = _version(program)
+    try:
+        words = _trial(environ)
+    except SwarmError as problem:
+        words = problem.message
+    if not words:
+        return BoxCheck(True, by, "", "", notes)  # noqa: FBT003
+    cause, hint = explain(words, {path: _setting(path) for path in (_APPARMOR, _CLONE, _MOST)})
+    return BoxCheck(False, by, cause, hint, notes)  # noqa: FBT003
+
+
+def require(environ: Mapping[str, str]) -> None:
+    """Refuse to go on where no box can be made.
+
+    Raises:
+        SandboxUnavailable
+    """
+    found = check(environ)
+    if not found.available:
+        raise SandboxUnavailable(f"cannot make a box: {found.cause}", hint=found.hint)
+
+
+def _trial(environ: Mapping[str, str]) -> str:
+    """Make a box as agents get it; return what went wrong, empty if nothing."""
+    with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
+        for name in ("home", "tree", "git", "private", "store/info"):
+            os.makedirs(f"{scratch}/{name}")
+        for name in ("tree/.git", "store/info/alternates", "empty"):
+            with open(f"{scratch}/{name}", "xb"):
+                pass
+        hidden = (f"{scratch}/store/info/alternates",)
+        git = PrivateGit(f"{scratch}/git", f"{scratch}/private", (f"{scratch}/store",), hidden, f"{scratch}/empty")
+        tree = f"{scratch}/tree"
+        path = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+        box = Box(tree, f"{scratch}/home", machine.system(), git, env=path)
+        code, out, err = Inside(box, environ, timeout=20).run("sh", "-c", _TRIAL, limit=1 << 16)
+    if code == 0 and out.strip() == b"made":
+        return ""
+    said = (err.strip() or out.strip() or b"exit code %d" % code).decode("utf-8", "replace")
+    return said.splitlines()[-1]
+
+
+def explain(words: str, settings: Mapping[str, str]) -> tuple[str, str]:
+    """Return the cause and the way out for what bubblewrap said.
+
+    Args:
+        settings: the kernel's, by path; empty for one that it does not have.
+    """
+    if settings.get(_MOST) == "0":
+        return f"user namespaces are switched off here ({_MOST} is 0)", "sudo sysctl user.max_user_namespaces=15000"
+    if settings.get(_CLONE) == "0":
+        hint = "sudo sysctl kernel.unprivileged_userns_clone=1"
+        return f"only root may make user namespaces here ({_CLONE} is 0)", hint
+    if settings.get(_APPARMOR) == "1" and ("Permission denied" in words or "Operation not permitted" in words):
+        shipped = f"/usr/share/apparmor/extra-profiles/{_PROFILE}"
+        hint = (
+            f"sudo apt-get install apparmor-profiles && sudo cp {shipped} /etc/apparmor.d/ "
+            f"&& sudo apparmor_parser -r /etc/apparmor.d/{_PROFILE}"
+        )
+        return f"AppArmor refuses user namespaces to {command.PROGRAM} ({words})", hint
+    for words_of, cause, hint in _BY_WORDS:
+        if any(one in words for one in words_of):
+            return f"{cause} ({words})", hint
+    return f"a box could not be made ({words})", "read what bubblewrap said, and `dmesg` beside it"
+
+
+def _setting(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def _version(program: str) -> str:
+    import subprocess
+
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, check=False, timeout=20).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return program
+    return said.decode("utf-8", "replace").strip() or program
