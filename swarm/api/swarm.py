@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from swarm.api.agents import Agents
 from swarm.api.door import open_repository
 from swarm.api.events import Waiting
+from swarm.api.forking import Forking
 from swarm.api.merging import Merging
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from swarm.messages.send_options import SendOptions
 
 
-class Swarm(Agents, Waiting, Merging):
+class Swarm(Agents, Forking, Waiting, Merging):
     """swarm in one repository. Make it with ``Swarm.open``.
 
     Example:

@@ -11,6 +11,8 @@ from swarm.project.errors import AgentNotFound, SessionNotFound
 from swarm.worktrees.errors import WorktreeNotFound
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from swarm.sessions.reports import CleanupReport, WorktreeDetails
     from swarm.sessions.values import WorktreeInfo
     from swarm.worktrees.setup.setup_values import Notes
@@ -36,6 +38,25 @@ class Worktrees(Cleaning):
 
         with files.os_errors(f"cannot show {agent}"):
             return listing.details(self._world, *self._find_worktree(agent, session))
+
+    def path(self, agent: str, session: str | None = None) -> Path:
+        """Return the folder of an agent's worktree.
+
+        Raises:
+            WorktreeNotFound: there is no such agent, or its folder is gone.
+        """
+        found, one = self._find_worktree(agent, session)
+        tree: Path = self._world.layout.root / one.worktree
+        if not tree.is_dir():
+            raise WorktreeNotFound(f"the worktree of {one.name}@{found.name} is gone: {tree}")
+        return tree
+
+    def environment(self, agent: str, session: str | None = None) -> dict[str, str]:
+        """Return the variables that an agent's program gets, made from the caller's environment, for a shell there."""
+        from swarm.agents.environment import environment_of
+
+        found, one = self._find_worktree(agent, session)
+        return environment_of(self._world, found, one, self._role_in(found, one.role))
 
     def _find_worktree(self, agent: str, session: str | None) -> tuple[Any, Any]:
         """Find an agent by its worktree, for errors about missing worktrees."""

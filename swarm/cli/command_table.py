@@ -43,8 +43,9 @@ GROUPS = {
         "usage": Entry("usage", "Show tokens, cost and time of each agent"),
         "resume": Entry("start", "Restart stopped agents in the same worktrees"),
         "restart": Entry("start", "Stop one agent if it runs, and start it again"),
+        "fork": Entry("fork", "Start another agent from an agent's worktree as it is"),
+        "shell": Entry("places", "Open a shell in an agent's worktree"),
         "type": Entry("nudge", "Type a text into an agent's pane"),
-        "sandbox": Entry("sandbox", "Check whether this machine can make boxes for agents"),
     },
     "Messages": {
         "broadcast": Entry("send", "Send a message to every agent of the session"),
@@ -63,6 +64,8 @@ GROUPS = {
         "revoke": Entry("approvals", "Revoke a standing answer"),
     },
     "Work": {
+        "path": Entry("places", "Print the path of an agent's worktree"),
+        "open": Entry("places", "Open an agent's worktree in your editor"),
         "conflicts": Entry("conflicts", "Forecast merge conflicts between agents"),
         "worktree": Entry("worktree", "Create, show, lock and remove worktrees"),
         "restore": Entry("restore", "Restore what a cleanup removed"),
@@ -77,6 +80,7 @@ GROUPS = {
         "workflow": Entry("workflow", "List and show predefined teams"),
         "config": Entry("config", "Show the settings, and the schemas of files"),
         "validate": Entry("validate", "Check configuration, roles and records"),
+        "sandbox": Entry("sandbox", "Check whether this machine can make boxes for agents"),
         "log": Entry("log", "List the operations in this repository"),
         "help": Entry("about", "Show the help of a command, or all commands"),
         "version": Entry("about", "Print the version"),

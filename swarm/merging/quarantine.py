@@ -111,14 +111,19 @@ class Quarantine:
                 if not path.endswith("/")
             ]
             paths = dict.fromkeys((*changed, *(others if untracked else ())))
-            if paths:
-                self._git.run(
-                    *("update-index", "--add", "--remove", "--replace", "-z", "--stdin"),
-                    stdin=os.fsencode("".join(f"{path}\0" for path in paths)),
-                    env=env,
-                    cwd=checkout.tree,
-                    what=f"cannot read the files of {checkout.tree}",
-                )
+            behind = _behind_links(checkout.tree, changed)  # their folder is a link now, and git would not remove them
+            for how, some in (
+                ("--force-remove", behind),
+                ("--add --remove --replace", [path for path in paths if path not in behind]),
+            ):
+                if some:
+                    self._git.run(
+                        *("update-index", *how.split(), "-z", "--stdin"),
+                        stdin=os.fsencode("".join(f"{path}\0" for path in some)),
+                        env=env,
+                        cwd=checkout.tree,
+                        what=f"cannot read the files of {checkout.tree}",
+                    )
             tree = self._git.run("write-tree", env=env, cwd=checkout.tree).decode("ascii").strip()
         differing = self.touched([(self.tree_of(head), tree)]).popitem()[1]
         commit = head
@@ -304,6 +309,16 @@ class Quarantine:
             finally:
                 pool.shutdown(wait=True)
                 self._git.resume()
+
+
+def _behind_links(tree: Path, paths: Iterable[str]) -> set[str]:
+    """Return the paths that lead through a symbolic link in a tree."""
+
+    @functools.cache
+    def is_behind(folder: str) -> bool:
+        return bool(folder) and (os.path.islink(tree / folder) or is_behind(os.path.dirname(folder)))
+
+    return {path for path in paths if is_behind(os.path.dirname(path))}
 
 
 def _alternate(path: Path) -> str:

@@ -52,7 +52,8 @@ _NAMESPACES = (
     *("operations", "operations.describe_unfinished", "operations.unfinished"),
     *("panes", "panes.attach_command", "panes.label", "panes.show"),
     *("salvage", "salvage.get", "sandbox", "sandbox.check", "sessions", "sessions.get", "sessions.unreadable", "usage"),
-    *("workflows", "workflows.get", "worktrees", "worktrees.setup_of", "worktrees.show"),
+    *("workflows", "workflows.get", "worktrees", "worktrees.environment", "worktrees.path"),
+    *("worktrees.setup_of", "worktrees.show"),
 )
 _ROLES = (
     *(
@@ -104,7 +105,15 @@ VERBS: Mapping[str, Right | Need] = {
     **dict.fromkeys(("restart", "stop"), Right.STOP),
     # `create` is here because it can add agents to another caller's session.
     **dict.fromkeys(
-        ("copy_role_config", "create", "worktrees.lock", "lock_worktree", "worktrees.unlock", "unlock_worktree"),
+        (
+            "copy_role_config",
+            "create",
+            "fork",
+            "worktrees.lock",
+            "lock_worktree",
+            "worktrees.unlock",
+            "unlock_worktree",
+        ),
         Right.WORKTREE,
     ),
     **dict.fromkeys(("worktrees.update_role", "update_role_config"), Right.WORKTREE),

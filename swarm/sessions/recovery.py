@@ -46,6 +46,7 @@ def known() -> transaction.Known:
         file_steps.WriteRecord,
         tree_steps.AddWorktree,
         tree_steps.FillWorktrees,
+        tree_steps.CopyWork,
         tree_steps.BringBack,
         tree_steps.LockAgain,
         tree_steps.Verify,

@@ -218,13 +218,15 @@ NAMESPACES = {
     "sessions": ("__call__", "get", "prune", "unreadable"),
     "usage": ("__call__", "notify"),
     "workflows": ("__call__", "get"),
-    "worktrees": ("__call__", "lock", "prune", "remove", "setup_of", "show", "unlock", "update_role"),
+    "worktrees": (
+        *("__call__", "environment", "lock", "path", "prune", "remove", "setup_of", "show", "unlock", "update_role"),
+    ),
 }
 #: The everyday verbs.
 EVERYDAY = {
     *("open", "root", "is_changing", "start", "start_workflow", "create", "team", "status", "why", "peek"),
     *("transcript", "watch_transcript", "diff", "conflicts", "merge", "send", "wait_for", "wait_for_event"),
-    *("stop", "resume", "restart", "cleanup", "restore", "recover", "doctor"),
+    *("fork", "stop", "resume", "restart", "cleanup", "restore", "recover", "doctor"),
 }
 VERBS = {
     "open": (

@@ -52,6 +52,7 @@ tries = {
     "stop": lambda: swarm.stop(["other"]),
     "copy_role_config": lambda: documents.copy_role_config("reviewer", documents.get_worktree_path("dev", "other")),
     "create": lambda: swarm.create("other", "tester=reviewer"),
+    "fork": lambda: swarm.fork("dev", "twin", "other"),
     "worktrees.lock": lambda: swarm.worktrees.lock("dev", "other"),
     "lock_worktree": lambda: documents.lock_worktree("dev", session_id="other"),
     "worktrees.unlock": lambda: swarm.worktrees.unlock("dev", "other"),

@@ -75,6 +75,15 @@ def with_session(folder: Path) -> Lab:
     return lab
 
 
+def with_uncommitted(folder: Path) -> Lab:
+    """The same, with files that one of them changed, made and deleted since."""
+    lab = with_session(folder)
+    tree = lab.tree("developer", SESSION)
+    lab.write({"README": "modified\n", "new/file.txt": "untracked\n"}, tree)
+    (tree / "src/app.py").unlink()
+    return lab
+
+
 def with_packed_session(folder: Path) -> Lab:
     """The same, after the user packed all refs and made settings for a branch of an agent."""
     lab = with_session(folder)
@@ -200,6 +209,7 @@ SCENARIOS = {
         Scenario("create-packed", packed, lambda swarm: swarm.create(SESSION, ROLES[:2])),
         Scenario("create-fails", failing_filter, lambda swarm: swarm.create(SESSION, ROLES)),
         Scenario("create-more", with_session, lambda swarm: swarm.create(SESSION, ["reviewer"])),
+        Scenario("fork", with_uncommitted, lambda swarm: swarm.fork("developer", "bold", SESSION)),
         Scenario(
             "create-hidden",
             packed,

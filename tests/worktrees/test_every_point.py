@@ -42,6 +42,7 @@ STRIDES = {
     "create-git": (8, 60),
     "create-fails": (12, 60),
     "create-more": (9, 40),
+    "fork": (9, 60),
     "create-hidden": (8, 50),
     "create-setup": (24, 200),
     "cleanup-setup": (80, 400),

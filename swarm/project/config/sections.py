@@ -251,6 +251,16 @@ class Notify(Section):
     )
 
 
+class Editor(Section):
+    """Your editor."""
+
+    command = key(
+        "",
+        program_or_none(),
+        "Editor for `swarm open`, started without a shell; empty is `VISUAL`, else `EDITOR` of your environment.",
+    )
+
+
 class Messages(Section):
     """Messages between agents and the user."""
 

@@ -14,6 +14,7 @@ from swarm.kit.forms import Form, camel, kind_of, shown
 from swarm.project.config.sections import (
     Agents,
     Cleanup,
+    Editor,
     Git,
     Limits,
     Lock,
@@ -39,7 +40,7 @@ ENVIRONMENT_PREFIX = "SWARM_"
 SECTION_TYPES: Mapping[str, type[Section]] = {
     kind.__name__.lower(): kind
     for kind in (
-        *(Worktrees, Git, Lock, Cleanup, Tmux, Agents, Notify, Messages, Telemetry),
+        *(Worktrees, Git, Lock, Cleanup, Tmux, Agents, Notify, Editor, Messages, Telemetry),
         *(Setup, Teardown, Limits, Usage),
     )
 }
@@ -84,6 +85,7 @@ class Settings:
     tmux: Tmux
     agents: Agents
     notify: Notify
+    editor: Editor
     messages: Messages
     telemetry: Telemetry
     setup: Setup

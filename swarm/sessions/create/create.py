@@ -156,9 +156,12 @@ def _make_steps(
     taken = tuple(admin.name for admin in world.git.admin_dirs())
     for agent in agents:
         tree = world.layout.root / agent.worktree
-        yield tree_steps.AddWorktree(operation, str(tree), agent.branch, agent.base, taken)
+        elsewhere = request.fork is not None  # all that will be in it is in the worktree from which it is forked
+        yield tree_steps.AddWorktree(operation, str(tree), agent.branch, agent.base, taken, salvaged=elsewhere)
     trees = tuple(str(world.layout.root / agent.worktree) for agent in agents)
     yield tree_steps.FillWorktrees(operation, trees, agents[0].base, content)
+    if request.fork is not None and request.fork.paths:
+        yield tree_steps.CopyWork(operation, trees[0], request.fork.snapshot, request.fork.paths)
     if placed:
         yield from hiding.steps_within(world, operation, file, trees)
 
@@ -187,6 +190,9 @@ def _finish_steps(
         )
     yield file_steps.SyncToDisk(operation, str(world.layout.base.parent))
     old = world.sessions.get(request.session)
+    if request.fork is not None:  # the commits of the other agent are its work, too
+        agents = tuple(agent._replace(base=request.fork.base) for agent in agents)
+    given = None if request.fork else wish
     session = Session(
         name=request.session,
         operations=(*(old.operations if old else ()), operation),
@@ -194,9 +200,9 @@ def _finish_steps(
         base_ref=old.base_ref if old else base_ref,
         base=old.base if old else commit,
         agents=(*(old.agents if old else ()), *agents),
-        task=wish.task if wish else old.task if old else "",
-        workflow=wish.workflow if wish else old.workflow if old else "",
-        beside=wish.beside if wish else old.beside if old else "",
+        task=given.task if given else old.task if old else "",
+        workflow=given.workflow if given else old.workflow if old else "",
+        beside=given.beside if given else old.beside if old else "",
         parent=old.parent if old else parents.starter(world),
         swarm_dir=old.swarm_dir if old else str(world.swarm_dir),
     )

@@ -15,7 +15,7 @@ from swarm.kit import files as fsio
 from swarm.kit.errors import NoPermission, NoSpace, StateDirProblem, SwarmError, SymlinkInTheWay, raise_all
 from swarm.project import layout as places
 from swarm.project import names
-from swarm.project.errors import NameCollision
+from swarm.project.errors import AgentNotFound, NameCollision
 from swarm.project.model import whole_task
 from swarm.sessions.create.create_request import Facts, Request, Start, verb
 from swarm.sessions.errors import BaseNotFound, SessionExists
@@ -68,8 +68,10 @@ def check(
 def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]) -> Start:
     base_ref, commit = "", ""
     there = world.sessions.get(request.session)
-    if there is not None and request.launch is None:
+    if there is not None and request.launch is None and request.fork is None:
         rights.check(world, "create", [(there, None)], attempt=f"cannot add agents to session {there.name}")
+    if request.fork is not None and (there is None or there.agent(request.fork.source) is None):
+        found.append(AgentNotFound(f"{request.fork.source}@{request.session} is gone"))
     try:
         base_ref, commit = pin_base(world, request.base, facts.commit)
     except BaseNotFound as problem:
@@ -92,7 +94,8 @@ def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]
     if not any(isinstance(one, SessionExists) for one in found):  # else its branches and folders are there, of course
         found += _check_agents(world, request, facts)
     found += _check_room(world, len(request.agents))
-    raise_all(f"cannot {verb(request)} session {request.session}", found)
+    what = f"{request.fork.source}@" if request.fork else "session "
+    raise_all(f"cannot {verb(request)} {what}{request.session}", found)
     return Start(base_ref, commit, facts)
 
 
@@ -129,7 +132,7 @@ def _check_start(
     world: World, request: Request, wish: launch_request.LaunchRequest, commit: str
 ) -> Iterator[SwarmError]:
     existing = world.sessions.get(request.session)
-    if existing is not None:
+    if existing is not None and request.fork is None:
         yield SessionExists(
             f"session {existing.name} already exists",
             hint=f"bring it back with `swarm resume {existing.name}`, or remove it: `swarm cleanup {existing.name}`",

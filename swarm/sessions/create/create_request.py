@@ -15,6 +15,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Fork:
+    """The agent whose worktree a new one of its session starts from.
+
+    Attributes:
+        base: the commit that this agent started from.
+        snapshot: a commit of its worktree as it is, with what is not committed.
+        paths: the files in which that differs from its last commit.
+    """
+
+    source: str
+    base: str
+    snapshot: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """The request of a new set.
 
@@ -24,6 +40,7 @@ class Request:
         checkout: the agent's worktree of which *base* is what is checked out; None: it is not.
         launch: what is started in panes; None makes worktrees only.
         setup: for each agent what its role says, of which the setup counts; None: no setup.
+        fork: the agent is another one of this session, and starts from an agent's worktree.
     """
 
     session: str
@@ -33,6 +50,7 @@ class Request:
     launch: launch_request.LaunchRequest | None = None
     setup: tuple[RoleOptions, ...] | None = None
     checkout: Path | None = None
+    fork: Fork | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +87,4 @@ class Start:
 
 def verb(request: Request) -> str:
     """Return what the log calls it."""
-    return "create" if request.launch is None else "start"
+    return "fork" if request.fork else "create" if request.launch is None else "start"

@@ -145,6 +145,31 @@ class FillWorktrees(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class CopyWork(Step):
+    """Write into a new worktree what another one has beside its last commit.
+
+    Attributes:
+        snapshot: a commit of the other worktree as it is.
+        paths: the files in which it differs.
+    """
+
+    tree: str
+    snapshot: str
+    paths: tuple[str, ...]
+
+    def do(self, world: World) -> None:
+        tree = Path(self.tree)
+        world.progress(f"files of {tree.name}")
+        admin = world.git.admin_of(tree)
+        if admin is None:
+            raise GitFailed(f"cannot create the worktree {tree.name}: git did not register it")
+        world.trees.put_files(tree, admin.path, self.snapshot, self.paths)
+
+    def say(self) -> str:
+        return f"copy {count(len(self.paths), 'uncommitted file')}"
+
+
+@dataclass(frozen=True, slots=True)
 class BringBack(Step):
     """Fill a worktree from a salvage entry.
 

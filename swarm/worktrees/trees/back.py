@@ -79,6 +79,28 @@ class TreeBack(TreeSave):
             with self._by_its_index(tree, admin) as env:
                 self._refresh(env)
 
+    def put_files(self, tree: Path, admin: Path, commit: str, paths: Iterable[str]) -> None:
+        """Give some files of a fresh worktree the content that they have in a commit; its index stays as it is."""
+        there = self._tree_entries(commit)
+        wanted = [path for path in paths if path in there]
+        with standin.of_worktree(self._git, tree, admin, self._common) as env:
+            self._git.run(*IN_ONE_FILE, "read-tree", commit, env=env, cwd=tree, what="cannot read the files to copy")
+            for path in paths:
+                if path not in there:  # nothing but files of the last commit: no folder on the way is a link
+                    fsio.unlink_if_there(tree / path)
+                    for folder in (tree / path).parents:
+                        if folder == tree or not fsio.remove_empty(folder):
+                            break
+            self._git.run(
+                *("checkout-index", "--force", "-z", "--stdin"),
+                stdin=b"".join(os.fsencode(path) + b"\0" for path in wanted),
+                env=env,
+                cwd=tree,
+                what="cannot write the files to copy",
+            )
+        with self._by_its_index(tree, admin) as env:
+            self._refresh(env)
+
     def _by_its_index(self, tree: Path, admin: Path) -> AbstractContextManager[dict[str, str]]:
         return standin.of_worktree(self._git, tree, admin, self._common, own_index=True)
 
