@@ -72,6 +72,7 @@ GROUPS = {
         "salvage": Entry("salvage", "List, show and delete saved work"),
         "session": Entry("cleanup", "Delete records of old sessions"),
         "recover": Entry("recover", "Finish or roll back interrupted operations"),
+        "log": Entry("log", "List the operations in this repository"),
     },
     "Setup": {
         "init": Entry("init", "Create a swarm directory"),
@@ -81,7 +82,6 @@ GROUPS = {
         "config": Entry("config", "Show the settings, and the schemas of files"),
         "validate": Entry("validate", "Check configuration, roles and records"),
         "sandbox": Entry("sandbox", "Check whether this machine can make boxes for agents"),
-        "log": Entry("log", "List the operations in this repository"),
         "help": Entry("about", "Show the help of a command, or all commands"),
         "version": Entry("about", "Print the version"),
     },
