@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.api.sets import Cleaning
 from swarm.kit import files
+from swarm.kit.errors import SwarmError
 from swarm.project import names
 from swarm.project.errors import AgentNotFound, SessionNotFound
 from swarm.worktrees.errors import WorktreeNotFound
@@ -155,6 +156,41 @@ class Worktrees(Cleaning):
             # Read again below the lock: a record read before could bring back an agent removed since.
             found = self._to_mark("update_role", agent, session)
             return marks.update_role(self._world, *found, role, force=force)
+
+    def update_changed_roles(
+        self, agent: str | None = None, session: str | None = None, *, problems: list[SwarmError] | None = None
+    ) -> tuple[WorktreeInfo, ...]:
+        """Put each role's text that changed since into its worktrees, and tell the agents by a message.
+
+        An agent whose program was never given a file is left alone, and so is a file that the agent edited.
+
+        Args:
+            agent: only this one; default: all, or those of one session.
+            problems: what could not be updated or told is added here; it hinders no other agent.
+
+        Returns:
+            The worktrees that have a new text.
+        """
+        from swarm.sessions import marks
+
+        found = [] if problems is None else problems
+        updated = []
+        with files.os_errors("cannot read the sessions"):
+            every = self._sessions() if session is None else (self._session(session),)
+        chosen = (
+            [self._to_mark("update_changed_roles", agent, session)]
+            if agent
+            else [(s, one) for s in every for one in s.agents]
+        )
+        for in_session, one in chosen:
+            try:
+                if marks.has_old_role(one, self._role_in(in_session, one.role)):
+                    updated.append(self.update_role(one.name, in_session.name))
+                    if one.program:
+                        marks.tell_new_role(self._post, one, in_session)
+            except SwarmError as problem:
+                found.append(problem)
+        return tuple(updated)
 
     def _to_mark(self, verb: str, agent: str, session: str | None) -> tuple[Any, Any]:
         """Find an agent whose worktree is to be changed in a small way; refuse where the caller may not."""

@@ -116,7 +116,7 @@ VERBS: Mapping[str, Right | Need] = {
         ),
         Right.WORKTREE,
     ),
-    **dict.fromkeys(("worktrees.update_role", "update_role_config"), Right.WORKTREE),
+    **dict.fromkeys(("worktrees.update_role", "worktrees.update_changed_roles", "update_role_config"), Right.WORKTREE),
     **dict.fromkeys(
         ("approvals.approve", "approvals.deny", "approvals.grant", "approvals.revoke", "approvals.revoke_grant"),
         Need.PERSON,

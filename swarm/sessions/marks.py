@@ -23,6 +23,7 @@ from swarm.worktrees.steps import file_steps
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from swarm.messages.office.post import Post
     from swarm.project.model import AdminDir, Agent, Session
     from swarm.project.world import World
     from swarm.roles.role import Role
@@ -101,6 +102,20 @@ def update_role(world: World, session: Session, agent: Agent, role: Role, *, for
     world.journal.write(record["operation"], record)
     put_role(world, record)
     return _info(world, session, agent)._replace(kept=kept)
+
+
+def has_old_role(agent: Agent, role: Role) -> bool:
+    """Whether swarm put another text of its role into an agent's worktree than the role has now."""
+    return any(placed.sha256 != file_steps.digest(role.instructions) for placed in agent.placed[:1])
+
+
+def tell_new_role(post: Post, agent: Agent, session: Session) -> None:
+    """Tell an agent that its role has a new text."""
+    body = (
+        f"The instructions of your role {agent.role} have changed. Read {agent.placed[0].path} at the top of your "
+        "worktree again, and follow it from now on."
+    )
+    post.send(f"{agent.name}@{session.name}", body, subject="your instructions changed", type="role")
 
 
 def _keep_edited(world: World, agent: Agent, path: Path, name: str) -> Path | None:

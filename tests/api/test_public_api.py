@@ -220,6 +220,7 @@ NAMESPACES = {
     "workflows": ("__call__", "get"),
     "worktrees": (
         *("__call__", "environment", "lock", "path", "prune", "remove", "setup_of", "show", "unlock", "update_role"),
+        "update_changed_roles",
     ),
 }
 #: The everyday verbs.

@@ -58,6 +58,7 @@ tries = {
     "worktrees.unlock": lambda: swarm.worktrees.unlock("dev", "other"),
     "unlock_worktree": lambda: documents.unlock_worktree("dev", "other"),
     "worktrees.update_role": lambda: swarm.worktrees.update_role("dev", "other", force=True),
+    "worktrees.update_changed_roles": lambda: swarm.worktrees.update_changed_roles("dev", "other"),
     "update_role_config": lambda: documents.update_role_config("dev", "other", force=True),
     "approvals.approve": lambda: swarm.approvals.approve("abcdef"),
     "approvals.deny": lambda: swarm.approvals.deny("abcdef"),

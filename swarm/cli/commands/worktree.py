@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm import UsageProblem
 from swarm.cli import completion
 from swarm.cli.commands.cleanup import removal
 from swarm.cli.commands.status import AgentName
@@ -14,9 +15,13 @@ from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, count, iso, lines_of, local_time, place, plain, short_id
 from swarm.cli.verb import NoSetup, NoTeardown, Run, group, split_agent, verb
+from swarm.cli.watch import again
 
 if TYPE_CHECKING:
-    from swarm import Commit, CreateReport, WorktreeDetails, WorktreeInfo
+    from swarm import Commit, CreateReport, SwarmError, WorktreeDetails, WorktreeInfo
+
+#: Seconds between two looks at the roles.
+_LOOK_EVERY = 1.0
 
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
@@ -340,16 +345,63 @@ def _changed(info: WorktreeInfo, did: str, undo: str) -> Answer:
     app,
     "update-role",
     attempt="cannot update the role of {agent}",
-    examples="swarm worktree update-role developer@feature-x",
+    examples="swarm worktree update-role developer@feature-x\nswarm worktree update-role --watch",
 )
 def update_role(
     run: Run,
-    agent: AgentName,
+    agent: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[AGENT[@SESSION]]",
+            help="Agent; with --watch it may be left out, which means all agents.",
+            autocompletion=completion.agents,
+            show_default=False,
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite edits of the agent.", show_default=False)] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Do it whenever a role changes, and tell the agents.", show_default=False)
+    ] = False,
 ) -> Answer:
-    """Update the role instructions in an existing worktree."""
+    """Update the role instructions in an existing worktree.
+
+    With --watch swarm goes on until Ctrl-C: it puts each changed text into the worktrees and tells their agents by a
+    message.
+    """
+    if watch:
+        if force:
+            raise UsageProblem("--watch and --force exclude each other", hint="watched edits of an agent stay")
+        return _watch_roles(run, agent)
+    if agent is None:
+        raise UsageProblem("no agent is named", hint="name one, or watch all: swarm worktree update-role --watch")
     info = run.open().worktrees.update_role(*split_agent(agent), force=force)
     return _changed(info, f"updated the instructions ({info.role}) of", "")
+
+
+def _told(run: Run, info: WorktreeInfo, words: str) -> None:
+    run.output.answer(run.command, Answer(info_data(info), lambda output: output.out(words, "good")))
+
+
+def _watch_roles(run: Run, agent: str | None) -> Answer:
+    """Look for changed roles every second; a problem is told once."""
+    worktrees = run.open().worktrees
+    name, session = split_agent(agent) if agent else (None, None)
+    if name:
+        worktrees.path(name, session)  # is there such an agent?
+    told: set[str] = set()
+
+    def look() -> None:
+        problems: list[SwarmError] = []
+        for info in worktrees.update_changed_roles(name, session, problems=problems):
+            who = f"{info.agent}@{info.session}"
+            _told(run, info, f"updated the instructions ({plain(info.role)}) of {plain(who)}")
+        for problem in problems:
+            if str(problem) not in told:
+                run.output.label("warning", str(problem), "warn")
+        told.clear()
+        told.update(map(str, problems))
+
+    return again(run, look, _LOOK_EVERY)
 
 
 @verb(
