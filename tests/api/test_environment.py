@@ -448,7 +448,6 @@ def _process() -> dict[str, Any]:
         "umask": old,
         "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
         "path": list(sys.path),
-        "threads": threading.active_count(),
     }
 
 
@@ -458,7 +457,7 @@ def test_the_library_never_prints_and_leaves_the_process_as_it_was(
     monkeypatch.chdir(lab.root / "src")
     for name, value in lab.env.items():
         monkeypatch.setenv(name, value)
-    before = _process()
+    before, threads = _process(), threading.enumerate()
 
     swarm = Swarm.open(flags={"worktrees.durable": False})
     tree = swarm.create(SESSION, AGENTS).paths()["developer"]
@@ -476,6 +475,7 @@ def test_the_library_never_prints_and_leaves_the_process_as_it_was(
 
     assert capfd.readouterr() == ("", "")
     assert _process() == before
+    assert set(threading.enumerate()) <= set(threads)  # those of an earlier test may have ended meanwhile
     assert swarm.root == lab.root
 
 
