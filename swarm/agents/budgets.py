@@ -5,7 +5,6 @@ The supervisor counts and ends (``supervisor/budget.py``); here is what needs th
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
@@ -13,6 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from swarm.agents import event_values, events
+from swarm.agents.chore import chore
 from swarm.agents.errors import LimitReached
 from swarm.bus.message import POSTMASTER, Message
 from swarm.kit.words import count
@@ -57,14 +57,13 @@ def spec(world: World, agent: str, session: str, options: RoleOptions, source: M
         return {}
     from swarm.usage import price_table
 
-    swarm = [sys.executable, "-P", "-m", "swarm", "-C", str(world.layout.root)]
     return {
         "tokens": limits.tokens,
         "cost": limits.cost,
         "minutes": limits.minutes,
         "source": dict(source),
         "prices": price_table.load(world.settings).plain() if limits.cost else {},
-        "tell": [*swarm, "_budget", agent, session],
+        "tell": chore(world, "budget", agent, session),
     }
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm.agents import budgets, telemetry
+from swarm.agents.chore import chore
 from swarm.kit import files as fsio
 from swarm.kit.errors import ConfigProblem
 from swarm.machine.run_folder import runfiles
@@ -121,7 +121,7 @@ class PrepareRun(Step):
             "argv": list(made.argv),
             "env": {name: value for name, value in env.items() if name not in made.without},
             "from_pane": [one for one in _FROM_PANE if not options.env.drops(one) and one not in options.env.set],
-            "label": [sys.executable, "-P", "-m", "swarm", "-C", str(world.layout.root), "_label"],
+            "label": chore(world, "label"),
             "label_env": {key: value for key, value in world.environ.items() if key in _LABEL_ENV | _SETTINGS},
             "screen": program.screens() is not None and not made.prints,
             "prints": made.prints,
@@ -138,13 +138,13 @@ class PrepareRun(Step):
         In print mode nothing is typed: hooks deliver at the end of the turn, and without any the sender is told.
         """
         name = str(self.agent["name"])
-        command = [sys.executable, "-P", "-m", "swarm", "-C", str(world.layout.root), "_nudge", name, self.session]
         alone = made.pulls or (made.prints and made.awaits) or world.settings.agents.nudge == "never"
         return {
             "inbox": str(inbox_folder(world, self.session, name)),
             "address": f"{name}@{self.session}",
-            "nudge": [] if alone else command,
-            "send": [*command, "--heartbeat"],
+            "nudge": [] if alone else chore(world, "nudge", name, self.session),
+            "send": chore(world, "heartbeat", name, self.session),
+            "idle": chore(world, "idle", name, self.session),
             "pause": world.settings.agents.nudge_pause,
             "shell": self.agent["program"] == "shell",
             "awaited": made.awaits,

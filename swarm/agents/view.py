@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swarm.programs import processes
@@ -81,6 +80,8 @@ class View:
 
         What an idle one said last is in its record.
         """
+        from dataclasses import replace
+
         from swarm.programs import registry
 
         silent = (facts.own is None or facts.own.state == State.STARTING) and not facts.prints

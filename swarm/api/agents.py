@@ -247,7 +247,7 @@ class Agents(Sets):
         self,
         session: str | None = None,
         *,
-        look: bool = True,
+        look: bool | None = True,
         unread: bool = True,
         problems: list[SwarmError] | None = None,
     ) -> tuple[SessionStatus, ...]:
@@ -256,7 +256,8 @@ class Agents(Sets):
         A session whose record cannot be read is left out.
 
         Args:
-            look: also ask git for uncommitted changes and commits.
+            look: also ask git for uncommitted changes and commits; None: of more than eight agents that do not run only
+                those of the newest session. With False nothing is said of worktrees, also not their last commit.
             unread: also count the messages that wait for each agent; without it their number is None.
             problems: what is wrong with such records is added here; ``unreadable`` tells it, too.
         """
@@ -266,7 +267,7 @@ class Agents(Sets):
         if problems is not None:
             problems += wrong
         with files.os_errors("cannot look at the agents"):
-            return agents.status(self._world, sessions, look=look, unread=unread)
+            return agents.status(self._world, sessions, look=look, unread=unread, trees=look is not False)
 
     def why(self, agent: str, session: str | None = None, *, look: bool = True, unread: bool = True) -> AgentStatus:
         """Return one agent's state with every piece of evidence; no other agent is looked at.

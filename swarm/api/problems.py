@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from swarm.kit.errors import SAYS_ATTEMPT, Refused, SwarmError, told_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 def as_problem(error: BaseException, attempt: str) -> SwarmError | None:
@@ -27,6 +27,19 @@ def as_problem(error: BaseException, attempt: str) -> SwarmError | None:
     if attempt and not isinstance(error, Refused) and not error.message.startswith(SAYS_ATTEMPT):
         error.preface(attempt)
     return error
+
+
+def bug_report(error: BaseException, args: Sequence[str]) -> str:
+    """Return what a report says of a bug, with its traceback."""
+    import platform
+    import sys
+    import traceback
+
+    from swarm.version import __version__
+
+    head = f"swarm {__version__}, python {platform.python_version()}, {platform.platform()}"
+    trace = "".join(traceback.format_exception(error))
+    return f"{head}\narguments: {list(args)!r}\nexecutable: {sys.executable}\n\n{trace}"
 
 
 def write_bug_report(text: str, near: Path) -> Path | None:

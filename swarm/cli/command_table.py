@@ -45,7 +45,7 @@ GROUPS = {
         "restart": Entry("start", "Stop one agent if it runs, and start it again"),
         "fork": Entry("fork", "Start another agent from an agent's worktree as it is"),
         "shell": Entry("places", "Open a shell in an agent's worktree"),
-        "type": Entry("nudge", "Type a text into an agent's pane"),
+        "type": Entry("type", "Type a text into an agent's pane"),
     },
     "Messages": {
         "broadcast": Entry("send", "Send a message to every agent of the session"),
@@ -87,13 +87,10 @@ GROUPS = {
     },
 }
 
-#: For agent programs and for swarm itself; the help does not show them.
+#: For agent programs; the help does not show them.
 INTERNAL = {
     "hook": Entry("hook", "Take an event from an agent program's hook"),
     "permission-request": Entry("permission", "Answer an agent program's permission request"),
-    "_label": Entry("status", "Paint the states into the pane borders"),
-    "_budget": Entry("usage", "Notify the user about an agent's limits"),
-    "_nudge": Entry("nudge", "Notify an agent of its messages"),
 }
 
 COMMANDS: dict[str, Entry] = {

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import platform
-import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
 from swarm import SwarmError
-from swarm.api.problems import write_bug_report
-from swarm.version import __version__
+from swarm.api.problems import bug_report, write_bug_report
 
 
 class Bug(SwarmError):
@@ -25,14 +21,8 @@ class Bug(SwarmError):
 def write_report(error: BaseException, args: Sequence[str]) -> Bug:
     """Write a crash report and return an error that names the file."""
     what = f"this is a bug in swarm: {type(error).__name__}: {error}"
-    text = _text(error, args)
+    text = bug_report(error, args)
     path = write_bug_report(text, Path(os.curdir))
     if path is None:
         return Bug(what, hint="please report it", details=text)
     return Bug(f"{what}; details are in {path}", file=str(path))
-
-
-def _text(error: BaseException, args: Sequence[str]) -> str:
-    head = f"swarm {__version__}, python {platform.python_version()}, {platform.platform()}"
-    trace = "".join(traceback.format_exception(error))
-    return f"{head}\narguments: {list(args)!r}\nexecutable: {sys.executable}\n\n{trace}"

@@ -17,12 +17,10 @@ import time
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from swarm.agents import running
 from swarm.agents.errors import AgentNotRunning
 from swarm.agents.view import View, state_of
 from swarm.bus.errors import ClaimLost, InboxNotFound, MessageNotFound
 from swarm.bus.message import DROP, POSTMASTER, Message
-from swarm.bus.notices import send_notice
 from swarm.delivery import retries, turns, typed
 from swarm.delivery.errors import PaneBusy
 from swarm.kit.errors import SwarmError, UsageProblem
@@ -282,6 +280,8 @@ def tell_sender(bus: Tasks, messages: Sequence[Message], address: str, why: str)
         return True
     from hashlib import sha256
 
+    from swarm.bus.notices import send_notice
+
     notice = Message(
         to=message.sender,
         sender=POSTMASTER,
@@ -334,6 +334,8 @@ def type_into(world: World, typist: Typist, session: Session, agent: Agent, text
         UsageProblem: there is nothing to type.
         AgentNotRunning, PaneBusy: nothing was typed.
     """
+    from swarm.agents import running
+
     facts = processes.facts(world.layout.run_folder(session.name, agent.name))
     if facts.alive and facts.prints:
         raise PaneBusy(

@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-import secrets
-import tempfile
+import os
 from typing import TYPE_CHECKING
 
 from swarm.delivery.typed import cut, is_faint, squeezed
 from swarm.kit.ttys import EDITORS, takes_lines
 from swarm.terminal.errors import TerminalProblem
 from swarm.terminal.values import Screen
-from swarm.terminal.words import literal
 
 if TYPE_CHECKING:
     from swarm.terminal.tmux import Tmux
@@ -67,12 +65,9 @@ class Typist:
         Raises:
             TerminalProblem: there is no such pane, or tmux failed.
         """
-        name = f"swarm-{secrets.token_hex(8)}"
-        with tempfile.NamedTemporaryFile(prefix="swarm-", suffix=".paste") as file:
-            file.write(text.encode("utf-8", "surrogateescape"))
-            file.flush()
-            put = ("load-buffer", "-b", name, literal(file.name))
-            code, _, why = self._tmux.command(*put, ";", "paste-buffer", "-p", "-d", "-r", "-b", name, "-t", pane)
+        name = f"swarm-{os.urandom(8).hex()}"
+        put, paste = ("load-buffer", "-b", name, "-"), ("paste-buffer", "-p", "-d", "-r", "-b", name, "-t", pane)
+        code, _, why = self._tmux.command(*put, ";", *paste, given=text.encode("utf-8", "surrogateescape"))
         if code != 0:
             self._tmux.command("delete-buffer", "-b", name)
             raise TerminalProblem(f"cannot type into pane {pane}: {why}")

@@ -15,7 +15,7 @@ from swarm.project.errors import AgentNotFound
 from swarm.project.world import no_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from swarm.project.model import Agent, Session, WorktreeEntry
     from swarm.project.world import World
@@ -48,12 +48,17 @@ def _listed(world: World) -> dict[Path, WorktreeEntry]:
 
 
 def recorded(
-    world: World, sessions: Iterable[Session], listed: dict[Path, WorktreeEntry] | None = None, *, look: bool
+    world: World,
+    sessions: Iterable[Session],
+    listed: dict[Path, WorktreeEntry] | None = None,
+    *,
+    look: bool | Container[tuple[str, str]],
 ) -> list[WorktreeInfo]:
     """Return the worktrees of some sessions, as git knows them now.
 
     Args:
         listed: what git lists, where that was asked already.
+        look: whether git is asked about changes and commits, or about which agents (session, name).
     """
     pairs = [(session, agent, world.layout.root / agent.worktree) for session in sessions for agent in session.agents]
     there = _by_their_files(world, [path for _, _, path in pairs]) if listed is None else listed
@@ -62,7 +67,8 @@ def recorded(
     for session, agent, path in pairs:
         entry = there.get(path) or _moved(world, agent, there)
         found.append(_info(session, agent, path, entry))
-        places.append((path, entry if look and not found[-1].missing else None, agent.base))
+        wanted = look if isinstance(look, bool) else (session.name, agent.name) in look
+        places.append((path, entry if wanted and not found[-1].missing else None, agent.base))
     return [
         one._replace(dirty=looked.dirty, ahead=looked.ahead)
         for one, looked in zip(found, _look(world, places), strict=True)

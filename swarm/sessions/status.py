@@ -14,11 +14,14 @@ from swarm.sessions import listing
 from swarm.sessions.values import AgentStatus, SessionStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Mapping, Sequence
 
+    from swarm.programs.status import Status
     from swarm.project.model import Session
     from swarm.project.world import World
 
+#: So many agents that do not run are looked at in any case.
+_FEW = 8
 
 # --- what they are doing ------------------------------------------------------------------------
 
@@ -43,24 +46,28 @@ def _unread(world: World, agents: Sequence[tuple[str, str]]) -> dict[tuple[str, 
     return found
 
 
-def status(world: World, sessions: Sequence[Session], *, look: bool, unread: bool = True) -> tuple[SessionStatus, ...]:
+def status(
+    world: World, sessions: Sequence[Session], *, look: bool | None, unread: bool = True, trees: bool = True
+) -> tuple[SessionStatus, ...]:
     """Return the state of every agent, from one look at tmux, one at git, and their own notes.
 
     Args:
         sessions: with the agents to look at.
-        look: also ask git about uncommitted changes and commits, once per agent.
+        look: also ask git about uncommitted changes and commits, once per agent; None: not of many that do not run.
         unread: also count the messages that wait.
+        trees: also look where the worktrees are and what is checked out there.
     """
     view = View(world, {(s.name, a.name) for s in sessions for a in s.agents})
     # States first: an agent that is idle has committed by then, and is not shown without its last commit.
     states = {(s.name, a.name): view.status(s, a) for s in sessions for a in s.agents}
-    trees = {info.path: info for info in listing.recorded(world, sessions, look=look)} if sessions else {}
+    asked = _worth_a_look(sessions, states) if look is None else look
+    known = {info.path: info for info in listing.recorded(world, sessions, look=asked)} if sessions and trees else {}
     waiting = _unread(world, list(states)) if unread else {}
     found = []
     for session in sessions:
         agents = []
         for agent in session.agents:
-            info = trees.get(world.layout.root / agent.worktree)
+            info = known.get(world.layout.root / agent.worktree)
             concluded = states[session.name, agent.name]
             pane = view.pane(session, agent)
             agents.append(
@@ -73,13 +80,25 @@ def status(world: World, sessions: Sequence[Session], *, look: bool, unread: boo
                     head=info.head if info else "",
                     ahead=info.ahead if info else None,
                     dirty=info.dirty if info else None,
-                    missing=info.missing if info else True,
+                    missing=info.missing if info else trees,
                     unread=waiting.get((session.name, agent.name)),
                     session=session.name,
                 )
             )
         found.append(SessionStatus(session, overall([a.status.state for a in agents]), tuple(agents)))
     return tuple(found)
+
+
+def _worth_a_look(sessions: Sequence[Session], states: Mapping[tuple[str, str], Status]) -> Container[tuple[str, str]]:
+    """Return the agents about whose worktrees git is asked.
+
+    It takes git a few milliseconds each. So of many that do not run only those of the newest session are looked at.
+    """
+    resting = [one for one, state in states.items() if not state.runs]
+    if len(resting) <= _FEW:
+        return states
+    newest = max(sessions, key=lambda session: session.created_ms)
+    return {one for one, state in states.items() if state.runs or one[0] == newest.name}
 
 
 def overall(states: Sequence[State]) -> State:

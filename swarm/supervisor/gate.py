@@ -87,7 +87,8 @@ class Mail:
         inbox: the folder; empty: it has none.
         address: what the inbox is addressed by.
         nudge: the command that tells it; empty: it looks into its inbox by itself, or nobody shall.
-        send: the command that sends it the heartbeat.
+        send: the command that sends it the heartbeat, but for the name of the time of idleness.
+        idle: the command that tells whether it is idle.
         pause: seconds that it may take to read its messages.
         shell: it is a shell, and is idle when nothing but itself has the terminal.
         awaited: its hooks wait for messages; it is told only when nobody does.
@@ -99,6 +100,7 @@ class Mail:
         self.address = _text(record.get("address") or "")
         self.nudge = [_bytes(word) for word in _list(record.get("nudge") or [])]
         self.send = [_bytes(word) for word in _list(record.get("send") or [])]
+        self.idle = [_bytes(word) for word in _list(record.get("idle") or [])]
         self.pause = _seconds(record.get("pause") or 30)
         self.shell = record.get("shell") is True
         self.awaited = record.get("awaited") is True

@@ -22,7 +22,7 @@ UTF-8 with ``surrogateescape``:
     label_env     its environment, and that of the commands below
     prints        optional: whether it does its task and ends; what is typed into its pane is not for it
     deaf          optional: whether, then, messages cannot reach it
-    mail          optional: {"inbox", "address", "nudge", "send", "pause", "shell"}, see ``gate.Mail``
+    mail          optional: {"inbox", "address", "nudge", "send", "idle", "pause", "shell"}, see ``gate.Mail``
     heartbeat     optional: {"idle_timeout", "message", "condition"}, see ``gate.Heartbeat``
 
 This file is compiled at every start, so it only opens the door to the modules beside it, which are

@@ -1,7 +1,7 @@
 """Watch an agent's inbox and heartbeat, and announce messages when it is ready.
 
 The supervisor only notices: that the inbox has changed, and that the program seems to be idle. What waits there,
-whether it may be typed, and what was typed before is decided by a short process, ``swarm _nudge``; its answer
+whether it may be typed, and what was typed before is decided by a short process of ``swarm/chores.py``; its answer
 is nudge.json: when to look again.  So an inbox that is quiet costs a few ``stat`` in two seconds.
 """
 
@@ -161,7 +161,7 @@ class Looks:
     """Has the screen of a program looked at time and again, for how long it is idle already."""
 
     def __init__(self, launch: gate.Launch, chores: Chores) -> None:
-        self._argv = [*launch.mail.send[:-1], b"--idle"]
+        self._argv = launch.mail.idle
         self._env = launch.label_env
         self._every = max(_OFTEN, min(_SELDOM, launch.heartbeat.idle_timeout / 4))
         self._chores = chores

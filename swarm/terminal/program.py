@@ -95,12 +95,16 @@ class Program:
         done = self._libtmux().cmd(UTF8, *args)
         return done.returncode or 0, list(done.stdout), " ".join(done.stderr)
 
-    def command(self, *args: str) -> tuple[int, list[str], str]:
+    def command(self, *args: str, given: bytes | None = None) -> tuple[int, list[str], str]:
         """Run tmux once and return exit status, lines and complaint, without libtmux's objects.
 
         Looking and typing happen all day, and loading libtmux takes longer than a dozen answers of tmux.
+
+        Args:
+            given: its standard input; None: that of this process.
         """
         argv = [self.program(), "-S", self.socket_path(), UTF8, *args]
-        done = subprocess.run(argv, capture_output=True, check=False, encoding="utf-8", errors="backslashreplace")
-        lines = done.stdout.rstrip("\n").split("\n") if done.stdout.strip("\n") else []
-        return done.returncode, lines, " ".join(filter(None, done.stderr.split("\n")))
+        done = subprocess.run(argv, input=given, capture_output=True, check=False)
+        out, err = (text.decode("utf-8", "backslashreplace") for text in (done.stdout, done.stderr))
+        lines = out.rstrip("\n").split("\n") if out.strip("\n") else []
+        return done.returncode, lines, " ".join(filter(None, err.split("\n")))

@@ -169,7 +169,7 @@ class PaneLab(Lab):
         return {
             pid: words
             for pid, words in self.processes().items()
-            if not words.startswith("tmux") and not words.endswith("_label") and "-S " + self.tmux.socket not in words
+            if not words.startswith("tmux") and not words.endswith(" label") and "-S " + self.tmux.socket not in words
         }
 
     def all_ended(self) -> None:

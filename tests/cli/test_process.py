@@ -88,7 +88,7 @@ STARTED: dict[tuple[str, ...], list[str]] = {
 
 
 #: How many files are read for one more agent of one more session, its record among them.
-MOST_READ = {"list": 7.0, "status": 17.0}
+MOST_READ = {"list": 3.0, "status": 17.0}
 
 
 def _loaded(cli: Cli, *args: str) -> set[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from swarm import chores
 from swarm.agents import endings
 from swarm.bus.errors import InboxNotFound
 from swarm.bus.filebus import FileBus
@@ -78,7 +79,7 @@ def test_an_agent_that_is_stopped_is_told_once_whoever_looks(panes: PaneLab) -> 
     panes.swarm.stop(["fx"])
     for _ in range(2):
         panes.swarm.delivery.report_endings()
-        assert panes.cli("_label").returncode == 0
+        assert chores.main([str(panes.root), "label"]) == 0
 
     assert sorted(subjects(panes)) == [
         "developer@fx is stopped: stopped by swarm",

@@ -14,7 +14,7 @@ from swarm import State, SwarmError, UsageProblem
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
-from swarm.cli.text import age, iso, place, plain, short_id
+from swarm.cli.text import age, count, iso, place, plain, short_id
 from swarm.cli.verb import Run, split_agent, verb
 from swarm.cli.views.setup import setup_data, setup_rows, show_setup
 from swarm.cli.watch import again
@@ -59,7 +59,6 @@ def add_to(root: typer.Typer) -> None:
         attempt="cannot look at the agents",
         examples="swarm status\nswarm status feature-x --watch",
     )(status)
-    verb(root, "_label", attempt="cannot label the panes", examples="swarm _label", hidden=True)(label)
     verb(root, "why", attempt="cannot explain {agent}", examples="swarm why developer@feature-x")(why)
     verb(
         root,
@@ -67,16 +66,6 @@ def add_to(root: typer.Typer) -> None:
         attempt="cannot look at {agent}",
         examples="swarm peek developer\nswarm peek developer@feature-x -n 100\nswarm peek developer --follow",
     )(peek)
-
-
-def label(run: Run) -> Answer:
-    """Show the states in the pane borders and the status line of tmux; the launchers call it."""
-    swarm = run.open()
-    found = swarm.status(look=False, unread=False)
-    swarm.panes.label(found)
-    swarm.delivery.notify_user(found)
-    swarm.delivery.report_endings()
-    return Answer({}, lambda _output: None)
 
 
 # --- data ------------------------------------------------------------------------------------------
@@ -175,7 +164,12 @@ def status(
     if watch:
         return _watch(run, swarm, session)
     problems: list[SwarmError] = []
-    return _answer(swarm, swarm.status(session, problems=problems), session, problems)
+    return _answer(swarm, swarm.status(session, look=_look(session), problems=problems), session, problems)
+
+
+def _look(session: str | None) -> bool | None:
+    """Return how git is asked: a session that is named is looked at whole."""
+    return True if session else None
 
 
 def _answer(
@@ -255,6 +249,9 @@ def _show(output: Output, found: Sequence[SessionStatus], session: str | None, m
     agents = [(one, group.session.name) for group in found for one in group.agents]
     shown = agents if most is None or len(agents) <= most else sorted(agents, key=_calls)[:most]
     output.table(columns, [_row(one, where)[: len(columns)] for one, where in shown])
+    unseen = sum(one.ahead is None and one.dirty is None and not one.missing for one, _ in agents)
+    if unseen and session is None and len(found) > 1:
+        output.err(f"changes were not looked for in {count(unseen, 'worktree')}; to see them: swarm status SESSION")
     if len(shown) < len(agents):
         output.out(f"and {len(agents) - len(shown)} more", "dim")
 
@@ -288,7 +285,7 @@ def _watch(run: Run, swarm: Swarm, session: str | None) -> Answer:
         raise UsageProblem("--watch needs a terminal", hint="for machines: swarm status --watch --json")
 
     def look() -> None:
-        found = swarm.status(session)
+        found = swarm.status(session, look=_look(session))
         swarm.panes.label(found)
         if run.output.json:
             run.output.answer(run.command, _answer(swarm, found, session))

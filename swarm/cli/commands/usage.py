@@ -27,16 +27,6 @@ def add_to(root: typer.Typer) -> None:
         attempt="cannot count usage",
         examples="swarm usage\nswarm usage feature-x --json\nswarm usage --all",
     )(usage)
-    verb(root, "_budget", attempt="cannot notify", examples="swarm _budget developer feature-x", hidden=True)(budget)
-
-
-def budget(
-    run: Run,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", show_default=False)],
-    session: Annotated[str, typer.Argument(metavar="SESSION", show_default=False)],
-) -> Answer:
-    """Notify the user about an agent's limits."""
-    return Answer({"told": run.open().usage.notify(agent, session)}, lambda _output: None)
 
 
 def usage(

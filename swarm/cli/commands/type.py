@@ -1,4 +1,4 @@
-"""``swarm type``, and ``swarm _nudge``, which an agent's supervisor runs when messages wait."""
+"""``swarm type``: type a text into an agent's pane."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def add_to(root: typer.Typer) -> None:
         examples="swarm type developer@feature-x 'Go on, please.'\n"
         "swarm type developer - <long-text.md\nswarm type developer y --no-enter",
     )(type_)
-    verb(root, "_nudge", attempt="cannot tell {agent}", examples="swarm _nudge developer feature-x", hidden=True)(nudge)
 
 
 def type_(
@@ -53,22 +52,3 @@ def _typed() -> str:
     if len(data) > _LONGEST:
         raise UsageProblem("the text is longer than 1 MiB", hint="put it into a file and name that")
     return data.decode("utf-8", "replace")
-
-
-def nudge(
-    run: Run,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", show_default=False)],
-    session: Annotated[str, typer.Argument(metavar="SESSION", show_default=False)],
-    heartbeat: Annotated[str, typer.Option("--heartbeat", metavar="PERIOD", show_default=False)] = "",
-    idle: Annotated[bool, typer.Option("--idle", help="Only say by the exit status whether it is idle.")] = False,
-) -> Answer:
-    """Notify an agent of its messages, or send it the heartbeat of its role."""
-    swarm = run.open()
-    if idle:
-        state = str(swarm.why(agent, session).status.state)
-        return Answer({"state": state}, lambda _output: None, exit_code=0 if state == "idle" else 1, status="ok")
-    if heartbeat:
-        sent = swarm.delivery.heartbeat(agent, session, heartbeat)
-        return Answer({"sent": sent}, lambda _output: None)
-    words = swarm.delivery.nudge(agent, session)
-    return Answer({"outcome": words}, lambda output: output.out(words))
