@@ -66,12 +66,12 @@ STARTUP: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {
     ("send", "developer", "hello"): ((*NEEDS_GIT, *CHANGES), 67),
     ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 66),
     ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 36),
-    ("permission-request", "--agent", "developer", "--wait", "0"): ((*CHANGES, *UNSEEN), 83),
-    ("status",): ((*CHANGES, "swarm.worktrees.trees.trees"), 125),
-    ("list",): ((*CHANGES, *UNSEEN), 89),
-    ("why", "developer"): ((*CHANGES, *UNSEEN), 92),
-    ("worktree", "list"): ((), 81),
-    ("log",): (CHANGES, 63),
+    ("permission-request", "--agent", "developer", "--wait", "0"): ((*CHANGES, *UNSEEN), 86),
+    ("status",): ((*CHANGES, "swarm.worktrees.trees.trees"), 128),
+    ("list",): ((*CHANGES, *UNSEEN), 92),
+    ("why", "developer"): ((*CHANGES, *UNSEEN), 95),
+    ("worktree", "list"): ((), 84),
+    ("log",): (CHANGES, 66),
 }
 
 
