@@ -57,6 +57,10 @@ class Graph:
         except KeyError:
             raise GitFailed(f"cannot read the history: commit {commit} is missing") from None
 
+    def knows(self, commits: Iterable[str]) -> bool:
+        """Whether it can tell about all these commits, and they are there."""
+        return all(commit in self._parents or (commit and commit == self._edge) for commit in commits)
+
     def has(self, new: str, old: str) -> bool:
         """Whether *new* has everything that *old* has; both are among the given commits."""
         return old == self._edge or old in self._reach(new)

@@ -5,6 +5,7 @@ The only user of GitPython. It cannot read repositories with SHA-256 names, and 
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -16,7 +17,7 @@ from swarm.git.values import Commit
 from swarm.kit.errors import SwarmError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from swarm.git.running.runner import GitRunner
@@ -77,7 +78,9 @@ class Landed(NamedTuple):
     commits: int = 0
 
 
-def landed(git: Asks, asked: Sequence[tuple[str, str]], target: str) -> tuple[Landed, ...]:
+def landed(
+    git: Asks, asked: Sequence[tuple[str, str]], target: str, walk: Callable[[Sequence[str]], Graph] | None = None
+) -> tuple[Landed, ...]:
     """Return for several tips how *target* contains the work since their bases.
 
     Decided by content, so that squashed and rebased branches are recognised, and a fresh branch is
@@ -86,6 +89,7 @@ def landed(git: Asks, asked: Sequence[tuple[str, str]], target: str) -> tuple[La
     Args:
         asked: (tip, base) of each.
         target: a commit; empty for none.
+        walk: walks the history of some commits, or knows it already.
 
     Returns:
         ``fresh``: nothing was committed, or nothing of it is left. ``merged``: *target* has the very
@@ -95,10 +99,10 @@ def landed(git: Asks, asked: Sequence[tuple[str, str]], target: str) -> tuple[La
     """
     moved = [commit for tip, base in asked if tip != base for commit in (tip, base)]
     try:
-        graph = Graph(git, (target, *moved)) if moved else None
+        graph = (walk or functools.partial(Graph, git))([target, *moved]) if moved else None
         found = landed_by(git, graph, asked, target)
     except (GitFailed, GitBroken):  # a damaged history of one says nothing of the others
-        return tuple(landed(git, [one], target)[0] for one in asked) if len(asked) > 1 else (Landed(""),)
+        return tuple(landed(git, [one], target, walk)[0] for one in asked) if len(asked) > 1 else (Landed(""),)
     return tuple(
         Landed(how, len(graph.since(*one)) if graph is not None else 0) for one, how in zip(asked, found, strict=True)
     )

@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 def landing_place(world: World, session: Session) -> str:
     """Return the commit in which the session's work would have landed; empty without one."""
-    branch = world.git.resolve_commit(places.HEADS + session.base_ref)
-    return branch or world.git.resolve_commit("HEAD") or ""
+    ref = places.HEADS + session.base_ref
+    return world.git.tips(ref).get(ref) or world.git.resolve_commit("HEAD") or ""

@@ -80,11 +80,11 @@ def test_a_cleanup_takes_as_many_gits_for_a_big_team_as_for_a_small_one(counted:
     counted.lab.swarm.merge("feature-x")
 
     ran = counted.gits(lambda swarm: swarm.cleanup(["feature-x"]))
-    assert len(ran) <= 18, ran
+    assert len(ran) <= 11, ran
 
     counted.lab.swarm.create("fresh", [f"developer:{TEAM}"])
     ran = counted.gits(lambda swarm: swarm.cleanup(["fresh"]))
-    assert len(ran) <= 13, ran
+    assert len(ran) <= 8, ran
 
 
 def test_a_cleanup_of_work_takes_one_more_git_for_each_agent(counted: Counted) -> None:
@@ -94,4 +94,4 @@ def test_a_cleanup_of_work_takes_one_more_git_for_each_agent(counted: Counted) -
 
     ran = counted.gits(lambda swarm: swarm.cleanup(["feature-x"], force=True))
 
-    assert len(ran) <= 18 + TEAM, ran
+    assert len(ran) <= 10 + TEAM, ran

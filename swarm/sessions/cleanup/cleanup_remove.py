@@ -26,7 +26,7 @@ from swarm.worktrees.setup import setup_notes
 from swarm.worktrees.steps import file_steps, inbox_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from swarm.project.world import World
 
@@ -44,7 +44,11 @@ def remove_all(world: World, record: dict[str, Any]) -> tuple[Skipped, ...]:
     if _problem(lambda: _delete_branches(world, left)):
         # One of them stands in the way of all: by themselves it shows which.
         left = _each(world, record, left, lambda item: _delete_branches(world, [item]), failures)
-    _each(world, record, left, lambda item: _forget(world, record, item), failures)
+    left = _each(world, record, left, lambda item: _forget(world, record, item), failures)
+    for name in dict.fromkeys(item["session"] for item in left):
+        items = [item for item in left if item["session"] == name]
+        if problem := _problem(functools.partial(_forget_agents, world, name, {item["agent"] for item in items})):
+            failures += (Skipped(f"{name}/{item['agent']}", problem.message, problem.code) for item in items)
     return tuple(failures)
 
 
@@ -190,30 +194,32 @@ def _delete_branches(world: World, items: Sequence[dict[str, Any]]) -> None:
 
 
 def _forget(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
-    """Forget an agent, and what the configuration says of a branch that is gone."""
+    """Forget an agent but for its place in the record, and what the configuration says of a branch that is gone."""
     branch = item["branch"]
     configured = item["tip"] and not item["keep_branch"] and world.git.branch_config(branch)
     if configured and not world.git.tips(places.HEADS + branch):
         world.git.drop_branch_config(branch)  # also when an earlier try got no further than the branch
-    _forget_agent(world, record, item)
-
-
-def _forget_agent(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
     session = world.sessions.get(item["session"])
+    gone = session.agent(item["agent"]) if session is not None else None
+    if session is None or gone is None:
+        return
+    if gone.program:
+        running.forget(world, session, gone)
+    else:
+        setup_notes.forget(world, session.name, gone.name)
+    folder = world.layout.salvage_folder(session.name, gone.name, record["operation"])
+    away = world.layout.trash_folder(record["operation"])
+    inbox_steps.retire(world, session, gone, folder, away, discard=record["discard"])
+    with suppress(SwarmError, OSError):  # its old requests stop no cleanup
+        Approvals(world.layout.approvals).forget(session.name, gone.name)
+
+
+def _forget_agents(world: World, name: str, gone: Collection[str]) -> None:
+    """Write a session's record without some agents; without any, it exists no more."""
+    session = world.sessions.get(name)
     if session is None:
         return
-    left = tuple(agent for agent in session.agents if agent.name != item["agent"])
-    gone = session.agent(item["agent"])
-    if gone is not None and gone.program:
-        running.forget(world, session, gone)
-    elif gone is not None:
-        setup_notes.forget(world, session.name, gone.name)
-    if gone is not None:
-        folder = world.layout.salvage_folder(session.name, gone.name, record["operation"])
-        away = world.layout.trash_folder(record["operation"])
-        inbox_steps.retire(world, session, gone, folder, away, discard=record["discard"])
-        with suppress(SwarmError, OSError):  # its old requests stop no cleanup
-            Approvals(world.layout.approvals).forget(session.name, gone.name)
+    left = tuple(agent for agent in session.agents if agent.name not in gone)
     if left:
         world.sessions.write(session._replace(agents=left))
     else:
@@ -237,7 +243,8 @@ def finish(world: World, record: dict[str, Any]) -> None:
 
 def told(world: World, record: dict[str, Any], summary: Sequence[Removed]) -> tuple[Removed, ...]:
     """Add what only the removal showed: a branch stays that is in use elsewhere, or moved on; what is kept whole."""
-    left = world.git.tips(*(places.HEADS + item.branch for item in summary)) if summary else {}
+    names = [places.HEADS + item.branch for item in summary]
+    left = world.git.refs_around(names, places.OP_REFS.rstrip("/")) if summary else ()
     return tuple(
         replace(
             item,

@@ -53,7 +53,11 @@ class TreeBack(TreeSave):
         if (folder / "late").is_dir():
             self._bring_back_whole(tree, admin, folder)
             return
-        if "index" not in saved_admin:
+        if manifest.get("as_head"):
+            with self._by_its_index(tree, admin) as env:
+                what = "cannot make the index"
+                self._git.run(*IN_ONE_FILE, "read-tree", refs["head"], env=env, cwd=tree, what=what)
+        elif "index" not in saved_admin:
             self._make_index(tree, admin, known=manifest["kind"] in ("worktree", "missing"))
         raw = set(manifest["raw"])
         work = self._tree_entries(refs["work"])

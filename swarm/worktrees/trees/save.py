@@ -49,7 +49,7 @@ class _Plan:
     entries: list[tuple[str, str, str, str]]
     raw: dict[str, tuple[str, str]]
     work: list[tuple[str, str, str]]
-    files: dict[str, Path]
+    files: dict[str, str]
     announced: bool
 
     @property
@@ -60,6 +60,8 @@ class _Plan:
 
 class TreeSave(TreeLook):
     """Saves the working trees of one repository."""
+
+    _walked: Graph | None = None
 
     def capture(self, tree: Path, admin: Path, wish: Capture) -> Saved:
         """Write everything that *wish* names as git objects; the caller puts refs on them.
@@ -75,7 +77,7 @@ class TreeSave(TreeLook):
         try:
             with tempfile.TemporaryDirectory(prefix="swarm-") as folder:
                 scratch = Path(folder)
-                objects = Objects(self._git, scratch, len(self._zero))
+                objects = Objects(self._git, len(self._zero))
                 plans = []
                 for tree, admin, wish in asked:
                     what = tree.name
@@ -103,9 +105,9 @@ class TreeSave(TreeLook):
         for path in self._raw_paths(wish.state, wish, found):
             source = str(tree / path)
             if path in found.links:  # its content is its target; git would follow it
-                source = str(objects.add_bytes(os.fsencode(os.readlink(source))))
+                source = objects.add_bytes(os.fsencode(os.readlink(source)))
             else:
-                objects.add_file(source)
+                objects.add_file(tree / path)
             raw[path] = (_git_mode(path, found), source)
         # The empty file must be an object: ``add -N`` names it in the index without writing it.
         kind = "sha256" if len(self._zero) == 64 else "sha1"
@@ -122,12 +124,16 @@ class TreeSave(TreeLook):
             "empty": sorted(found.empty),
             "aside": sorted(wish.aside),
             "special": list(wish.state.special),
+            "as_head": rest is not None,
         }
         files = self._notes(admin, wish)
+        if rest is not None:
+            files.pop("admin/index", None)  # it says what the commit says
         for file in files.values():
             objects.add_file(file)
-        files[MANIFEST] = objects.add_bytes(json.dumps(manifest, ensure_ascii=True).encode("ascii"))
-        return _Plan(wish, admin, entries, raw, work, files, announced=announced)
+        names = {name: os.fspath(file) for name, file in files.items()}
+        names[MANIFEST] = objects.add_bytes(json.dumps(manifest, ensure_ascii=True).encode("ascii"))
+        return _Plan(wish, admin, entries, raw, work, names, announced=announced)
 
     def _notes(self, admin: Path, wish: Capture) -> dict[str, Path]:
         """Return git's own notes about a worktree, by the names under which they are saved."""
@@ -192,6 +198,17 @@ class TreeSave(TreeLook):
             if mode == "160000" or oid in there
         ]
 
+    def _walk(self, tips: Sequence[str]) -> Graph:
+        """Return the history of some commits: the last one that was walked, if that knows all of them."""
+        if self._walked is None or not self._walked.knows(tips):
+            self._walked = Graph(self._git, tips)
+        return self._walked
+
+    def _kinds_of(self, oids: set[str]) -> dict[str, str]:
+        """Do as ``_kinds``; nobody is asked about commits that were walked."""
+        known = {oid for oid in oids if self._walked is not None and self._walked.knows([oid])}
+        return {**self._kinds(oids - known), **dict.fromkeys(known, "commit")}
+
     def _kinds(self, oids: Iterable[str]) -> dict[str, str]:
         """Return object → type of those that are there."""
         asked = "".join(f"{oid}\n" for oid in oids).encode("ascii")
@@ -213,10 +230,10 @@ class TreeSave(TreeLook):
         That is: commits, and other objects by the parts of the salvage that hold them.
         """
         words = [self._words(plan) for plan in plans]
-        kinds = self._kinds({word for found in words for word in found})
+        kinds = self._kinds_of({word for found in words for word in found})
         commits = [sorted(oid for oid in found if kinds.get(oid) == "commit") for found in words]
         tips = [plan.tips for plan in plans]
-        graph = Graph(self._git, (oid for part in (*commits, *tips) for oid in part)) if any(commits) else None
+        graph = self._walk([oid for part in (*commits, *tips) for oid in part]) if any(commits) else None
         for found, named, own in zip(words, commits, tips, strict=True):
             # A ref of the worktree's own may name anything; refs of ours keep what no commit can hold.
             others = sorted(oid for oid in found if kinds.get(oid, "commit") != "commit")

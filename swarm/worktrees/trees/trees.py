@@ -45,7 +45,7 @@ class Trees(TreeBack):
 
     def landed(self, asked: Sequence[tuple[str, str]], target: str) -> tuple[Landed, ...]:
         """Return for each (tip, base) how *target* contains the commits since *base*; empty if it does not."""
-        return content_landed(self._git, asked, target)
+        return content_landed(self._git, asked, target, self._walk)
 
     def commits(self, tip: str, base: str) -> tuple[Commit, ...]:
         """Return what *tip* has and *base* has not, newest first, at most fifty."""
