@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from swarm.merging.quarantine import Quarantine
-    from swarm.project.model import Agent, Session
+    from swarm.project.model import Agent, Session, WorktreeEntry
     from swarm.project.world import World
     from swarm.worktrees.examine import Target
 
@@ -200,6 +200,13 @@ def _elsewhere(world: World, one: Work, target: Target) -> Iterator[Risk]:
         yield Risk(RiskKind.IDENTITY, f"it is on {place}, with commits that {one.agent.branch} lacks", (state.head,))
 
 
+def _linked(world: World) -> Sequence[WorktreeEntry]:
+    """Return the worktrees but the main checkout; git is asked only where its plain files do not tell all."""
+    entries = [world.git.worktree(Path(os.path.dirname(admin.gitdir))) for admin in world.git.admin_dirs()]
+    known = [entry for entry in entries if entry is not None]
+    return known if len(known) == len(entries) else world.git.worktrees()[1:]
+
+
 def _checkout(world: World, branch: str) -> Checkout | None:
     """Return the working tree that has the target branch checked out.
 
@@ -209,7 +216,7 @@ def _checkout(world: World, branch: str) -> Checkout | None:
     found = []
     if world.git.head_branch() == branch:
         found.append(Checkout(world.layout.root, world.git.common))
-    for entry in world.git.worktrees()[1:]:
+    for entry in _linked(world):
         if entry.branch != branch or not entry.path.is_dir():
             continue
         admin = world.git.admin_of(entry.path)
@@ -358,7 +365,8 @@ def _close(world: World, record: dict[str, Any], outcome: str, ref: Mapping[str,
         ref: with the object it is at, where that is known.
     """
     ref = ref or world.git.refs(op_ref(record["operation"]))
-    world.git.change_refs(delete=ref, reason="swarm: the merge is over")
+    for name, tip in ref.items():
+        world.git.drop_ref(name, tip, reason="swarm: the merge is over")
     transaction.close(world, record, outcome)
 
 

@@ -365,11 +365,11 @@ def test_refs_are_read_again_when_another_swarm_was_at_work(lab: Lab, monkeypatc
     late = lab.swarm
     real = transaction.recover
 
-    def recover(world: Any, known: Any) -> Any:  # below the lock, after the first look
+    def recover(world: Any, known: Any, *, wait: bool) -> Any:  # below the lock, after the first look
         monkeypatch.setattr(transaction, "recover", real)
         lab.git("branch", "swarm/Developer-s")
         world.journal.log(operation="another")
-        return real(world, known)
+        return real(world, known, wait=wait)
 
     monkeypatch.setattr(transaction, "recover", recover)
     with pytest.raises(NameCollision, match="differs from the existing"):
