@@ -11,6 +11,8 @@ from swarm.api.hooks import Hooks as Hooks
 from swarm.api.messages import Messages as Messages
 from swarm.api.operations import Operations as Operations
 from swarm.api.panes import Panes as Panes
+from swarm.api.pods import CheckedPod as CheckedPod
+from swarm.api.pods import Pods as Pods
 from swarm.api.queues import Queues as Queues
 from swarm.api.roles import CheckedRole as CheckedRole
 from swarm.api.roles import Roles as Roles
@@ -138,10 +140,16 @@ from swarm.project.model import Session as Session
 from swarm.project.model import WorktreeEntry as WorktreeEntry
 from swarm.project.names import AgentSpec as AgentSpec
 from swarm.roles.errors import OverrideProblem as OverrideProblem
+from swarm.roles.errors import PodExists as PodExists
+from swarm.roles.errors import PodNotFound as PodNotFound
 from swarm.roles.errors import RoleExists as RoleExists
 from swarm.roles.errors import RoleNotFound as RoleNotFound
 from swarm.roles.errors import WorkflowNotFound as WorkflowNotFound
 from swarm.roles.options import RoleOptions as RoleOptions
+from swarm.roles.pods.template import Pod as Pod
+from swarm.roles.pods.template import PodAgent as PodAgent
+from swarm.roles.pods.template import PodTemplate as PodTemplate
+from swarm.roles.pods.template import PodVariable as PodVariable
 from swarm.roles.role import Role as Role
 from swarm.roles.role import RoleKind as RoleKind
 from swarm.roles.workflow import Workflow as Workflow
@@ -217,6 +225,7 @@ __all__ = [
     "BranchExists",
     "BusProblem",
     "Check",
+    "CheckedPod",
     "CheckedRole",
     "Claim",
     "ClaimLost",
@@ -292,6 +301,13 @@ __all__ = [
     "Panes",
     "Parent",
     "Placed",
+    "Pod",
+    "PodAgent",
+    "PodExists",
+    "PodNotFound",
+    "PodTemplate",
+    "PodVariable",
+    "Pods",
     "ProgramMissing",
     "Pruned",
     "PrunedAttachments",

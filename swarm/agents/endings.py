@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from swarm.agents import event_values, events
+from swarm.agents import after, event_values, events
 from swarm.bus.addressing import USER
 from swarm.bus.message import POSTMASTER, Message
 from swarm.callers import parents
@@ -70,6 +70,8 @@ def _tell_of(world: World, session: Session, agent: Agent) -> bool:
         if parent is not None:
             post_own(bus, message._replace(to=parent.address, generation=parent.generation))
     events.put(world, parent, *_events(session, agent, facts, status, name))
+    if status.state is State.DONE:
+        after.finished(world, session, agent)
     runfiles.write(str(run), runfiles.TOLD, {"id": name})
     return True
 

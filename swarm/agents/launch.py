@@ -184,7 +184,7 @@ def start_steps(
         tree = str(root / agent.worktree)
         text, options = role.instructions if role else "", options_for(agent, role)
         fresh = anew and options.print
-        told = whole_task(task, agent.task)
+        told = "" if agent.after else whole_task(task, agent.task)  # `agents.after` sends it later
         yield PrepareRun(operation, session, agent_to_dict(agent), tree, text, told, resume, plain(options), fresh)
     yield from _introductions(world, operation, agents)
     pairs = tuple((agent.name, str(root / agent.worktree)) for agent, _ in agents)

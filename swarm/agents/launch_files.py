@@ -92,7 +92,8 @@ class PrepareRun(Step):
             main=world.layout.root,
         )
         ports = {name: str(port) for name, port in self.agent.get("ports", ())}
-        return replace(launch, environ={**pane_environment(world, launch, program), **ports})
+        own = dict(self.agent.get("env", {}))
+        return replace(launch, environ={**pane_environment(world, launch, program), **own, **ports})
 
     def _spec(self, world: World, folder: Path) -> dict[str, Any]:
         name, command = str(self.agent["name"]), tuple(self.agent["command"])

@@ -26,6 +26,10 @@ class LaunchRequest:
         task: the goal of all agents.
         tasks: for some agents their own (name, task) beside it.
         overrides: the wanted changes of roles; once assigned, for some agents (name, changes of its role).
+        pod: the pod that the agents belong to.
+        template: the pod template that it was made from.
+        env: for some agents (name, variables of its environment).
+        after: for some agents (name, the agents that finish their tasks first).
         workflow: which kind of work it is.
         beside: the agent in whose window the panes are opened; empty: windows of their own.
         named: the user named the program, so what a role names does not count.
@@ -41,6 +45,10 @@ class LaunchRequest:
     print_mode: bool = False
     tasks: tuple[tuple[str, str], ...] = ()
     overrides: tuple[tuple[str, Any], ...] = ()
+    pod: str = ""
+    template: str = ""
+    env: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    after: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def task_of(self, agent: str) -> str:
         """Return what the agent of this name is told alone."""
@@ -64,6 +72,8 @@ def equipped(agent: Agent, wish: LaunchRequest, conversation: str) -> Agent:
         print_mode=wish.print_mode,
         task=wish.task_of(agent.name),
         overrides=dict(wish.overrides).get(agent.name, ()),
+        env=(*dict(wish.env).get(agent.name, ()), *((("SWARM_POD", wish.pod),) if wish.pod else ())),
+        after=dict(wish.after).get(agent.name, ()),
     )
 
 

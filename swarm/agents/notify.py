@@ -12,7 +12,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from swarm.agents import asked, event_values, events
+from swarm.agents import after, asked, event_values, events
 from swarm.kit.commandline import words_of
 from swarm.kit.errors import SwarmError
 from swarm.machine.run_folder import runfiles
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 def notify_user(world: World, found: Sequence[SessionStatus]) -> int:
     """Notify the user of every agent that newly entered a state of ``notify.states``; return their number."""
     news = list(_news(world, found))
+    after.give_all(world, [one.session for one in found])
     for session, item in news:
         _run(world, session, item)
     if news and world.settings.notify.bell:
@@ -117,6 +118,7 @@ def _tell_idle(world: World, session: Session, item: AgentStatus, seen: Mapping[
         more: dict[str, int | str] = {"time_ms": status.since_ms, "text": text[: event_values.MOST_TEXT]}
         event = events.event(kind, agent.name, session.name, idle, status.detail, name=name, **more)
         events.publish(world, session, event)
+        after.finished(world, session, agent)
     return said
 
 

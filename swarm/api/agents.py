@@ -99,7 +99,18 @@ class Agents(Sets):
         chosen = COMMAND if argv else program or self._world.settings.agents.program
         at = self._address_of_pane(beside)
         told, changed = tuple((tasks or {}).items()), tuple((overrides or {}).items())
-        return LaunchRequest(chosen, argv, task, workflow, at, bool(argv or program), print_mode, told, changed)
+        pod = self._pod_around()
+        return LaunchRequest(chosen, argv, task, workflow, at, bool(argv or program), print_mode, told, changed, pod)
+
+    def _pod_around(self) -> str:
+        """Return the pod of the caller, which those that it starts belong to as well."""
+        from swarm.roles.pods.template import check_pod
+
+        name = self._world.environ.get("SWARM_POD", "")
+        try:
+            return check_pod(name) if name else ""
+        except ValueError as error:
+            raise UsageProblem(f"SWARM_POD={name[:60]!a} {error}", hint="unset SWARM_POD, or correct it") from None
 
     def _start_as(
         self,
@@ -138,7 +149,7 @@ class Agents(Sets):
         from swarm.sessions.create import create, create_request
 
         specs = names.expand_roles(roles)
-        texts, problems = self._role_texts(specs, name, wanted=True)
+        texts, problems = self._role_texts(specs, name, wanted=True, pod=bool(wish.template))
         try:
             wish = replace(wish, tasks=tuple(tasks.assign(specs, dict(wish.tasks)).items()))
         except UsageProblem as problem:

@@ -184,14 +184,22 @@ class Door:
 
         return tuple(role_names(self._roles))
 
-    def _role_in(self, session: Session | None, name: str) -> Role:
-        """Return a role as a session has it: of the swarm directory with which it was made."""
+    def _role_in(self, session: Session | None, name: str, *, pod: bool = False) -> Role:
+        """Return a role as a session has it: of the swarm directory with which it was made.
+
+        Args:
+            pod: look among the roles of pods first, as for a session that is one.
+        """
+        from dataclasses import replace
+
         from swarm.project.world import in_session
         from swarm.roles.find import RolePlaces, find_role
 
         world = in_session(self._world, session)
         same = world.swarm_dir == self._world.swarm_dir
         places = self._roles if same else RolePlaces.standard(self._root, world.swarm_dir)
+        if pod or (session is not None and session.template):
+            places = replace(places, pod=True)
         with files.os_errors(f"cannot read the role {name}"):
             return find_role(names.check_name("role", name), places)
 
@@ -292,19 +300,20 @@ class Door:
         return (None, None) if own is None else (own.ref, own.tree)
 
     def _role_texts(
-        self, specs: Sequence[names.AgentSpec], session: str, *, wanted: bool
+        self, specs: Sequence[names.AgentSpec], session: str, *, wanted: bool, pod: bool = False
     ) -> tuple[tuple[Role | None, ...], list[SwarmError]]:
         """Return each agent's role, and the problems of unreadable ones.
 
         Args:
             session: its name; one that is there already keeps its swarm directory.
+            pod: look among the roles of pods first.
         """
         old = self._world.sessions.get(session)
         found: list[Role | None] = []
         problems: list[SwarmError] = []
         for spec in specs:
             try:
-                role = self._role_in(old, spec.role)
+                role = self._role_in(old, spec.role, pod=pod)
             except SwarmError as problem:
                 if str(problem) not in map(str, problems):
                     problems.append(problem)

@@ -92,3 +92,23 @@ def read_overrides(words: Sequence[str]) -> dict[str, str]:
     from swarm.roles import overrides
 
     return overrides.read_words(words)
+
+
+def pod_templates(root: Path) -> tuple[str, ...]:
+    """Return the names of the pod templates."""
+    from swarm.project.swarm_dir import dirs
+    from swarm.roles.find import RolePlaces
+    from swarm.roles.pods import find
+
+    return find.template_names(RolePlaces.standard(root, dirs.find_dir(cwd=root)))
+
+
+def read_variables(words: Sequence[str]) -> dict[str, str]:
+    """Return what ``NAME=VALUE`` words say, as ``pods.launch`` takes it.
+
+    Raises:
+        UsageProblem
+    """
+    from swarm.roles.pods import find
+
+    return find.read_words(words)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from swarm.api.messages import Messages
     from swarm.api.operations import Operations
     from swarm.api.panes import Panes
+    from swarm.api.pods import Pods
     from swarm.api.queues import Queues
     from swarm.api.roles import Roles
     from swarm.api.salvage import Salvage
@@ -164,6 +165,13 @@ class Swarm(Agents, Forking, Waiting, Merging):
         from swarm.api.panes import Panes
 
         return Panes(self._opened)
+
+    @property
+    def pods(self) -> Pods:
+        """Teams as files; ``swarm.pods()`` returns the templates, and ``swarm.pods.launch`` starts one."""
+        from swarm.api.pods import Pods
+
+        return Pods(self._opened)
 
     @property
     def salvage(self) -> Salvage:

@@ -46,6 +46,7 @@ GROUPS = {
         "fork": Entry("fork", "Start another agent from an agent's worktree as it is"),
         "shell": Entry("places", "Open a shell in an agent's worktree"),
         "type": Entry("type", "Type a text into an agent's pane"),
+        "pod": Entry("pod", "Launch, stop, list, show, create and check teams kept in files"),
     },
     "Messages": {
         "broadcast": Entry("send", "Send a message to every agent of the session"),

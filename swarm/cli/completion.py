@@ -143,6 +143,18 @@ def settings(known: ModuleType, _root: Path, _incomplete: str) -> Iterator[str]:
 
 
 @_quiet
+def pod_templates(known: ModuleType, root: Path, _incomplete: str) -> Iterator[str]:
+    """Complete the names of pod templates."""
+    yield from known.pod_templates(root)
+
+
+@_quiet
+def pods(known: ModuleType, root: Path, _incomplete: str) -> Iterator[str]:
+    """Complete the names of pods."""
+    yield from dict.fromkeys(session.pod for session in known.sessions(root) if session.pod)
+
+
+@_quiet
 def overrides(known: ModuleType, _root: Path, incomplete: str) -> Iterator[str]:
     """Complete the keys of roles that a start can change."""
     before, colon, _ = incomplete.rpartition(":")

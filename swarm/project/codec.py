@@ -47,6 +47,8 @@ def agent_to_dict(agent: Agent) -> dict[str, Any]:
     plain["placed"] = [{"path": p.path, "sha256": p.sha256} for p in agent.placed]
     plain["may"] = list(agent.may)
     plain["overrides"] = dict(agent.overrides)
+    plain["env"] = dict(agent.env)
+    plain["after"] = list(agent.after)
     return plain
 
 
@@ -73,6 +75,8 @@ def agent_from_dict(data: Any, source: str) -> Agent:
             may=tuple(str(right) for right in _list(data.get("may", []))),
             task=str(data.get("task", "")),
             overrides=tuple((str(key), str(value)) for key, value in dict(data.get("overrides", {})).items()),
+            env=tuple((str(key), str(value)) for key, value in dict(data.get("env", {})).items()),
+            after=tuple(str(name) for name in _list(data.get("after", []))),
         )
     except _WRONG as error:
         raise RecordProblem(f"cannot read {source}: agent: {_told(error)}") from error
@@ -139,6 +143,8 @@ def session_to_bytes(session: Session) -> bytes:
             **({"beside": session.beside} if session.beside else {}),
             **({"parent": parent_to_dict(session.parent)} if session.parent else {}),
             **({"swarm_dir": session.swarm_dir} if session.swarm_dir else {}),
+            **({"pod": session.pod} if session.pod else {}),
+            **({"template": session.template} if session.template else {}),
             "agents": [agent_to_dict(agent) for agent in session.agents],
         }
     )
@@ -163,6 +169,8 @@ def session_from_bytes(data: bytes, source: str) -> Session:
             beside=str(record.get("beside", "")),
             parent=parent_from_dict(record.get("parent")),
             swarm_dir=str(record.get("swarm_dir", "")),
+            pod=str(record.get("pod", "")),
+            template=str(record.get("template", "")),
         )
     except _WRONG as error:
         raise RecordProblem(f"cannot read {source}: {_told(error)}") from error

@@ -45,6 +45,8 @@ class Agent(NamedTuple):
         may: its rights over agents that others started, as its role gave them at the start.
         task: its own task, beside the task of its session.
         overrides: the keys of its role, with their values as text, that its start changed.
+        env: the variables of its environment that its start set.
+        after: the agents that must have finished their tasks before it gets its own.
     """
 
     name: str
@@ -65,6 +67,8 @@ class Agent(NamedTuple):
     may: tuple[str, ...] = ()
     task: str = ""
     overrides: tuple[tuple[str, str], ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    after: tuple[str, ...] = ()
 
 
 class Parent(NamedTuple):
@@ -100,6 +104,8 @@ class Session(NamedTuple):
         beside: the agent (``name@session``) in whose window its panes are; empty: they have windows of their own.
         parent: the agent whose program started it; None: a person did.
         swarm_dir: the swarm directory with which it was made; empty in older records.
+        pod: the pod that it belongs to; empty: none.
+        template: the pod template that it was made from; its roles come first from ``pods/roles``.
     """
 
     name: str
@@ -113,6 +119,8 @@ class Session(NamedTuple):
     beside: str = ""
     parent: Parent | None = None
     swarm_dir: str = ""
+    pod: str = ""
+    template: str = ""
 
     @property
     def generation(self) -> str:

@@ -28,6 +28,22 @@ class OverrideProblem(UsageProblem):
     default_hint = "write KEY=VALUE, such as model=opus, with a value as in the role's file"
 
 
+class PodNotFound(SwarmError):
+    """No pod or pod template of this name."""
+
+    code = "POD_NOT_FOUND"
+    exit_code = EXIT_NOT_FOUND
+    default_hint = "`swarm pod list` shows the pods and their templates"
+
+
+class PodExists(SwarmError):
+    """A pod template of this name already exists in that folder."""
+
+    code = "POD_EXISTS"
+    exit_code = EXIT_EXISTS
+    default_hint = "edit it, or choose another name"
+
+
 class WorkflowNotFound(SwarmError):
     """No workflow of this name."""
 

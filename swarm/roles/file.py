@@ -88,7 +88,7 @@ def _root_dir(value: str) -> str:
 
 
 def _config_dir(value: str) -> str:
-    if not value.startswith(("/", "~/")):
+    if value and not value.startswith(("/", "~/")):
         raise ValueError("must be an absolute path, or one that begins with ~/")
     return value
 
@@ -115,7 +115,7 @@ def _reviewer(**found: Any) -> Reviewer:
     return made
 
 
-_MODEL = text(_word, "word", longest=100, pattern=r"^[A-Za-z0-9]\S*$")
+_MODEL = text(lambda value: value and _word(value), "word", longest=100, pattern=r"^([A-Za-z0-9]\S*)?$")
 _RULES = listing(text(_rule, "rule", longest=decide.LONGEST_RULE), "list of rules")
 _PERMISSIONS = mapping(
     {

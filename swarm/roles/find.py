@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 INSTRUCTIONS = "CLAUDE.md"
 EXTRAS = "role.yaml"
+#: Roles of pods, below a swarm directory.
+POD_ROLES = "pods/roles"
 SUFFIX = ".yaml"
 #: Suffixes of a role's file; swarm itself writes the first.
 SUFFIXES = (SUFFIX, ".yml")
@@ -72,11 +74,13 @@ class RolePlaces:
         root: the main checkout, or None outside of a repository.
         swarm_dir: the swarm directory in use, or None.
         builtin: the shipped roles; None looks them up.
+        pod: those of ``pods/roles`` come first.
     """
 
     root: Path | None
     swarm_dir: Path | None = None
     builtin: Path | None = None
+    pod: bool = False
 
     @classmethod
     def standard(cls, root: Path | None, swarm_dir: Path | None) -> RolePlaces:
@@ -194,6 +198,8 @@ def misnamed(places: RolePlaces) -> tuple[Path, ...]:
 
 
 def _places(places: RolePlaces) -> Iterator[_Place]:
+    if places.pod:
+        yield from _pod_places(places)
     if places.root is not None:
         folder = places.root / ROLES_DIR
         yield _Place(RoleKind.REPOSITORY, folder, places.root)
@@ -205,6 +211,14 @@ def _places(places: RolePlaces) -> Iterator[_Place]:
         yield _Place(RoleKind.SWARM_DIR, folder, folder)
     builtin = places.builtin or builtin_roles_dir()
     yield _Place(RoleKind.BUILTIN, builtin, builtin)
+
+
+def _pod_places(places: RolePlaces) -> Iterator[_Place]:
+    if places.root is not None:
+        yield _Place(RoleKind.PROJECT, places.root / ".swarm" / POD_ROLES, places.root)
+    if places.swarm_dir is not None and (places.root is None or places.swarm_dir != places.root / ".swarm"):
+        folder = places.swarm_dir / POD_ROLES
+        yield _Place(RoleKind.SWARM_DIR, folder, folder)
 
 
 def _scan(place: _Place) -> Iterator[_Found]:

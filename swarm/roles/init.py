@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from swarm.kit import files as fsio
 from swarm.kit import textfile, yaml
@@ -43,7 +43,7 @@ def write_role(name: str, places: RolePlaces, *, source: Role | None = None, pri
     if source is not None:
         files = _copied(name, source)
     else:
-        files = {f"{name}{SUFFIX}": _template(name, folder, _schemas(places, private=private))}
+        files = {f"{name}{SUFFIX}": _template(name, folder, swarm_dir_for(places, private=private))}
     with fsio.os_errors(f"cannot write the role {name}"):
         written: list[Path] = []
         try:
@@ -91,10 +91,19 @@ def _take_back(written: list[Path]) -> None:
             fsio.remove_empty(path.parent)
 
 
-def _schemas(places: RolePlaces, *, private: bool) -> Path:
-    """Return the swarm directory beside a place of roles, with the schemas for editors in it."""
+def swarm_dir_for(places: RolePlaces, *, private: bool) -> Path:
+    """Return the swarm directory that a new file belongs to, with the schemas for editors in it.
+
+    Args:
+        private: the user's, even in a project.
+
+    Raises:
+        UsageProblem: there is none.
+    """
     if places.root is None or private:
-        base = cast("Path", places.swarm_dir)  # `_folder` refuses without one
+        if places.swarm_dir is None:
+            raise UsageProblem("there is no place for it: no repository and no swarm directory", hint="swarm init")
+        base = places.swarm_dir
     else:
         base = places.root / STATE_DIR
         fsio.make_private_dir(base)

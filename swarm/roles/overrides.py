@@ -73,7 +73,7 @@ def assign(agents: Sequence[AgentSpec], overrides: Mapping[str, object]) -> dict
             problems.append(OverrideProblem(f"cannot override {shown(word)}: {one.text}", hint=one.hint))
             continue
         for agent in meant:
-            found[agent][key] = _text_of(raw)
+            found[agent][key] = text_of(raw)
     raise_all("cannot read the overrides", problems)
     return {agent: tuple(values.items()) for agent, values in found.items() if values}
 
@@ -85,7 +85,7 @@ def check(dotted: str, raw: object) -> str:
         Misfit: there is no such key, it cannot be overridden, or its form refuses the value.
     """
     names, field = _find(dotted)
-    field.form.read(field.form.split(_text_of(raw)))
+    field.form.read(field.form.split(text_of(raw)))
     return ".".join(names)
 
 
@@ -110,7 +110,8 @@ def _hint(dotted: str) -> str:
     return f"did you mean {close[0]}?" if close else f"the keys for an override are {', '.join(keys())}"
 
 
-def _text_of(raw: object) -> str:
+def text_of(raw: object) -> str:
+    """Return a value as the command line would give it."""
     return str(raw).lower() if isinstance(raw, bool) else str(raw)
 
 

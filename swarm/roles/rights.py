@@ -51,6 +51,7 @@ _NAMESPACES = (
     *("hooks", "hooks.collect_own", "hooks.note_own_trouble", "hooks.trouble"),
     *("operations", "operations.describe_unfinished", "operations.unfinished"),
     *("panes", "panes.attach_command", "panes.label", "panes.show"),
+    *("pods", "pods.check", "pods.expand", "pods.get", "pods.init", "pods.running", "pods.scan"),
     *("salvage", "salvage.get", "sandbox", "sandbox.check", "sessions", "sessions.get", "sessions.unreadable", "usage"),
     *("workflows", "workflows.get", "worktrees", "worktrees.environment", "worktrees.path"),
     *("worktrees.setup_of", "worktrees.show"),
@@ -81,7 +82,7 @@ _POST = (
     *("queue.take", "queue.tasks"),
 )
 #: New sessions, and recovery.
-_HARMLESS = ("recover", "start", "start_workflow")
+_HARMLESS = ("recover", "pods.launch", "start", "start_workflow")
 
 #: Verb -> its requirements on an agent. Every public name of the library's objects is here; see test_rights.py.
 VERBS: Mapping[str, Right | Need] = {
@@ -102,7 +103,7 @@ VERBS: Mapping[str, Right | Need] = {
     "merge": Right.MERGE,
     "restore": Right.RESTORE,
     "resume": Right.RESUME,
-    **dict.fromkeys(("restart", "stop"), Right.STOP),
+    **dict.fromkeys(("pods.stop", "restart", "stop"), Right.STOP),
     # `create` is here because it can add agents to another caller's session.
     **dict.fromkeys(
         (

@@ -56,7 +56,20 @@ def _fields(settings: list[Setting]) -> dict[str, Field]:
     }
 
 
-SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {"config": _config, "role": _role, "workflow": _workflow}
+def _pod() -> dict[str, Any]:
+    from swarm.roles.pods.template import POD
+
+    whole = json_schema(POD, "Pod template of swarm")
+    whole.setdefault("patternProperties", {})["^x-"] = {}
+    return whole
+
+
+SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "config": _config,
+    "pod": _pod,
+    "role": _role,
+    "workflow": _workflow,
+}
 
 
 def schema(name: str) -> dict[str, Any]:

@@ -302,4 +302,6 @@ def _session_of(entry: SalvageEntry) -> Session:
         workflow=str(facts.get("workflow", "")),
         beside=str(facts.get("beside", "")),
         parent=codec.parent_from_dict(facts.get("parent")),
+        pod=str(facts.get("pod", "")),
+        template=str(facts.get("template", "")),
     )

@@ -50,6 +50,7 @@ tries = {
     "resume": lambda: swarm.resume(["other"]),
     "restart": lambda: swarm.restart("dev", "other"),
     "stop": lambda: swarm.stop(["other"]),
+    "pods.stop": lambda: swarm.pods.stop("blue"),
     "copy_role_config": lambda: documents.copy_role_config("reviewer", documents.get_worktree_path("dev", "other")),
     "create": lambda: swarm.create("other", "tester=reviewer"),
     "fork": lambda: swarm.fork("dev", "twin", "other"),
@@ -128,6 +129,8 @@ def team(panes: PaneLab) -> PaneLab:
     panes.swarm.create("old", "developer")
     panes.swarm.cleanup(["old"])
     panes.swarm.create("other", "dev=developer")
+    file = panes.root / ".swarm/sessions/other/session.json"
+    file.write_text(json.dumps({**record(panes, "other"), "pod": "blue"}))
     panes.start("lead=architect", program="shell", task="")
     panes.until("lead", "idle")
     return panes

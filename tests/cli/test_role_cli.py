@@ -230,4 +230,4 @@ def test_a_schema_that_there_is_not(cli: Cli) -> None:
 
     assert said.code == 2
     assert "cannot print the schema rolle: there is no schema 'rolle'" in said.err
-    assert "config, role" in said.err
+    assert "config, pod, role" in said.err

@@ -13,6 +13,7 @@ import pytest
 
 from swarm.project.config.settings import SECTIONS, Setting, describe
 from swarm.roles.file import ROLE
+from swarm.roles.pods.template import POD
 from swarm.roles.workflows import WORKFLOW
 
 if TYPE_CHECKING:
@@ -85,12 +86,12 @@ FILES_HEAD = """\
 
 <!-- Made by tests/docs/test_config_docs.py from the descriptions that read the files; do not edit by hand. -->
 
-Every key of the files that you write. [Roles](roles.md) explains the keys of a role with examples;
+Every key of the files that you write. [Roles](roles.md) and [Pods](pods.md) explain keys with examples;
 [Configuration](configuration.md) lists the settings. Each key may also be written in camelCase. ✎ marks what
 `swarm start --override` can change, too.
 
-Editors that speak JSON Schema complete and check these files. `swarm init` and `swarm role init` write the schemas
-into `schema/` of the swarm directory, and a first line into the new file:
+Editors that speak JSON Schema complete and check these files. `swarm init`, `role init` and `pod init` write the
+schemas into `schema/` of the swarm directory, and a first line into the new file:
 
 ```yaml
 # yaml-language-server: $schema=../.swarm/schema/role.json
@@ -103,7 +104,7 @@ file, add the line by hand. `swarm config schema role` prints a schema.
 
 def files_page() -> str:
     parts = [FILES_HEAD]
-    for name, form in (("Role", ROLE), ("Workflow", WORKFLOW)):
+    for name, form in (("Role", ROLE), ("Pod template", POD), ("Workflow", WORKFLOW)):
         parts += [f"## {name}", "", "| key | value | means |", "|---|---|---|", *rows(form), ""]
     return "\n".join(parts).rstrip() + "\n"
 

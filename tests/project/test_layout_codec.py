@@ -80,6 +80,8 @@ AGENT = st.builds(
     command=st.lists(TEXT, max_size=2).map(tuple),
     conversation=TEXT,
     print_mode=st.booleans(),
+    env=st.dictionaries(TEXT, TEXT, max_size=2).map(lambda given: tuple(given.items())),
+    after=st.lists(TEXT, max_size=2).map(tuple),
     overrides=st.dictionaries(TEXT, TEXT, max_size=2).map(lambda given: tuple(given.items())),
 )
 SESSION = st.builds(
@@ -94,6 +96,8 @@ SESSION = st.builds(
     workflow=TEXT,
     beside=TEXT,
     swarm_dir=TEXT,
+    pod=TEXT,
+    template=TEXT,
     parent=st.none() | st.builds(Parent, NAME, NAME, TEXT),
 )
 
@@ -110,7 +114,9 @@ def test_a_record_is_read_exactly_as_it_was_written(session: Session) -> None:
 def test_every_field_of_a_session_is_in_the_record() -> None:
     record = json.loads(
         codec.session_to_bytes(
-            EXAMPLE._replace(beside="lead@other", parent=Parent("lead", "other", "op-0"), swarm_dir="/s")
+            EXAMPLE._replace(
+                beside="lead@other", parent=Parent("lead", "other", "op-0"), swarm_dir="/s", pod="p", template="t"
+            )
         )
     )  # written where it says something
 

@@ -179,6 +179,7 @@ def test_options_survive_json(folder: Path) -> None:
         ("command: [aider, --model, x]\n", {"command": ["aider", "--model", "x"]}),
         ("command: aider 'a b'\n", {"command": ["aider", "a b"]}),
         ("model:\nhooks:\nheartbeat:\n", {}),
+        ("model: ''\nclaude_config_dir: ''\n", {}),
         ("root_dir: .\nhooks: {}\nsettings: {}\nclaude_config_dir:\n", {}),
     ],
 )  # fmt: skip

@@ -16,6 +16,7 @@ from swarm.project.config.settings import SECTIONS, describe
 from swarm.roles import schemas, workflows
 from swarm.roles.file import ROLE
 from swarm.roles.find import builtin_roles_dir
+from swarm.roles.pods.template import POD
 from swarm.roles.template import TEMPLATE
 from swarm.roles.workflows import WORKFLOW
 from tests.roles.test_role_file import FULL
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.component
 
-FORMS: dict[str, Form[Any]] = {"role": ROLE, "workflow": WORKFLOW}
+FORMS: dict[str, Form[Any]] = {"role": ROLE, "workflow": WORKFLOW, "pod": POD}
 
 
 def editor_says(name: str, text: str) -> str | None:
@@ -149,7 +150,7 @@ def test_every_key_explains_itself() -> None:
         for keys in fields(form):
             found = schemas.schema(name)
             for key in keys:
-                found = found["properties"][key]
+                found = found.get("items", found)["properties"][key]
             assert found["description"].endswith("."), keys
     assert set(schemas.schema("config")["properties"]) == set(SECTIONS)
 
@@ -159,7 +160,7 @@ def test_an_unknown_one_names_those_there_are() -> None:
         schemas.schema("rolle")
 
     assert (raised.value.code, raised.value.exit_code) == ("USAGE", 2)
-    assert "config, role" in raised.value.hint
+    assert "config, pod, role" in raised.value.hint
 
 
 def test_files_that_are_there_as_they_are_now_stay_untouched(tmp_path: Path) -> None:

@@ -171,6 +171,11 @@ def start(
     if attach_after:
         _show_started(run.output, report)
         _attach(run, swarm)
+    return started(swarm, report, dry_run=dry_run)
+
+
+def started(swarm: Swarm, report: CreateReport, *, dry_run: bool) -> Answer:
+    """Show a started team, or the plan of one."""
     data = {name: getattr(report, name) for name in ("session", "base_ref", "base", "agents", "warnings")}
     return Answer(
         {**data, "steps": report.steps if dry_run else (), "dry_run": dry_run},
@@ -306,7 +311,11 @@ _All = Annotated[bool, typer.Option("--all", help="All sessions.", show_default=
 def stop(run: Run, what: _What = None, everything: _All = False) -> Answer:
     """Stop agents and every process they started; keep worktrees, branches and output."""
     sessions, agent = _chosen(what, everything=everything)
-    report = run.open().stop(sessions, everything=everything, agent=agent)
+    return stopped(run.open().stop(sessions, everything=everything, agent=agent))
+
+
+def stopped(report: StopReport) -> Answer:
+    """Show what was stopped."""
     return Answer(
         {"stopped": _pairs(report.stopped), "survivors": report.survivors},
         lambda output: _show_stopped(output, report),

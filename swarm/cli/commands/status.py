@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -82,6 +84,8 @@ def session_data(found: SessionStatus) -> dict[str, Any]:
         "state": found.state,
         "workflow": session.workflow,
         "parent": session.parent.address if session.parent else "",
+        "pod": session.pod,
+        "template": session.template,
         "agents": [agent_data(one, session.name) for one in found.agents],
     }
 
@@ -115,19 +119,39 @@ def agent_data(one: AgentStatus, session: str) -> dict[str, Any]:
 # --- list and status -------------------------------------------------------------------------------
 
 
-def list_(run: Run) -> Answer:
-    """List the sessions: a line each, with its state and how many agents are in which state."""
+def list_(
+    run: Run,
+    pod: Annotated[
+        str | None,
+        typer.Option(
+            "--pod",
+            metavar="POD",
+            help="Only this pod; '*' is all. Default: SWARM_POD, else all.",
+            autocompletion=completion.pods,
+            show_default=False,
+        ),
+    ] = None,
+) -> Answer:
+    """List the sessions: a line each, with its state and how many agents are in which state.
+
+    With pods, each has a heading, and sessions without a pod come last.
+    """
     swarm = run.open()
+    only = os.environ.get("SWARM_POD", "") if pod is None else "" if pod == "*" else pod
     problems: list[SwarmError] = []
     whole = run.output.json  # in words nothing is said of commits, files and messages
     found = swarm.status(look=whole, unread=whole, problems=problems)
-    return _answer(swarm, found, None, problems, show=_show_sessions)
+    found = tuple(one for one in found if not only or one.session.pod == only)
+    return _answer(swarm, found, None, problems, show=partial(_show_sessions, only))
 
 
-def _show_sessions(output: Output, found: Sequence[SessionStatus], session: str | None) -> None:
-    """Print a line for each session."""
+def _show_sessions(pod: str, output: Output, found: Sequence[SessionStatus], session: str | None) -> None:
+    """Print a line for each session, below its pod."""
     if not found:
-        _show(output, found, session)
+        if pod:
+            output.err(f"no sessions of pod {plain(pod)}; all of them: swarm list --pod '*'")
+        else:
+            _show(output, found, session)
         return
     columns = (
         Column("SESSION"),
@@ -136,7 +160,13 @@ def _show_sessions(output: Output, found: Sequence[SessionStatus], session: str 
         Column("BASE", 2),
         Column("AGE", 1, keep="all", right=True),
     )
-    output.table(columns, [_session_row(one) for one in found])
+    pods = sorted({one.session.pod for one in found}, key=lambda name: (not name, name))
+    for name in pods:
+        if pods != [""]:
+            if name != pods[0]:
+                output.out()
+            output.out(f"pod {plain(name)}" if name else "without a pod", "heading")
+        output.table(columns, [_session_row(one) for one in found if one.session.pod == name])
 
 
 def _session_row(one: SessionStatus) -> tuple[str | Cell, ...]:

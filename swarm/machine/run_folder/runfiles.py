@@ -28,6 +28,9 @@ SERVES = "serves.json"
 #: The mark that its end was reported.
 TOLD = "told.json"
 CALLED = "called.json"
+#: The marks that it finished its task, and that a held one got its.
+FINISHED = "finished.json"
+GIVEN = "given.json"
 REVIEWING = "reviewing.json"
 #: How the reviewer of its role is asked.
 REVIEWER = "reviewer.json"

@@ -205,6 +205,8 @@ def _finish_steps(
         beside=given.beside if given else old.beside if old else "",
         parent=old.parent if old else parents.starter(world),
         swarm_dir=old.swarm_dir if old else str(world.swarm_dir),
+        pod=old.pod if old else wish.pod if wish else "",
+        template=old.template if old else wish.template if wish else "",
     )
     yield file_steps.WriteRecord(operation, codec.session_to_bytes(session).decode("ascii"))
 

@@ -12,7 +12,15 @@ from swarm.agents import budgets, launch_checks, launch_request
 from swarm.callers import rights
 from swarm.git.errors import BranchExists, GitBroken, GitFailed, NotARepo, RefConflict
 from swarm.kit import files as fsio
-from swarm.kit.errors import NoPermission, NoSpace, StateDirProblem, SwarmError, SymlinkInTheWay, raise_all
+from swarm.kit.errors import (
+    NoPermission,
+    NoSpace,
+    StateDirProblem,
+    SwarmError,
+    SymlinkInTheWay,
+    UsageProblem,
+    raise_all,
+)
 from swarm.project import layout as places
 from swarm.project import names
 from swarm.project.errors import AgentNotFound, NameCollision
@@ -139,7 +147,11 @@ def _check_start(
         )
     told: set[str] = set()
     # Of the tasks it counts only whether there is one: twelve agents with tasks of their own are not twelve questions.
-    plain = replace(wish, task="", tasks=(), overrides=())
+    plain = replace(wish, task="", tasks=(), overrides=(), env=(), after=())
+    for spec, role in zip(request.agents, request.roles, strict=True):
+        if role is not None and role.options.print and dict(wish.after).get(spec.name):
+            what = f"cannot start {spec.name} after others in print mode: it ends before its task comes"
+            yield UsageProblem(what, hint="remove `after` from the template, or `print` from the role")
     wishes = {
         (
             replace(plain, task=whole_task(wish.task, wish.task_of(spec.name)).strip()[:1]).of(role),

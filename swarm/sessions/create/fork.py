@@ -65,6 +65,7 @@ def request(
         print_mode=agent.print_mode,
         tasks=own,
         overrides=((name, agent.overrides),) if agent.overrides else (),
+        env=((name, agent.env),) if agent.env else (),
     )
     role = role_for(agent, role) if role is not None else None
     return Request(

@@ -1,0 +1,1 @@
+"""Pods: teams as files with variables."""
