@@ -156,7 +156,7 @@ _PUBLIC = {
     "swarm.roles.role": ("Role", "RoleKind"),
     "swarm.roles.workflow": ("Workflow",),
     "swarm.sandbox.check": ("BoxCheck",),
-    "swarm.sandbox.errors": ("SandboxUnavailable",),
+    "swarm.sandbox.errors": ("IntakeRefused", "SandboxUnavailable"),
     "swarm.sessions.errors": (
         "BaseNotFound",
         "CleanupFailed",

@@ -154,6 +154,7 @@ from swarm.roles.role import Role as Role
 from swarm.roles.role import RoleKind as RoleKind
 from swarm.roles.workflow import Workflow as Workflow
 from swarm.sandbox.check import BoxCheck as BoxCheck
+from swarm.sandbox.errors import IntakeRefused as IntakeRefused
 from swarm.sandbox.errors import SandboxUnavailable as SandboxUnavailable
 from swarm.sessions.errors import BaseNotFound as BaseNotFound
 from swarm.sessions.errors import CleanupFailed as CleanupFailed
@@ -265,6 +266,7 @@ __all__ = [
     "Identity",
     "IdentityMissing",
     "InboxNotFound",
+    "IntakeRefused",
     "Interrupted",
     "InvalidName",
     "LimitReached",

@@ -9,6 +9,7 @@ from swarm.git.changes import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 
 GITLINK, LINK = "160000", "120000"
@@ -36,6 +37,17 @@ def config_env(settings: Mapping[str, str]) -> dict[str, str]:
     for number, (key, value) in enumerate(settings.items()):
         env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return env
+
+
+def alternate(path: Path) -> str:
+    """Write a path for git's list of object directories, which colons part."""
+    text = str(path)
+    if ":" not in text and not text.startswith('"') and "\n" not in text:
+        return text
+    raw = os.fsencode(text)
+    return (
+        '"' + "".join(f"\\{byte:03o}" if byte < 33 or byte > 126 or byte in b'"\\' else chr(byte) for byte in raw) + '"'
+    )
 
 
 ONE_INDEX = config_env({"core.splitIndex": "false"})

@@ -18,7 +18,7 @@ from swarm.git.errors import GitFailed
 from swarm.git.graph import Graph
 from swarm.git.history import landed_by
 from swarm.git.merge_trees import Merger, merge_trees
-from swarm.git.plumbing import RAW_DIFF, config_env, raw_changes
+from swarm.git.plumbing import RAW_DIFF, alternate, config_env, raw_changes
 from swarm.git.running import standin
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
@@ -54,7 +54,7 @@ class Quarantine:
         objects.mkdir()
         self._env = {
             "GIT_OBJECT_DIRECTORY": str(objects),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _alternate(common / "objects"),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": alternate(common / "objects"),
             "GIT_QUARANTINE_PATH": str(objects),  # git itself forbids refs to objects in here
             "GIT_OPTIONAL_LOCKS": "0",
         }
@@ -319,17 +319,6 @@ def _behind_links(tree: Path, paths: Iterable[str]) -> set[str]:
         return bool(folder) and (os.path.islink(tree / folder) or is_behind(os.path.dirname(folder)))
 
     return {path for path in paths if is_behind(os.path.dirname(path))}
-
-
-def _alternate(path: Path) -> str:
-    """Write a path for git's list of object directories, which colons part."""
-    text = str(path)
-    if ":" not in text and not text.startswith('"') and "\n" not in text:
-        return text
-    raw = os.fsencode(text)
-    return (
-        '"' + "".join(f"\\{byte:03o}" if byte < 33 or byte > 126 or byte in b'"\\' else chr(byte) for byte in raw) + '"'
-    )
 
 
 def _merging_with(folder: Path) -> tuple[str, ...]:

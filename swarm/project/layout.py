@@ -7,6 +7,7 @@
 <root>/.swarm/journal/history.jsonl         what was done, a line each
 <root>/.swarm/sessions/<session>/session.json
 <root>/.swarm/sessions/<session>/run/<agent>/   what its program was told, and how it ended
+<root>/.swarm/sessions/<session>/box/<agent>/   its private git folder and home, if it works in a box
 <root>/.swarm/usage.jsonl                   what removed agents had used up, a line each
 <root>/.swarm/approvals/                    what agents asked to be allowed, and the answers
 <root>/.swarm/salvage/<session>/<agent>/<id>/   what git objects cannot hold
@@ -99,6 +100,10 @@ class Layout:
     def run_folder(self, session: str, agent: str) -> Path:
         """Private notes about an agent's program: its input, its process, its end."""
         return self.sessions / session / "run" / agent
+
+    def box_folder(self, session: str, agent: str) -> Path:
+        """The private git folder and the home of an agent that works in a box."""
+        return self.sessions / session / "box" / agent
 
     @cached_property
     def salvage(self) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm.kit.errors import EnvironmentProblem
+from swarm.kit.errors import EXIT_REFUSED, EnvironmentProblem, SwarmError
 
 
 class SandboxUnavailable(EnvironmentProblem):
@@ -10,3 +10,11 @@ class SandboxUnavailable(EnvironmentProblem):
 
     code = "SANDBOX_UNAVAILABLE"
     default_hint = "`swarm sandbox check` says what is missing, and how to get it"
+
+
+class IntakeRefused(SwarmError):
+    """What an agent committed in its box is not fit for the repository; it stays in the box, whole."""
+
+    code = "INTAKE_REFUSED"
+    exit_code = EXIT_REFUSED
+    default_hint = "look at the agent's commits, and tell the agent what is wrong with them"

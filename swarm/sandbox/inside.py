@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,13 +17,15 @@ from swarm.sandbox.enter import descriptor
 from swarm.sandbox.errors import SandboxUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import IO
 
     from swarm.sandbox.values import Box
 
 #: What a command in a box may say, if nothing else is asked for; the rest is an agent's flood.
 LIMIT = 64 << 20
+#: So much of its error text is kept.
+_ERRORS = 1 << 16
 
 
 class Said(NamedTuple):
@@ -81,45 +84,69 @@ class Inside:
         finally:
             process.poll()
 
-    def run(self, *argv: str, stdin: bytes = b"", limit: int = LIMIT) -> Said:
+    def run(self, *argv: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, limit: int = LIMIT) -> Said:
         """Run a command in the box and return what it said.
+
+        Args:
+            env: further variables; they stand in the command line, where everybody can read them.
 
         Raises:
             SwarmError: it took too long, or said too much; it was ended.
         """
+        out = bytearray()
+        code, err = self.save(out.extend, *argv, stdin=stdin, env=env, limit=limit)
+        return Said(code, bytes(out), err)
+
+    def save(
+        self,
+        sink: Callable[[bytes], object],
+        *argv: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        limit: int = LIMIT,
+    ) -> tuple[int, bytes]:
+        """Run a command in the box and give *sink* what it writes, piece by piece; return status and error text.
+
+        Raises:
+            SwarmError: it took too long, or wrote too much; it was ended.
+        """
         import tempfile
 
         what = f"cannot run {argv[0]} in the box of {self.box.tree}"
+        words = ("env", *(f"{name}={value}" for name, value in env.items()), *argv) if env else argv
         with tempfile.TemporaryFile() as given:
             given.write(stdin)
             given.seek(0)
-            with self.started(*argv, stdin=given) as process:
-                out, err = _listen(process, self._timeout, limit, what)
-                return Said(process.wait(), out, err)
+            with self.started(*words, stdin=given) as process:
+                err = _listen(process, sink, time.monotonic() + self._timeout, limit, what)
+                return process.wait(), err
 
 
-def _listen(process: subprocess.Popen[bytes], timeout: float, limit: int, what: str) -> tuple[bytes, bytes]:
-    """Return what a process says until it closes both its outputs."""
+def _listen(
+    process: subprocess.Popen[bytes], sink: Callable[[bytes], object], deadline: float, limit: int, what: str
+) -> bytes:
+    """Take what a process says until it closes both its outputs; return the error text, or its beginning."""
     import selectors
-    import time
 
     assert process.stdout is not None  # noqa: S101  # they are pipes
     assert process.stderr is not None  # noqa: S101
-    heard: dict[int, bytearray] = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
-    deadline = time.monotonic() + timeout
+    errors, written = bytearray(), 0
     with selectors.DefaultSelector() as selector:
-        for fd in heard:
-            selector.register(fd, selectors.EVENT_READ)
+        selector.register(process.stdout, selectors.EVENT_READ)
+        selector.register(process.stderr, selectors.EVENT_READ)
         while selector.get_map():
             ready = selector.select(max(0.0, deadline - time.monotonic()))
             if not ready:
-                raise SwarmError(f"{what}: it did not end within {timeout:g} s")
+                raise SwarmError(f"{what}: it did not end in time")
             for key, _ in ready:
                 piece = os.read(key.fd, 1 << 16)
-                heard[key.fd] += piece
                 if not piece:
-                    selector.unregister(key.fd)
-                if len(heard[key.fd]) > limit:
-                    raise SwarmError(f"{what}: it said more than {limit} bytes")
-    out, err = heard.values()
-    return bytes(out), bytes(err)
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is process.stderr:
+                    errors += piece[: _ERRORS - len(errors)]
+                else:
+                    written += len(piece)
+                    if written > limit:
+                        raise SwarmError(f"{what}: it wrote more than {limit} bytes")
+                    sink(piece)
+    return bytes(errors)

@@ -28,6 +28,8 @@ def known() -> transaction.Known:
     """Return every step and kind of operation; loads nearly all of swarm."""
     from swarm.agents import launch, launch_files
     from swarm.merging import merge
+    from swarm.sandbox import intake
+    from swarm.sandbox import steps as box_steps
     from swarm.sessions import marks
     from swarm.sessions.cleanup import cleanup_remove
     from swarm.worktrees import hiding
@@ -54,6 +56,8 @@ def known() -> transaction.Known:
         hiding.HideInWorktrees,
         setup.SetUp,
         setup.RememberSetup,
+        box_steps.MakeBox,
+        box_steps.RemoveBox,
         launch_files.PrepareRun,
         launch.PreapproveFolder,
         launch.OpenPanes,
@@ -63,6 +67,7 @@ def known() -> transaction.Known:
         steps={step.__name__: step for step in steps},
         kinds={
             "cleanup": cleanup_remove.continue_cleanup,
+            "intake": intake.continue_intake,
             "drop": salvage_drop.continue_drop,
             "merge": merge.continue_merge,
             "role": marks.put_role,

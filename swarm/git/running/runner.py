@@ -141,7 +141,7 @@ class GitRunner:
         self,
         *args: str,
         cwd: Path | None = None,
-        stdin: bytes = b"",
+        stdin: bytes | int = b"",
         env: Mapping[str, str] | None = None,
         ok: Sequence[int] = (0,),
         what: str = "",
@@ -219,7 +219,7 @@ class GitRunner:
         self,
         args: Sequence[str],
         cwd: Path | None,
-        stdin: bytes | None,
+        stdin: bytes | int | None,
         env: Mapping[str, str] | None,
         what: str,
         timeout: float | None = None,
@@ -250,7 +250,7 @@ class GitRunner:
         cwd: Path,
         place: ground.Ground,
         env: Mapping[str, str] | None,
-        stdin: bytes | None,
+        stdin: bytes | int | None,
     ) -> None:
         """Start git, and put it down in *started* before any signal can come in between."""
         with self._guard, as_file(stdin) as given, postponed():

@@ -168,11 +168,14 @@ def _unless_it_fails(act: Callable[[T], S], given: T) -> S | None:
 
 
 @contextlib.contextmanager
-def as_file(data: bytes | None) -> Iterator[int]:
+def as_file(data: bytes | int | None) -> Iterator[int]:
     """Give a descriptor to read *data* from; one that takes all of it at once, so that writing never has to wait.
 
-    Without data it is a pipe, for one question after the other.
+    Without data it is a pipe, for one question after the other; what is a descriptor already stays one.
     """
+    if isinstance(data, int):
+        yield data
+        return
     if data is None:
         yield subprocess.PIPE
         return
