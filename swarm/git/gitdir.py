@@ -80,6 +80,10 @@ def full_head_of(folder: Path) -> str:
     return _text(path) or ""
 
 
+#: What the file ``HEAD`` says in a repository whose refs are in tables (reftable), for old programs.
+STUB = "ref: refs/heads/.invalid"
+
+
 def head_of(folder: Path) -> str:
     """Return what the ``HEAD`` file of a git or admin folder says; empty when it is a link or not readable."""
     path = folder / "HEAD"

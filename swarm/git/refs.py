@@ -10,13 +10,29 @@ from swarm.git.base import Base
 from swarm.git.errors import GitFailed, RefConflict
 from swarm.git.running.explain import cause_of
 from swarm.git.running.started import Started, side_by_side
+from swarm.kit import files
 from swarm.project.layout import HEADS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from swarm.git.running.runner import GitRunner
+    from swarm.project.model import AdminDir
+
 _OBJECT_TYPES = frozenset({b"commit", b"tree", b"blob", b"tag"})
+
+
+def admin_head(runner: GitRunner, admin: AdminDir) -> str:
+    """Return what the ``HEAD`` of a worktree says: ``ref: NAME`` or a commit; git is asked where refs are in tables."""
+    if admin.head != gitdir.STUB:
+        return admin.head
+    env = {"GIT_DIR": str(admin.path)}
+    code, out, _ = runner.attempt("symbolic-ref", "--quiet", "HEAD", env=env)
+    if code == 0:
+        return "ref: " + os.fsdecode(out.removesuffix(b"\n"))
+    code, out, _ = runner.attempt("rev-parse", "--verify", "--quiet", "HEAD", env=env)
+    return os.fsdecode(out.removesuffix(b"\n")) if code == 0 else ""
 
 
 class Refs(Base):
@@ -42,7 +58,7 @@ class Refs(Base):
     def head_branch(self) -> str | None:
         """Return the branch of the main checkout; None when detached. It may have no commit yet."""
         text = gitdir.head_of(self.common)
-        if text.startswith(f"ref: {HEADS}") and not text.endswith(".invalid"):  # that is reftable's
+        if text.startswith(f"ref: {HEADS}") and text != gitdir.STUB:
             return text.removeprefix(f"ref: {HEADS}")
         code, out, _ = self.runner.attempt("symbolic-ref", "--quiet", "HEAD")
         return os.fsdecode(out.removesuffix(b"\n")).removeprefix(HEADS) if code == 0 else None
@@ -97,6 +113,13 @@ class Refs(Base):
         """Return what exactly these refs say, of those that there are."""
         found = gitdir.tips(self.common, names)
         return found if len(found) == len(names) else self.refs(*names)
+
+    def point_head(self, admin: AdminDir, name: str) -> None:
+        """Let the ``HEAD`` of a worktree say a branch, which may have no commit yet."""
+        if (admin.path / "reftable").is_dir():
+            self.runner.run("symbolic-ref", "HEAD", name, env={"GIT_DIR": str(admin.path)})
+        else:
+            files.write_atomic(admin.path / "HEAD", os.fsencode(f"ref: {name}\n"), 0o644, durable=False)
 
     def drop_ref(self, name: str, tip: str, *, reason: str) -> None:
         """Delete one ref that must still say *tip*."""

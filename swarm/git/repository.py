@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from swarm.git import gitdir
 from swarm.git.configuration import Configuration
 from swarm.git.errors import GitBroken
-from swarm.git.refs import Refs
+from swarm.git.refs import Refs, admin_head
 from swarm.git.running.explain import explain
 from swarm.git.running.ground import Ground, refuse_links
 from swarm.git.running.runner import STATUS
@@ -183,8 +183,8 @@ class Git(Refs, Configuration):
     # --- plain file views of the git directory ------------------------------------------------------
 
     def admin_dirs(self) -> tuple[AdminDir, ...]:
-        """Return every worktree registration, read without running git."""
-        return gitdir.admin_dirs(self.common)
+        """Return every worktree registration; git runs only where its refs are in tables."""
+        return tuple(self._with_head(admin) for admin in gitdir.admin_dirs(self.common))
 
     def worktree(self, tree: Path) -> WorktreeEntry | None:
         """Return what git lists of one worktree, without running it; None where only ``worktrees`` can tell."""
@@ -196,7 +196,11 @@ class Git(Refs, Configuration):
 
     def admin_of(self, tree: Path) -> AdminDir | None:
         """Return the registration that points at *tree*."""
-        return gitdir.admin_of(self.common, tree)
+        admin = gitdir.admin_of(self.common, tree)
+        return admin and self._with_head(admin)
+
+    def _with_head(self, admin: AdminDir) -> AdminDir:
+        return admin._replace(head=admin_head(self.runner, admin))
 
     def pointer_of(self, tree: Path) -> Path | None:
         """Return the registration that *tree* points at."""

@@ -28,7 +28,7 @@ WORK = "notes of an agent.txt"
 NOTES = (r"^(my project/)?\.swarm(/(\.gitignore|\.swarm-dir\.txt|lock|journal(/history\.jsonl)?))?$",)
 PROJECT = Path(__file__).resolve().parents[2]
 #: Parts of a git directory that swarm may add to: objects, and what it saved.
-_GROWS = re.compile(r"(modules/[^/]+/|worktrees/[^/]+/modules/[^/]+/)?(objects|refs/swarm|logs)(/|$)")
+_GROWS = re.compile(r"(modules/[^/]+/|worktrees/[^/]+/modules/[^/]+/)?(objects|refs/swarm|logs|reftable)(/|$)")
 
 
 # --- refusals ---------------------------------------------------------------------------------------

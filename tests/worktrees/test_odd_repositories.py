@@ -1078,3 +1078,23 @@ def test_broken_by_a_half_made_worktree_is_said_so(lab: Lab) -> None:
 
     with refused(lab.root.parent, "GIT_BROKEN", says="commondir", hint="git status", exit_code=5, left=NOTES):
         lab.swarm.create(SESSION, AGENTS)
+
+
+def test_work_in_a_repository_of_ref_tables_is_seen_saved_and_brought_back(lab: Lab) -> None:
+    root = a_reftable(lab)["root"]
+    swarm = Swarm.open(root, environ=lab.env)
+    tree = swarm.create("fx", ["developer"]).paths()["developer"]
+    lab.commit("on the branch", tree)
+    lab.git("checkout", "--quiet", "--detach", cwd=tree)
+    lab.commit("on no branch", tree)
+    lab.write({"README": "edited\n", "loose": "untracked"}, tree)
+    head = lab.git("rev-parse", "HEAD", cwd=tree)
+
+    assert [one.path for one in swarm.diff("developer").uncommitted] == ["README"]
+    assert swarm.conflicts("fx").unknown == ()
+    assert swarm.worktrees.show("developer").commits[0].subject == "on no branch"
+    swarm.cleanup(["fx"], force=True)
+    swarm.restore("fx")
+
+    assert lab.git("rev-parse", "HEAD", cwd=tree) == head
+    assert (tree / "loose").read_text() == "untracked"

@@ -28,7 +28,7 @@ _HARMLESS = frozenset(
     {
         *("core.attributesfile", "core.autocrlf", "core.eol", "core.excludesfile", "core.filemode", "core.ignorecase"),
         *("core.precomposeunicode", "core.repositoryformatversion", "core.sparsecheckout", "core.sparsecheckoutcone"),
-        *("core.symlinks", "extensions.objectformat"),
+        *("core.symlinks", "extensions.objectformat", "extensions.refstorage"),
     }
 )
 
@@ -62,8 +62,8 @@ def of_repository(git: GitRunner, tree: Path, folder: Path) -> Iterator[dict[str
     common = common_of(folder)
     with _place(folder) as place:
         _begin(git, place, folder, common / "config", "config")
-        for name in ("refs", "packed-refs", "shallow"):
-            if files.exists(common / name):
+        for name in ("refs", "packed-refs", "reftable", "shallow"):
+            if files.exists(common / name) and not files.exists(place / name):
                 os.symlink(common / name, place / name)
         # Not by a link: paths to further objects may count from where these are.
         objects = {"GIT_OBJECT_DIRECTORY": str(common / "objects")}
@@ -119,7 +119,7 @@ def _begin(git: GitRunner, place: Path, folder: Path, settings: Path, name: str)
         (place / "HEAD").write_bytes(os.fsencode(head) + b"\n")
     with contextlib.suppress(FileNotFoundError):  # the worktree went away meanwhile
         for entry in os.listdir(folder):
-            if entry == "info" or entry.startswith("sharedindex."):
+            if entry in {"info", "reftable"} or entry.startswith("sharedindex."):
                 os.symlink(folder / entry, place / entry)
     if settings.is_file():
         (place / name).write_bytes(b"".join(_harmless(git, settings)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,8 +114,7 @@ class PointHead(Step):
     def do(self, world: World) -> None:
         admin = world.git.admin_of(Path(self.tree))
         if admin is not None:
-            head = os.fsencode(f"ref: {places.HEADS}{self.branch}\n")
-            files.write_atomic(admin.path / "HEAD", head, 0o644, durable=False)
+            world.git.point_head(admin, f"{places.HEADS}{self.branch}")
 
     def say(self) -> str:
         return f"check out {self.branch}, which has no commit yet, in {Path(self.tree).name}"

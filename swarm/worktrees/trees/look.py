@@ -16,6 +16,7 @@ from swarm.git import gitdir
 from swarm.git.content import converted
 from swarm.git.content.walk import Walk, walk
 from swarm.git.errors import GitBroken, GitFailed, NotARepo
+from swarm.git.refs import admin_head
 from swarm.git.rest import at_rest
 from swarm.git.running import standin
 from swarm.git.shortcuts.index import CLOCK_STEP_NS
@@ -113,7 +114,7 @@ class TreeLook:
                 untracked = tuple(path for path in self._untracked(env, found) if path in others)
         return TreeState(
             head=rest.head,
-            branch=_branch(admin),
+            branch=self._branch(admin),
             modified=tuple(sorted(rest.changed)),
             deleted=tuple(sorted(path for path in rest.changed if path not in found.files)),
             untracked=untracked,
@@ -141,7 +142,7 @@ class TreeLook:
         inner = {path: self._look_into(tree / path, oid) for _, oid, _, path in entries if path in found.nested}
         return TreeState(
             head=head,
-            branch=_branch(admin),
+            branch=self._branch(admin),
             modified=tuple(sorted(changed)),
             deleted=tuple(sorted(path for path in changed if path not in found.files)),
             rewritten=tuple(sorted(rewritten)),
@@ -182,14 +183,21 @@ class TreeLook:
             or self._named_head(admin)
             or self._last_head(admin)
         )
-        return TreeState(head=head, branch=_branch(admin), operations=_operations(admin))
+        return TreeState(head=head, branch=self._branch(admin), operations=_operations(admin))
 
     def _named_head(self, admin: Path) -> str:
         """Return the commit that the HEAD of an admin folder names that git does not take for one; or nothing."""
-        branch, said = _branch(admin), gitdir.read_admin(admin).head
+        branch, said = self._branch(admin), self._head_said(admin)
         name = HEADS + branch if branch else said if HEX.fullmatch(os.fsencode(said)) else "no such"
         code, out, _ = self._git.attempt("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         return out.decode("ascii").strip() if code == 0 else ""
+
+    def _head_said(self, admin: Path) -> str:
+        return admin_head(self._git, gitdir.read_admin(admin))
+
+    def _branch(self, admin: Path) -> str:
+        head = self._head_said(admin)
+        return head.removeprefix("ref: ").removeprefix(HEADS) if head.startswith("ref: ") else ""
 
     def _last_head(self, admin: Path) -> str:
         """Return the last commit of HEAD, for a deleted branch; empty without one."""
@@ -404,8 +412,3 @@ def _unreadable(tree: Path, paths: Iterable[str], found: Walk) -> Iterator[str]:
         regular = path in found.files and path not in found.links
         if regular and not os.access(tree / path, os.R_OK, effective_ids=effective):
             yield path
-
-
-def _branch(admin: Path) -> str:
-    head = gitdir.read_admin(admin).head
-    return head.removeprefix("ref: ").removeprefix(HEADS) if head.startswith("ref: ") else ""
