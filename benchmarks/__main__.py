@@ -1,4 +1,4 @@
-"""``python -m benchmarks [worktrees|teams|startup|looks|panes|bus|all] [--quick] [--json]``."""
+"""``python -m benchmarks [worktrees|teams|startup|looks|running|panes|bus|all] [--quick] [--json] [--plots DIR]``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import os
 import platform
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from benchmarks import looks, panes, scratch, startup, teams, worktrees
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from benchmarks import looks, panes, plots, running, scratch, startup, teams, worktrees
 
 
 def main() -> int:
@@ -24,10 +21,14 @@ def main() -> int:
         return bus.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure swarm against plain git.")
     parser.add_argument(
-        "what", nargs="?", choices=("worktrees", "teams", "startup", "looks", "panes", "bus", "all"), default="all"
+        "what",
+        nargs="?",
+        choices=("worktrees", "teams", "startup", "looks", "running", "panes", "bus", "all"),
+        default="all",
     )
     parser.add_argument("--quick", action="store_true", help="few and small: does it work at all")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--plots", metavar="DIR", type=Path, help="also write an SVG of each table that has goals")
     wish = parser.parse_args()
     found: dict[str, object] = {}
     with scratch.folder() as top:
@@ -42,8 +43,12 @@ def main() -> int:
         found["startup"] = startup.run(quick=wish.quick)
     if wish.what in ("looks", "all"):
         found["looks"] = looks.run(quick=wish.quick)
+    if wish.what in ("running", "all"):
+        found["running"] = running.run(quick=wish.quick)
     if wish.what in ("panes", "all"):
         found["panes"] = panes.run(quick=wish.quick)
+    if wish.plots is not None:
+        plots.write(found, wish.plots)
     print(json.dumps(found, indent=2) if wish.json else "\n".join(_text(found)))
     return 0
 
@@ -75,6 +80,7 @@ def _text(found: dict[str, object]) -> list[str]:
         ("teams", teams.table),
         ("startup", startup.table),
         ("looks", looks.table),
+        ("running", running.table),
         ("panes", panes.table),
     ):
         rows = found.get(name)

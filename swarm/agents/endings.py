@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from swarm.project.world import World
 
 ENDED = "agent-ended"
+#: So many reports are made side by side.
+_AT_ONCE = 16
 _STATUS = {State.DONE: event_values.SUCCESS, State.STOPPED: event_values.STOPPED}
 
 
@@ -46,22 +48,37 @@ def report(world: World, sessions: Iterable[Session] | None = None) -> int:
             deadlines.tell_all(world)
     if not any(world.layout.sessions.glob(f"*/run/*/{runfiles.PROCESS}")):
         return 0
-    count = 0
-    for session in world.sessions.scan()[0] if sessions is None else sessions:
-        for agent in session.agents:
-            with suppress(SwarmError, OSError):  # a failed report does not hold up the others
-                count += bool(agent.program) and _tell_of(world, session, agent)
-    return count
+    chosen = world.sessions.scan()[0] if sessions is None else sessions
+    ended = [(one, agent) for one in chosen for agent in one.agents if agent.program and _is_over(world, one, agent)]
+    if len(ended) < 2:
+        return sum(_told(world, *one) for one in ended)
+    from concurrent.futures import ThreadPoolExecutor  # each report is synced, and the disk merges what comes at once
+
+    with ThreadPoolExecutor(min(len(ended), _AT_ONCE)) as pool:
+        return sum(pool.map(lambda one: _told(world, *one), ended))
+
+
+def _is_over(world: World, session: Session, agent: Agent) -> bool:
+    """Whether an agent's program has ended, and its end was not reported."""
+    run = world.layout.run_folder(session.name, agent.name)
+    with suppress(SwarmError, OSError):
+        if (run / runfiles.PROCESS).exists():
+            facts = processes.facts(run)
+            running = facts.alive or facts.supervised
+            return bool(facts.pid) and not running and not _is_told(run, _name(session, agent, facts))
+    return False
+
+
+def _told(world: World, session: Session, agent: Agent) -> bool:
+    with suppress(SwarmError, OSError):  # a failed report does not hold up the others
+        return _tell_of(world, session, agent)
+    return False
 
 
 def _tell_of(world: World, session: Session, agent: Agent) -> bool:
     run = world.layout.run_folder(session.name, agent.name)
-    if not (run / runfiles.PROCESS).exists():
-        return False
     facts = processes.facts(run)
     name = _name(session, agent, facts)
-    if not facts.pid or facts.alive or facts.supervised or _is_told(run, name):
-        return False
     status = conclude(agent.program, facts, PaneFacts())
     message = _message(session, agent, status, name)
     with closing(bus_of(world)) as bus:

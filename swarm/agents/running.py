@@ -47,9 +47,7 @@ def stop(world: World, session: Session, agents: Sequence[Agent]) -> tuple[str, 
         return ()
     world.progress(f"stopping {count(len(mine), 'agent')}")
     view = View(world)
-    with ThreadPoolExecutor(min(len(mine), 32)) as pool:  # each may take its time to end; together they take one
-        ends = pool.map(lambda agent: _end(world, session, agent, view), mine)
-        survivors = [one for several in ends for one in several]
+    survivors = _end(world, session, mine, view)
     for agent in mine:
         if not view.facts(session, agent).elsewhere:
             launch.release(world, world.layout.root / agent.worktree)
@@ -59,19 +57,29 @@ def stop(world: World, session: Session, agents: Sequence[Agent]) -> tuple[str, 
     return tuple(survivors)
 
 
-def _end(world: World, session: Session, agent: Agent, view: View) -> tuple[str, ...]:
-    folder = world.layout.run_folder(session.name, agent.name)
-    if not folder.is_dir():
-        return ()
-    if view.status(session, agent).runs:  # else its own end counts
+def _end(world: World, session: Session, agents: Sequence[Agent], view: View) -> list[str]:
+    """End the programs of some agents at once; return what could not be ended."""
+    folders = {agent: world.layout.run_folder(session.name, agent.name) for agent in agents}
+    folders = {agent: folder for agent, folder in folders.items() if folder.is_dir()}
+    if not folders:
+        return []
+    with ThreadPoolExecutor(min(len(folders), 32)) as pool:  # a gate may take its time
+        list(pool.map(lambda agent: _let_no_more_start(folders[agent], session, agent, view), folders))
+    stamps = [(folder, stamp_of(session, agent.name, world.layout.root)) for agent, folder in folders.items()]
+    survivors = [one for left in processes.end_agents(stamps, world.settings.agents.stop_grace) for one in left]
+    for agent, folder in folders.items():
+        launch_files.drop_environment(folder)
+        elsewhere = view.facts(session, agent).elsewhere
+        survivors += [f"the conversation of {agent.name} in {elsewhere}"] if elsewhere else []
+    return survivors
+
+
+def _let_no_more_start(folder: Path, session: Session, agent: Agent, view: View) -> None:
+    """Note that an agent is being stopped, unless its own end came before that."""
+    if view.status(session, agent).runs:
         note = {"schema": 1, "at_ms": time.time_ns() // 1_000_000}
         files.write_atomic(folder / "stop.json", json.dumps(note).encode("ascii"))
         _shut_gate(folder, view.pane(session, agent))
-    stamp = stamp_of(session, agent.name, world.layout.root)
-    left = processes.end_agent(folder, stamp, world.settings.agents.stop_grace)
-    launch_files.drop_environment(folder)
-    elsewhere = view.facts(session, agent).elsewhere
-    return (*left, *([f"the conversation of {agent.name} in {elsewhere}"] if elsewhere else ()))
 
 
 def _shut_gate(folder: Path, pane: Pane | None) -> None:

@@ -62,6 +62,21 @@ def stamped(*stamps: str, variable: str = _VARIABLE, below: bool = False) -> lis
     return found
 
 
+def _by_stamp(stamps: Sequence[str]) -> dict[str, list[Process]]:
+    """Return the living processes that carry each of some stamps; every process is looked at once."""
+    if not proc.HAS_PROC:
+        return {stamp: stamped(stamp) for stamp in stamps if stamp}
+    wanted = {os.fsencode(f"{_VARIABLE}={stamp}"): stamp for stamp in stamps if stamp}
+    found: dict[str, list[Process]] = {stamp: [] for stamp in wanted.values()}
+    for name in os.listdir("/proc") if wanted else ():
+        words = set(proc.environment(int(name)).split(b"\0")) if name.isdigit() else set()
+        for word in wanted.keys() & words:
+            start = proc.start_of(int(name))
+            if start is not None:
+                found[wanted[word]].append((int(name), start))
+    return found
+
+
 def end(processes: Iterable[Process], grace: float) -> list[Process]:
     """End processes: ask each, wait until all are gone or the grace is over, kill the rest.
 
@@ -82,8 +97,8 @@ def end(processes: Iterable[Process], grace: float) -> list[Process]:
     return left
 
 
-def end_agent(run_dir: str | Path, stamp: str, grace: float) -> list[Process]:
-    """End an agent's program and all its processes; its supervisor does it, if any.
+def end_agents(agents: Sequence[tuple[str | Path, str]], grace: float) -> list[list[Process]]:
+    """End the programs of several agents at once, and all their processes; their supervisors do it, if any.
 
     The supervisor is asked first, so that it can write down how the program ended; whatever it leaves
     behind, or everything when it is gone itself, is found by tree and stamp.
@@ -91,21 +106,51 @@ def end_agent(run_dir: str | Path, stamp: str, grace: float) -> list[Process]:
     The run folder is open to the agent, so its files are not believed: a supervisor is one that runs
     for this folder, a program is one that carries the stamp.  What serves more than the agent lives on.
 
+    Args:
+        agents: run folder and stamp of each.
+
     Returns:
-        The processes that live on.
+        The processes that live on, of each.
     """
+    from concurrent.futures import ThreadPoolExecutor  # each may take its time to end; together they take one
+
+    if not agents:
+        return []
+    with ThreadPoolExecutor(min(len(agents), 32)) as pool:
+        asked = list(pool.map(lambda one: _ask(one[0], grace), agents))
+        marked = _by_stamp([stamp for _, stamp in agents])  # one look at all processes, when the supervisors are gone
+        rest = [
+            pool.submit(_end_rest, known, run_dir, stamp, left, marked.get(stamp, []))
+            for (run_dir, stamp), (known, left) in zip(agents, asked, strict=True)
+        ]
+        return [one.result() for one in rest]
+
+
+def _ask(run_dir: str | Path, grace: float) -> tuple[program_facts.Process | None, float]:
+    """Have an agent's supervisor end it; return what is known of the program, and the grace that its rest gets."""
     known = program_facts.read_process(run_dir)
     supervisor = _supervisor(known, run_dir)
-    if supervisor is not None and _end_supervisor(supervisor, grace):
-        grace = 0.0
+    gone = supervisor is not None and _end_supervisor(supervisor, grace)
+    return known, 0.0 if gone else grace
+
+
+def _end_rest(
+    known: program_facts.Process | None, run_dir: str | Path, stamp: str, grace: float, marked: Sequence[Process]
+) -> list[Process]:
+    """End what an agent's supervisor left behind; return what lives on.
+
+    Args:
+        marked: the processes that carry the stamp.
+    """
     left: list[Process] = []
+    found = _of_agent(known, run_dir, marked)
     for _ in range(_MOST_ROUNDS):  # one that starts others while it is being ended
-        found = _of_agent(known, run_dir, stamp)
         if not found or found == left:
             return found
         left = end(found, grace)
         grace = 0.0
-    return _of_agent(known, run_dir, stamp)
+        found = _of_agent(known, run_dir, stamped(stamp) if stamp else ())
+    return found
 
 
 def _supervisor(known: program_facts.Process | None, run_dir: str | Path) -> Process | None:
@@ -127,8 +172,8 @@ def _end_supervisor(supervisor: Process, grace: float) -> bool:
     return False
 
 
-def _of_agent(known: program_facts.Process | None, run_dir: str | Path, stamp: str) -> list[Process]:
-    found = dict.fromkeys(stamped(stamp) if stamp else ())
+def _of_agent(known: program_facts.Process | None, run_dir: str | Path, marked: Iterable[Process]) -> list[Process]:
+    found = dict.fromkeys(marked)
     supervisor = _supervisor(known, run_dir)
     if supervisor is not None:
         found.update(dict.fromkeys(tree(supervisor[0])))

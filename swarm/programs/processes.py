@@ -82,11 +82,11 @@ def run_aside(argv: Sequence[str], environ: Mapping[str, str]) -> None:
         threading.Thread(target=started.wait, daemon=True).start()  # or it would stay in the process table
 
 
-def end_agent(run_dir: Path, stamp: str, grace: float) -> tuple[str, ...]:
-    """End the program and everything it started; return what survived."""
+def end_agents(agents: Sequence[tuple[Path, str]], grace: float) -> list[tuple[str, ...]]:
+    """End programs, by run folder and stamp, and everything they started; return what survived of each."""
     from swarm.kit import kill
 
-    return tuple(str(one) for one in kill.end_agent(run_dir, stamp, grace))
+    return [tuple(map(str, left)) for left in kill.end_agents(agents, grace)]
 
 
 def idle_since(run_dir: Path) -> int:

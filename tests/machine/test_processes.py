@@ -198,6 +198,34 @@ def run_dir(tmp_path: Path) -> Path:
     return folder
 
 
+def _end_agent(run_dir: Path, stamp: str, grace: float) -> list[kill.Process]:
+    (left,) = kill.end_agents([(run_dir, stamp)], grace)
+    return left
+
+
+def test_of_several_agents_each_keeps_its_own_survivors_and_all_processes_are_looked_at_once(
+    crowd: Crowd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [tmp_path / name for name in ("a", "b", "c")]
+    for folder in folders:
+        folder.mkdir()
+    one = crowd.start("sleep", "600", stamp=f"{STAMP} b")
+    looks: list[str] = []
+    listdir = os.listdir
+
+    def seen(path: str) -> list[str]:
+        looks.append(path)
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", seen)
+
+    left = kill.end_agents([(folder, f"{STAMP} {folder.name}") for folder in folders], 5)
+
+    assert left == [[], [], []]
+    assert not proc.is_alive(*one)
+    assert looks == ["/proc"] * 2  # one for all, and one for what was left of b
+
+
 def _launch(crowd: Crowd, run_dir: Path, *, grace: float) -> tuple[kill.Process, kill.Process]:
     """Start PARENT under a supervisor; return the supervisor and the child that left the group."""
     record = run_dir / "session.json"
@@ -229,7 +257,7 @@ def _launch(crowd: Crowd, run_dir: Path, *, grace: float) -> tuple[kill.Process,
 def test_an_agent_is_ended_by_its_supervisor_which_tells_how(crowd: Crowd, run_dir: Path) -> None:
     supervisor, child = _launch(crowd, run_dir, grace=0.2)
 
-    assert kill.end_agent(run_dir, STAMP, 10) == []
+    assert _end_agent(run_dir, STAMP, 10) == []
 
     assert not proc.is_alive(*supervisor)
     assert not proc.is_alive(*child)
@@ -242,7 +270,7 @@ def test_an_agent_is_ended_by_its_supervisor_which_tells_how(crowd: Crowd, run_d
 def test_a_supervisor_with_more_patience_than_we_have_is_asked_again(crowd: Crowd, run_dir: Path) -> None:
     supervisor, child = _launch(crowd, run_dir, grace=600)
 
-    assert kill.end_agent(run_dir, STAMP, 0) == []
+    assert _end_agent(run_dir, STAMP, 0) == []
 
     assert not proc.is_alive(*supervisor)
     assert not proc.is_alive(*child)
@@ -259,7 +287,7 @@ def test_an_agent_without_supervisor_is_found_by_its_stamp(crowd: Crowd, run_dir
     wait_for(lambda: not proc.is_alive(*supervisor), "the supervisor to die")
     assert child in kill.stamped(STAMP)
 
-    assert kill.end_agent(run_dir, STAMP, 0.2) == []
+    assert _end_agent(run_dir, STAMP, 0.2) == []
 
     assert not program_facts.alive(known)
     assert not proc.is_alive(*child)
@@ -269,7 +297,7 @@ def test_a_stopped_supervisor_does_not_save_its_program(crowd: Crowd, run_dir: P
     supervisor, child = _launch(crowd, run_dir, grace=0.1)
     os.kill(supervisor[0], signal.SIGSTOP)
 
-    assert kill.end_agent(run_dir, STAMP, 0.2) == []
+    assert _end_agent(run_dir, STAMP, 0.2) == []
 
     assert not proc.is_alive(*supervisor)
     assert not proc.is_alive(*child)
@@ -293,12 +321,12 @@ def test_facts_of_another_boot_or_process_end_nobody(crowd: Crowd, run_dir: Path
         )
     )
 
-    assert kill.end_agent(run_dir, STAMP, 0) == []
+    assert _end_agent(run_dir, STAMP, 0) == []
     text = (
         (run_dir / "process.json").read_text().replace(str(start + 1), str(start)).replace(str(start - 1), str(start))
     )
     (run_dir / "process.json").write_text(text.replace(proc.boot_id(), "another boot"))
-    assert kill.end_agent(run_dir, STAMP, 0) == []
+    assert _end_agent(run_dir, STAMP, 0) == []
 
     assert proc.is_alive(pid, start)
 
@@ -316,14 +344,14 @@ def test_facts_that_name_a_stranger_end_nobody(crowd: Crowd, run_dir: Path, who:
     assert known is not None
     assert program_facts.supervised(known) or program_facts.alive(known)
 
-    assert kill.end_agent(run_dir, STAMP, 0) == []
+    assert _end_agent(run_dir, STAMP, 0) == []
 
     assert proc.is_alive(pid, start)
 
 
 def test_an_agent_that_never_ran_needs_no_end(run_dir: Path) -> None:
-    assert kill.end_agent(run_dir, "", 5) == []
-    assert kill.end_agent(run_dir / "none", STAMP, 5) == []
+    assert _end_agent(run_dir, "", 5) == []
+    assert _end_agent(run_dir / "none", STAMP, 5) == []
 
 
 # --- without /proc ----------------------------------------------------------------------------------
