@@ -92,7 +92,7 @@ def place(swarm_dir: Path) -> None:
             data = (json.dumps(schema(name), indent=1, ensure_ascii=False) + "\n").encode()
             path = folder / f"{name}.json"
             if not fsio.exists(path) or path.read_bytes() != data:
-                fsio.write_atomic(path, data, 0o644, durable=False)
+                fsio.write_atomic(path, data, 0o600, durable=False)
 
 
 def modeline(name: str, file: Path, swarm_dir: Path) -> str:

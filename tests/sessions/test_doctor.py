@@ -45,6 +45,13 @@ def test_a_fresh_repository(panes: PaneLab) -> None:
     assert not (panes.root / ".swarm").exists()
 
 
+def test_what_an_init_writes_is_private(panes: PaneLab) -> None:
+    assert panes.cli("role", "init", "checker").returncode == 0
+    assert panes.cli("pod", "init", "web").returncode == 0
+
+    assert "state" not in checks(panes)
+
+
 def test_a_git_that_is_too_old_for_anything_is_bad(panes: PaneLab) -> None:
     """A stand-in says an old version; everything else is the real git."""
     real = shutil.which("git")
