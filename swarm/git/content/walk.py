@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+_KIND, _BITS = 0o170000, 0o7777
 #: What every bare repository has.
 _BARE = frozenset({"HEAD", "objects", "refs"})
 
@@ -77,7 +78,8 @@ def walk(top: Path) -> Walk:
     while queue:
         folder = queue.pop()
         try:
-            entries = sorted(os.scandir(top / folder), key=lambda entry: entry.name)
+            with os.scandir(f"{top}/{folder}") as listed:
+                entries = list(listed)
         except PermissionError:
             found.unreadable.append(folder)
             continue
@@ -91,12 +93,11 @@ def walk(top: Path) -> Walk:
             continue
         if folder and names >= _BARE:
             found.bare.append(folder)
-        for entry in entries:
-            if not folder and entry.name == ".git":
-                continue
-            _note(found, marks, queue, folder, entry)
+        _note(found, marks, queue, folder, entries)
         if folder and not entries:
             found.empty.append(folder)
+    for strange in (found.nested, found.bare, found.special, found.unreadable):
+        strange.sort()
     digest = hashlib.sha256("\n".join(sorted(marks)).encode("utf-8", "surrogateescape"))
     found.fingerprint = digest.hexdigest()
     return found
@@ -109,30 +110,38 @@ def _bits(folder: Path) -> int:
         return 0
 
 
-def _note(found: Walk, marks: list[str], queue: list[str], folder: str, entry: os.DirEntry[str]) -> None:
-    path = f"{folder}/{entry.name}" if folder else entry.name
-    try:
-        info = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        marks.append(f"gone {path}")
-        return
-    if stat.S_ISDIR(info.st_mode):
-        found.folders[path] = stat.S_IMODE(info.st_mode)
-        found.owners.add(info.st_uid)
-        marks.append(f"{path}/ {info.st_mode:o}")
-        queue.append(path)
-        return
-    marks.append(_mark(path, info))
-    found.infos[path] = info
-    if stat.S_ISLNK(info.st_mode):
-        found.links.add(path)
-        found.files[path] = 0
-    elif stat.S_ISREG(info.st_mode):
-        found.files[path] = stat.S_IMODE(info.st_mode)
-        found.sizes[path] = info.st_size
-        found.changed_ns[path] = info.st_ctime_ns
-    else:
-        found.special.append(path)
+def _note(found: Walk, marks: list[str], queue: list[str], folder: str, entries: Iterable[os.DirEntry[str]]) -> None:
+    """Note what is in a folder; a worktree has many files, and each is looked at while a user waits."""
+    prefix = f"{folder}/" if folder else ""
+    files, infos, sizes, changed_ns = found.files, found.infos, found.sizes, found.changed_ns
+    for entry in entries:
+        path = prefix + entry.name
+        if path == ".git":
+            continue
+        try:
+            info = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            marks.append(f"gone {path}")
+            continue
+        mode = info.st_mode
+        kind = mode & _KIND
+        if kind == stat.S_IFDIR:
+            found.folders[path] = mode & _BITS
+            found.owners.add(info.st_uid)
+            marks.append(f"{path}/ {mode:o}")
+            queue.append(path)
+        else:
+            marks.append(_mark(path, info))
+            infos[path] = info
+            if kind == stat.S_IFREG:
+                files[path] = mode & _BITS
+                sizes[path] = info.st_size
+                changed_ns[path] = info.st_ctime_ns
+            elif kind == stat.S_IFLNK:
+                found.links.add(path)
+                files[path] = 0
+            else:
+                found.special.append(path)
 
 
 def _mark(path: str, info: os.stat_result) -> str:

@@ -18,7 +18,7 @@ from swarm.kit import files
 from swarm.kit.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from swarm.git.running.runner import GitRunner
@@ -82,11 +82,9 @@ class Objects:
         self._packed |= {name: ("tree", body) for name, body in found.bodies.items()}
         return found.name
 
-    def changed_tree(self, there: Folders, old: Collection[_Line], new: Collection[_Line]) -> str:
-        """Do the same where all but a few files, *old* and *new*, are in a tree that is written already."""
-        before, after = set(old), set(new)
-        gone = (os.fsencode(path) for _, _, path in before - after)
-        name, bodies = there.changed(map(_as_entry, after - before), gone)
+    def changed_tree(self, there: Folders, gone: Iterable[str], added: Iterable[_Line]) -> str:
+        """Do the same where all but a few files are in a tree that is written already."""
+        name, bodies = there.changed(map(_as_entry, added), map(os.fsencode, gone))
         self._packed |= {one: ("tree", body) for one, body in bodies.items()}
         return name
 

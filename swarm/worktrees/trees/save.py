@@ -27,6 +27,8 @@ from swarm.worktrees.values import Capture, Saved, TreeState
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from swarm.git.rest import Rest
+
 
 _CONFLICT_FOLDER = ".swarm-conflict"
 _RESCUED_FOLDER = ".swarm-damaged-index"
@@ -39,7 +41,8 @@ class _Plan:
     Attributes:
         entries: of its index.
         raw: files whose bytes git does not have yet → (git mode, the file that is written for it).
-        work: (mode, object, path) of all that is in the tree; of *raw* ones the file.
+        work: (mode, object, path) of all that is in the tree; of *raw* ones the file. Nothing where the index is the
+            commit's: then the rest follows from the commit.
         files: git's notes and the manifest, by the names under which they are saved.
         announced: the index names the empty file.
     """
@@ -112,15 +115,17 @@ class TreeSave(TreeLook):
         # The empty file must be an object: ``add -N`` names it in the index without writing it.
         kind = "sha256" if len(self._zero) == 64 else "sha1"
         nothing = hashlib.new(kind, b"blob 0\0", usedforsecurity=False).hexdigest()
-        announced = any(oid == nothing for _, oid, _, _ in entries)
+        announced = rest is None and any(oid == nothing for _, oid, _, _ in entries)
         if announced:
             objects.add_bytes(b"")
         kept = found if tree.is_dir() else None
-        work = list(_work_lines(entries, raw, kept, wish.aside))
+        listed = [(mode, oid, path) for mode, oid, _, path in entries] if rest else []
+        work = [] if rest else list(_work_lines(entries, raw, kept, wish.aside))
+        modes = {path: mode for mode, _, path in (*listed, *work)} | {path: mode for path, (mode, _) in raw.items()}
         manifest = {
             **wish.manifest,
             "raw": sorted(raw),
-            "modes": _modes(found, {path: mode for mode, _, path in work}),
+            "modes": _modes(found, modes),
             "empty": sorted(found.empty),
             "aside": sorted(wish.aside),
             "special": list(wish.state.special),
@@ -147,16 +152,10 @@ class TreeSave(TreeLook):
         """Make the commits of what was planned."""
         wish, state = plan.wish, plan.wish.state
         parents = (state.head,) if state.head else ()
-        lines = list(_index_lines(plan.entries))
-        as_head = bool(state.head_tree) and not (plan.announced or state.staged or state.unmerged)
-        index_tree = state.head_tree if as_head else objects.tree(lines)
-        work = [(mode, objects.name_of(oid) if path in plan.raw else oid, path) for mode, oid, path in plan.work]
-        if plan.work == lines:
-            work_tree = index_tree
-        elif as_head and state.rest is not None:
-            work_tree = objects.changed_tree(state.rest.folders, lines, work)
+        if state.rest is not None:
+            index_tree, work_tree = state.head_tree, self._changed_tree(plan, state.rest, objects)
         else:
-            work_tree = objects.tree(work)
+            index_tree, work_tree = self._listed_trees(plan, objects)
         refs = {
             "index": objects.commit(index_tree, parents, f"{wish.message}: index"),
             "work": objects.commit(work_tree, parents, f"{wish.message}: working tree"),
@@ -172,6 +171,21 @@ class TreeSave(TreeLook):
         notes = objects.tree(("100644", objects.name_of(file), name) for name, file in plan.files.items())
         refs["manifest"] = objects.commit(notes, (), f"{wish.message}: what a restore needs to know")
         return Saved(refs, len(plan.raw))
+
+    def _changed_tree(self, plan: _Plan, rest: Rest, objects: Objects) -> str:
+        """Return the tree of a worktree that differs from its commit in some files."""
+        added = [(mode, objects.name_of(source), path) for path, (mode, source) in plan.raw.items()]
+        gone = {*rest.changed, *plan.raw, *plan.wish.aside}
+        return objects.changed_tree(rest.folders, gone, added) if gone else rest.tree
+
+    def _listed_trees(self, plan: _Plan, objects: Objects) -> tuple[str, str]:
+        """Return the trees of an index and of the worktree, from all that is in them."""
+        state = plan.wish.state
+        lines = list(_index_lines(plan.entries))
+        as_head = bool(state.head_tree) and not (plan.announced or state.staged or state.unmerged)
+        index_tree = state.head_tree if as_head else objects.tree(lines)
+        work = [(mode, objects.name_of(oid) if path in plan.raw else oid, path) for mode, oid, path in plan.work]
+        return index_tree, index_tree if plan.work == lines else objects.tree(work)
 
     def _saved_entries(self, tree: Path, admin: Path, *, damaged: bool) -> list[tuple[str, str, str, str]]:
         """Return the index entries to save; of a damaged index those whose objects are there."""
