@@ -1,4 +1,4 @@
-"""``python -m benchmarks [worktrees|teams|startup|looks|running|panes|bus|all] [--quick] [--json] [--plots DIR]``."""
+"""``python -m benchmarks [worktrees|teams|startup|looks|pods|running|panes|bus|all] [--quick] [--json] [--plots D]``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks import looks, panes, plots, running, scratch, startup, teams, worktrees
+from benchmarks import looks, panes, plots, pods, running, scratch, startup, teams, worktrees
 
 
 def main() -> int:
@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("worktrees", "teams", "startup", "looks", "running", "panes", "bus", "all"),
+        choices=("worktrees", "teams", "startup", "looks", "pods", "running", "panes", "bus", "all"),
         default="all",
     )
     parser.add_argument("--quick", action="store_true", help="few and small: does it work at all")
@@ -43,6 +43,8 @@ def main() -> int:
         found["startup"] = startup.run(quick=wish.quick)
     if wish.what in ("looks", "all"):
         found["looks"] = looks.run(quick=wish.quick)
+    if wish.what in ("pods", "all"):
+        found["pods"] = pods.run(quick=wish.quick)
     if wish.what in ("running", "all"):
         found["running"] = running.run(quick=wish.quick)
     if wish.what in ("panes", "all"):
@@ -80,6 +82,7 @@ def _text(found: dict[str, object]) -> list[str]:
         ("teams", teams.table),
         ("startup", startup.table),
         ("looks", looks.table),
+        ("pods", pods.table),
         ("running", running.table),
         ("panes", panes.table),
     ):

@@ -72,10 +72,12 @@ class Pods(Door):
         Raises:
             UsageProblem: a variable has no value, or a wrong one.
         """
+        return self._expand(self.get(name), variables, pod)
+
+    def _expand(self, template: PodTemplate, variables: Mapping[str, object] | None, pod: str) -> Pod:
         from swarm.roles.pods import find as pods
 
-        template = self.get(name)
-        with files.os_errors(f"cannot read the pod template {name}"):
+        with files.os_errors(f"cannot read the pod template {template.name}"):
             return pods.expand(template, variables or {}, self._world.environ, pod)
 
     def check(self, which: Sequence[str] = ()) -> tuple[CheckedPod, ...]:
@@ -149,6 +151,7 @@ class Pods(Door):
         base: str | None = None,
         overrides: Mapping[str, object] | None = None,
         program: str | None = None,
+        command: str | Sequence[str] = (),
         setup: bool = True,
         dry_run: bool = False,
     ) -> Team:
@@ -159,7 +162,7 @@ class Pods(Door):
             pod: the name of the pod; default: ``SWARM_POD``, else as the template says.
             session: default: *pod*, else the name that the template gives the pod.
             overrides: win over those of the template.
-            base, program, setup, dry_run: as for ``Swarm.start``.
+            base, program, command, setup, dry_run: as for ``Swarm.start``.
 
         Raises:
             PodNotFound: there is no such template.
@@ -168,9 +171,10 @@ class Pods(Door):
         from swarm.api.swarm import Swarm
 
         swarm = Swarm(self._opened)
-        wish = swarm._wish("", program=program)  # noqa: SLF001  # of the same object
-        found = self.expand(template, variables, pod=pod or wish.pod)
-        name = names.check_new_session(session or pod or self.get(template).pod_name or found.name)
+        wish = swarm._wish("", program=program, command=command)  # noqa: SLF001  # of the same object
+        file = self.get(template)
+        found = self._expand(file, variables, pod or wish.pod)
+        name = names.check_new_session(session or pod or file.pod_name or found.name)
         changes = {f"{one.name}:{key}": value for one in found.members for key, value in one.overrides}
         told = {one.name: one.task for one in found.members if one.task.strip()}
         wish = replace(

@@ -60,6 +60,10 @@ def test_a_held_task_comes_when_the_others_have_finished_and_only_once(panes: Pa
     assert record(panes, "team")["pod"] == "team"
 
     panes.all_until("idle")
+    (panes.run("critic", "team") / "given.json").unlink()  # as if the process that sent it had died right then
+    assert chores.label(panes.swarm) == 0
+    assert (panes.run("critic", "team") / "given.json").exists()
+    assert given(panes, "critic") == ["Look at x"]
     panes.swarm.stop(everything=True)
     panes.swarm.resume(everything=True)
     panes.all_until("idle")

@@ -8,7 +8,18 @@ import typer
 
 from swarm import UsageProblem
 from swarm.cli import completion
-from swarm.cli.commands.start import Agent, Base, DryRun, Override, started, stopped
+from swarm.cli.commands.start import (
+    Agent,
+    AgentCmd,
+    AttachAfter,
+    Base,
+    DryRun,
+    Override,
+    refuse_both,
+    started,
+    stopped,
+    wants_attach,
+)
 from swarm.cli.commands.validate import own_hint
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
@@ -71,6 +82,8 @@ def launch(
     ] = None,
     base: Base = None,
     agent: Agent = None,
+    agent_cmd: AgentCmd = None,
+    attach_after: AttachAfter = False,
     override: Override = None,
     no_setup: NoSetup = False,
     dry_run: DryRun = False,
@@ -78,7 +91,9 @@ def launch(
     """Start every agent of a template, in one session; all of them or none."""
     from swarm.api.known import read_overrides
 
+    refuse_both(agent, agent_cmd)
     swarm = run.open()
+    attach = wants_attach(run, swarm, attach_after=attach_after, dry_run=dry_run)
     report = swarm.pods.launch(
         template,
         _values(var),
@@ -87,10 +102,11 @@ def launch(
         base=base,
         overrides=read_overrides(override or ()),
         program=agent,
+        command=agent_cmd or "",
         setup=not no_setup,
         dry_run=dry_run,
     )
-    return started(swarm, report, dry_run=dry_run)
+    return started(run, swarm, report, attach=attach, dry_run=dry_run)
 
 
 def _values(words: Sequence[str] | None) -> dict[str, str]:
@@ -138,7 +154,7 @@ def _template_data(one: PodTemplate) -> dict[str, Any]:
 def _show_list(output: Output, templates: Sequence[PodTemplate], running: dict[str, tuple[Session, ...]]) -> None:
     rows = [(one.name, _variables(one) or "-", one.description or "-") for one in templates]
     if rows:
-        output.table((Column("TEMPLATE"), Column("VARIABLES", 1), Column("DESCRIPTION", keep="start")), rows)
+        output.table((Column("TEMPLATE"), Column("VARIABLES"), Column("DESCRIPTION")), rows)
     else:
         output.err("no templates; write one with: swarm pod init NAME")
     if running:

@@ -156,26 +156,34 @@ def start(
     dry_run: DryRun = False,
 ) -> Answer:
     """Start a team: one worktree, one tmux pane and one agent for each role; all of them or none."""
-    _refuse_both(agent, agent_cmd, roles, workflow)
+    refuse_both(agent, agent_cmd)
+    if (roles is None) == (workflow is None):
+        raise UsageProblem("name either --roles or --workflow", hint="for example: --roles researcher,developer")
     goal, own = read_tasks(run, task, task_file)
     swarm = run.open()
-    attach_after = attach_after and not dry_run and not run.output.json
-    if attach_after:
-        _need_terminal(swarm)
+    attach = wants_attach(run, swarm, attach_after=attach_after, dry_run=dry_run)
     how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "setup": not no_setup, "dry_run": dry_run}
     how |= {"beside": beside or "", "print_mode": print_mode, "tasks": own, "overrides": _changes(override)}
     if workflow is not None:
         report = swarm.start_workflow(workflow, goal, session=session, base=base, **how)
     else:
         report = swarm.start(session, roles or "", base=base, task=goal, **how)
-    if attach_after:
+    return started(run, swarm, report, attach=attach, dry_run=dry_run)
+
+
+def wants_attach(run: Run, swarm: Swarm, *, attach_after: bool, dry_run: bool) -> bool:
+    """Whether to attach after a start; refuse it, before anything is done, where tmux could show nothing."""
+    wanted = attach_after and not dry_run and not run.output.json
+    if wanted:
+        _need_terminal(swarm)
+    return wanted
+
+
+def started(run: Run, swarm: Swarm, report: CreateReport, *, attach: bool, dry_run: bool) -> Answer:
+    """Show a started team, or the plan of one; attach to it if that is wanted."""
+    if attach:
         _show_started(run.output, report)
         _attach(run, swarm)
-    return started(swarm, report, dry_run=dry_run)
-
-
-def started(swarm: Swarm, report: CreateReport, *, dry_run: bool) -> Answer:
-    """Show a started team, or the plan of one."""
     data = {name: getattr(report, name) for name in ("session", "base_ref", "base", "agents", "warnings")}
     return Answer(
         {**data, "steps": report.steps if dry_run else (), "dry_run": dry_run},
@@ -191,7 +199,7 @@ def _changes(words: Sequence[str] | None) -> dict[str, str]:
     return read_overrides(words) if words else {}
 
 
-def _refuse_both(agent: str | None, agent_cmd: str | None, roles: str | None, workflow: str | None) -> None:
+def refuse_both(agent: str | None, agent_cmd: str | None) -> None:
     """Refuse options that exclude each other.
 
     Raises:
@@ -201,8 +209,6 @@ def _refuse_both(agent: str | None, agent_cmd: str | None, roles: str | None, wo
         raise UsageProblem("--agent and --agent-cmd exclude each other")
     if agent_cmd == "":
         raise UsageProblem("the agent command is empty", hint="for example: --agent-cmd 'aider --model x'")
-    if (roles is None) == (workflow is None):
-        raise UsageProblem("name either --roles or --workflow", hint="for example: --roles researcher,developer")
 
 
 def _show_started(output: Output, report: CreateReport) -> None:
