@@ -1,4 +1,4 @@
-"""``python -m benchmarks [worktrees|teams|startup|looks|pods|running|panes|bus|all] [--quick] [--json] [--plots D]``."""
+"""Measure: ``python -m benchmarks --help`` lists what; ``scripts/bench`` runs it."""
 
 from __future__ import annotations
 
