@@ -45,8 +45,11 @@ def repair(world: World) -> str:
 def linked_within(tree: Path, admin: AdminDir | None, admins: Sequence[AdminDir]) -> tuple[str, ...]:
     """Return the other worktrees of the repository that lie inside a tree; *admins* are those of all."""
     there = {str(tree)} | ({os.path.dirname(admin.gitdir)} if admin is not None and admin.gitdir else set())
-    others = [os.path.dirname(one.gitdir) for one in admins if one.gitdir]
-    inner = {other[len(top) + 1 :] for top in there for other in others if other.startswith(f"{top}/")}
+    inner = set()
+    for top in (f"{path}/" for path in there):
+        for one in admins:  # of hundreds of worktrees each is compared with each
+            if one.gitdir.startswith(top) and (other := os.path.dirname(one.gitdir)).startswith(top):
+                inner.add(other[len(top) :])
     return tuple(sorted(path for path in inner if files.exists(tree / path / ".git")))
 
 
