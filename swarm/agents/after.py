@@ -46,13 +46,18 @@ def give_all(world: World, sessions: Sequence[Session]) -> None:
                     _give(world, session, one)
 
 
+def awaited(world: World, session: Session, agent: Agent) -> tuple[str, ...]:
+    """Return the agents that have yet to finish before this one gets its task."""
+    if _has(_run(world, session, agent), session, agent, runfiles.GIVEN):
+        return ()
+    whole = world.sessions.get(session.name) or session  # a look at one agent has a session of that agent alone
+    others = [other for name in agent.after if (other := whole.agent(name)) is not None]
+    return tuple(one.name for one in others if not _has(_run(world, whole, one), whole, one, runfiles.FINISHED))
+
+
 def _give(world: World, session: Session, agent: Agent) -> None:
     run = _run(world, session, agent)
-    if _has(run, session, agent, runfiles.GIVEN):
-        return
-    others = [other for name in agent.after if (other := session.agent(name)) is not None]
-    ready = all(_has(_run(world, session, one), session, one, runfiles.FINISHED) for one in others)
-    if not ready:
+    if _has(run, session, agent, runfiles.GIVEN) or awaited(world, session, agent):
         return
     body = whole_task(session.task, agent.task) or "Begin with your task: the others have finished theirs."
     message = Message(

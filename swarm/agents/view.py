@@ -67,6 +67,11 @@ class View:
             screen=self._screen(session, agent, facts, pane.id) if pane and not pane.dead else None,
         )
         found = conclude(agent.program, facts, seen)
+        if agent.after and found.state is State.IDLE:
+            from swarm.agents import after
+
+            names = after.awaited(self._world, session, agent)
+            return found._replace(detail=f"its task waits for {', '.join(names)}") if names else found
         if found.state is not State.WAITING:
             return found
         from swarm.agents import asked

@@ -25,6 +25,7 @@ def validate(directory: Path, environ: Mapping[str, str]) -> tuple[Path | None, 
     """Return the repository around a folder, and the problems of each area; without one only the user's own files."""
     root = _root(directory, environ)
     checked = {"configuration": _config(directory, root, environ), "roles": _roles(directory, root, environ)}
+    checked["pods"] = _pods(directory, root, environ)
     if root is not None and not _is_foreign(root):
         checked["sessions"] = _sessions(root)
         checked["operations"] = _unfinished(root)
@@ -67,6 +68,14 @@ def _roles(directory: Path, root: Path | None, environ: Mapping[str, str]) -> It
         yield from scan_roles(places)[1]
     except SwarmError as error:
         yield error
+
+
+def _pods(directory: Path, root: Path | None, environ: Mapping[str, str]) -> Iterator[SwarmError]:
+    from swarm.roles.pods import find
+
+    with contextlib.suppress(SwarmError):  # the look for roles says so
+        places = RolePlaces.standard(root, dirs.find_dir(environ=environ, cwd=directory))
+        yield from find.scan(places)[1]
 
 
 def _sessions(root: Path) -> Iterator[SwarmError]:

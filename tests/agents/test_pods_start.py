@@ -84,6 +84,7 @@ def test_a_task_stays_held_while_one_of_several_is_at_work(panes: PaneLab) -> No
     assert chores.label(panes.swarm) == 0
 
     assert given(panes, "c") == []
+    assert "its task waits for a, b" in panes.until("c", "idle").status.detail
 
 
 def test_environment_and_pod_reach_the_agents_and_what_they_start(panes: PaneLab, tmp_path: Path) -> None:

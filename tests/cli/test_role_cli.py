@@ -231,3 +231,13 @@ def test_a_schema_that_there_is_not(cli: Cli) -> None:
     assert said.code == 2
     assert "cannot print the schema rolle: there is no schema 'rolle'" in said.err
     assert "config, pod, role" in said.err
+
+
+def test_validate_looks_at_pod_templates_too(cli: Cli) -> None:
+    cli.lab.write({".swarm/pods/templates/odd.yaml": "agents: [{name: a}]\n"})
+
+    found = json.loads(cli("validate", "--json").out)
+
+    assert "pods" in found["data"]["checked"]
+    assert [(one["area"], one["code"]) for one in found["data"]["problems"]] == [("pods", "CONFIG")]
+    assert "odd.yaml:1:10: agents.role: is missing" in found["data"]["problems"][0]["message"]
