@@ -174,8 +174,15 @@ class Sets(Cleaning):
         with files.os_errors(f"cannot restore {target}"):
             if dry_run:
                 return replace(restore.make_plan(self._world, target).report, dry_run=True)
+            return self._restore(target)
+
+    def _restore(self, target: str) -> RestoreReport:
+        from swarm.sessions import restore
+
+        with self._making(f"cannot restore {target}"):
             if not self._world.journal.unfinished():  # else half of an earlier try would be in the way of this one
                 restore.make_plan(self._world, target)  # refuse before the first byte is written
+                self._world.git.look_closely()
             with self._changing(f"restore {target}"):
                 return restore.restore(self._world, target)
 

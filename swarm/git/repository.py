@@ -113,7 +113,7 @@ class Git(Refs, Configuration):
             if lacking := look.missing():  # git would notice while it wrote the files
                 raise GitBroken(f"cannot write the files of {trees[0].name}: missing object {lacking[0]}")
             if copying.copy(source, self.root, pairs, backdate_ns, look.ahead) == 0:
-                for _, admin in pairs:
+                for _, admin in pairs if commit else ():
                     register.note_filled(admin, commit)
                 return
         self._fill_by_git(trees, backdate_ns)

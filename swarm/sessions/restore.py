@@ -10,7 +10,7 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.callers import rights
 from swarm.git.errors import BranchExists
@@ -19,7 +19,7 @@ from swarm.kit.errors import SwarmError, raise_all
 from swarm.machine.processes import boot_id
 from swarm.project import codec
 from swarm.project import layout as places
-from swarm.project.model import Session
+from swarm.project.model import Session, WorktreeEntry
 from swarm.project.world import new_operation_id
 from swarm.sessions.create import create_checks
 from swarm.sessions.errors import RestoreConflict
@@ -62,6 +62,28 @@ class Wanted:
     note: str = ""
 
 
+class _Now(NamedTuple):
+    """How the repository stands: every branch and saved ref, every worktree that git knows."""
+
+    refs: dict[str, str]
+    worktrees: tuple[WorktreeEntry, ...]
+
+    def is_checked_out(self, branch: str) -> bool:
+        """Whether a worktree has the branch checked out; a missing worktree counts only if its lock reserves it."""
+        listed = [entry for entry in self.worktrees if entry.branch == branch]
+        return any(entry.locked or files.exists(entry.path) for entry in listed)
+
+    def is_free(self, branch: str) -> bool:
+        """Whether there is no such branch, and none below its name."""
+        ref = places.HEADS + branch
+        return not any(name == ref or name.startswith(f"{ref}/") for name in self.refs)
+
+    def parts_of(self, entry: SalvageEntry) -> dict[str, str]:
+        """Return part → object id of an entry."""
+        prefix = places.salvage_ref(entry.session, entry.agent, entry.id, "")
+        return {name.removeprefix(prefix): oid for name, oid in self.refs.items() if name.startswith(prefix)}
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a restore."""
@@ -86,37 +108,38 @@ def make_plan(world: World, target: str) -> Plan:
     entries = salvage.find(world, target)
     saved = [(_session_of(entry), entry.record) for entry in entries]
     rights.check(world, "restore", saved, attempt=f"cannot restore {target}")
-    wanted = [_want(world, entry) for entry in entries]
-    wanted, left = _without_what_is_there(world, wanted) if not set(target) & {"/", "@"} else (wanted, ())
+    now = _Now(world.git.refs(places.HEADS, places.SALVAGE_REFS), world.git.worktrees())
+    wanted = [_want(world, now, entry) for entry in entries]
+    wanted, left = _without_what_is_there(world, now, wanted) if not set(target) & {"/", "@"} else (wanted, ())
     problems = [
         *create_checks.check_folders(world, session=entries[0].session),
-        *(p for one in wanted for p in _conflicts(world, one)),
+        *(p for one in wanted for p in _conflicts(world, now, one)),
     ]
     raise_all(f"cannot restore {target}", problems)
-    return _lay_out(world, wanted, left)
+    return _lay_out(world, now, wanted, left)
 
 
-def _without_what_is_there(world: World, wanted: list[Wanted]) -> tuple[list[Wanted], tuple[str, ...]]:
+def _without_what_is_there(world: World, now: _Now, wanted: list[Wanted]) -> tuple[list[Wanted], tuple[str, ...]]:
     """Leave out agents that already exist, or whose worktree was moved and never removed."""
     left: dict[str, str] = {}
     for one in wanted:
         entry, session = one.entry, world.sessions.get(one.entry.session)
         if session is not None and session.agent(entry.agent) is not None:
             left[entry.agent] = f"{entry.agent} is there already"
-        elif entry.manifest["kind"] == "gone" and _is_checked_out(world, entry.record.branch):
+        elif entry.manifest["kind"] == "gone" and now.is_checked_out(entry.record.branch):
             left[entry.agent] = f"{entry.agent} was never removed: {entry.record.branch} is checked out elsewhere"
     if len(left) == len(wanted):
         return wanted, ()  # nothing would be done: it is said why
     return [one for one in wanted if one.entry.agent not in left], tuple(left.values())
 
 
-def _want(world: World, entry: SalvageEntry) -> Wanted:
-    refs = salvage.refs_of(world, entry)
+def _want(world: World, now: _Now, entry: SalvageEntry) -> Wanted:
+    refs = now.parts_of(entry)
     record = entry.record
     tree = world.layout.root / record.worktree if record.worktree else world.layout.root
-    there = world.git.refs(places.HEADS + record.branch).get(places.HEADS + record.branch)
-    head_branch, commit, note = _checkout(world, entry)
-    unborn = _unborn(world, entry)
+    there = now.refs.get(places.HEADS + record.branch)
+    head_branch, commit, note = _checkout(now, entry)
+    unborn = _unborn(now, entry)
     note = "" if unborn else note
     note = "; ".join(text for text in (note, _missing(world, entry), _hollow(world, entry)) if text)
     return Wanted(entry, refs, tree, there is None and bool(entry.branch_tip), head_branch, commit, unborn, note)
@@ -146,7 +169,7 @@ def _missing(world: World, entry: SalvageEntry) -> str:
     return f"{entry.agent}: {', '.join(gone[:5])}{more}: deleted from {folder}, so not brought back" if gone else ""
 
 
-def _checkout(world: World, entry: SalvageEntry) -> tuple[str, str, str]:
+def _checkout(now: _Now, entry: SalvageEntry) -> tuple[str, str, str]:
     """Decide what the restored worktree has checked out: (branch, commit, what is different)."""
     saved = str(entry.manifest["head_branch"])
     if saved == entry.record.branch and entry.branch_tip:
@@ -155,31 +178,24 @@ def _checkout(world: World, entry: SalvageEntry) -> tuple[str, str, str]:
         return "", entry.head or entry.branch_tip, ""
     ref = places.HEADS + saved
     unborn = entry.manifest.get("unborn", False)
-    if not unborn and world.git.refs(ref).get(ref) == entry.head and not _is_checked_out(world, saved):
+    if not unborn and now.refs.get(ref) == entry.head and not now.is_checked_out(saved):
         return saved, entry.head, ""
     why = "was gone already" if unborn and saved == entry.record.branch else "is not free as it was"
     return "", entry.head, f"{entry.agent}: branch {saved} {why}, so HEAD is detached at its commit"
 
 
-def _unborn(world: World, entry: SalvageEntry) -> str:
+def _unborn(now: _Now, entry: SalvageEntry) -> str:
     """Return the branch without a commit that HEAD named, if it has none yet; not the agent's own: that was deleted."""
     branch = str(entry.manifest["head_branch"])
     if not entry.manifest.get("unborn") or branch == entry.record.branch:
         return ""
-    free = not world.git.refs(places.HEADS + branch) and not _is_checked_out(world, branch)
-    return branch if free else ""
+    return branch if now.is_free(branch) and not now.is_checked_out(branch) else ""
 
 
-def _is_checked_out(world: World, branch: str) -> bool:
-    """Whether a worktree has the branch checked out; a missing worktree counts only if its lock reserves it."""
-    listed = [entry for entry in world.git.worktrees() if entry.branch == branch]
-    return any(entry.locked or files.exists(entry.path) for entry in listed)
-
-
-def _conflicts(world: World, one: Wanted) -> Iterator[SwarmError]:
+def _conflicts(world: World, now: _Now, one: Wanted) -> Iterator[SwarmError]:
     entry, record = one.entry, one.entry.record
     ref = places.HEADS + record.branch
-    there = world.git.refs(ref).get(ref)
+    there = now.refs.get(ref)
     if there is not None and there != entry.branch_tip:
         what = f"branch {record.branch} already exists, at another commit than the one saved"
         yield BranchExists(what, details=create_checks.in_git(record.branch))
@@ -187,7 +203,7 @@ def _conflicts(world: World, one: Wanted) -> Iterator[SwarmError]:
         if there == entry.branch_tip:
             yield RestoreConflict(f"branch {record.branch} is there already")
         return
-    if one.head_branch == record.branch and _is_checked_out(world, record.branch):
+    if one.head_branch == record.branch and now.is_checked_out(record.branch):
         yield RestoreConflict(f"branch {record.branch} is checked out in another worktree")
     if files.exists(one.tree):
         yield WorktreeExists(f"worktree {one.tree.name} already exists: {one.tree}", details=str(one.tree))
@@ -203,10 +219,10 @@ def _conflicts(world: World, one: Wanted) -> Iterator[SwarmError]:
         yield RestoreConflict(f"{entry.name} names a path outside the repository")
 
 
-def _lay_out(world: World, wanted: list[Wanted], left: tuple[str, ...]) -> Plan:
+def _lay_out(world: World, now: _Now, wanted: list[Wanted], left: tuple[str, ...]) -> Plan:
     operation = new_operation_id()
     trees = [one for one in wanted if one.entry.manifest["kind"] != "branch"]
-    todo = (*_branch_steps(operation, wanted), *_tree_steps(world, operation, trees))
+    todo = (*_branch_steps(operation, wanted), *_tree_steps(world, now, operation, trees))
     refs = (places.op_ref(operation), *(places.HEADS + one.entry.record.branch for one in wanted))
     session = wanted[0].entry.session
     started = time.time_ns()
@@ -235,7 +251,7 @@ def _branch_steps(operation: str, wanted: list[Wanted]) -> Iterator[Step]:
         yield branch_steps.BranchNotes(operation, one.entry.record.branch, one.refs["manifest"], config)
 
 
-def _tree_steps(world: World, operation: str, wanted: list[Wanted]) -> Iterator[Step]:
+def _tree_steps(world: World, now: _Now, operation: str, wanted: list[Wanted]) -> Iterator[Step]:
     if not wanted:
         return
     base = world.layout.base
@@ -248,10 +264,13 @@ def _tree_steps(world: World, operation: str, wanted: list[Wanted]) -> Iterator[
         yield from hiding.steps_before(world, operation, file)
     yield from setup.steps_before(world, operation, ((one.entry, one.tree) for one in wanted))
     taken = tuple(admin.name for admin in world.git.admin_dirs())
-    used = {entry.branch for entry in world.git.worktrees()}  # if an existing agent has it, the restore was refused
+    used = {entry.branch for entry in now.worktrees}  # if an existing agent has it, the restore was refused
     for one in wanted:
         place = (str(one.tree), one.head_branch, one.commit, taken)
         yield tree_steps.AddWorktree(operation, *place, salvaged=True, anyway=one.head_branch in used - {""})
+    if alike := tuple(str(one.tree) for one in wanted if _is_like_its_commit(world, one)):
+        yield tree_steps.FillWorktrees(operation, alike, content=world.git.place.tree)
+    for one in wanted:
         folder = world.layout.salvage_folder(one.entry.session, one.entry.agent, one.entry.id)
         yield tree_steps.BringBack(operation, str(one.tree), tuple(sorted(one.refs.items())), str(folder))
     yield from setup.steps_back(operation, ((one.entry, one.tree) for one in wanted))
@@ -264,6 +283,13 @@ def _tree_steps(world: World, operation: str, wanted: list[Wanted]) -> Iterator[
         yield from inbox_steps.steps_back(world, operation, one.entry.session, one.entry.record.name, folder)
     yield file_steps.SyncToDisk(operation, str(base.parent))
     yield file_steps.WriteRecord(operation, codec.session_to_bytes(_session(world, operation, wanted)).decode("ascii"))
+
+
+def _is_like_its_commit(world: World, one: Wanted) -> bool:
+    """Whether what was saved is a commit and some files, so that it begins as every new worktree does."""
+    entry = one.entry
+    whole = world.layout.salvage_folder(entry.session, entry.agent, entry.id) / "late"
+    return bool(entry.manifest.get("as_head")) and not whole.is_dir()
 
 
 def _steps_after_the_check(operation: str, wanted: list[Wanted]) -> Iterator[Step]:

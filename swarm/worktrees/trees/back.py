@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.git import gitdir
 from swarm.git.content.walk import walk
+from swarm.git.plumbing import RAW_DIFF, raw_changes
 from swarm.git.running import standin
 from swarm.kit import files as fsio
 from swarm.machine import own
@@ -54,10 +55,27 @@ class TreeBack(TreeSave):
             self._bring_back_whole(tree, admin, folder)
             return
         if manifest.get("as_head"):
+            self._bring_back_changes(tree, admin, refs)
+        else:
+            self._bring_back_files(tree, admin, refs, manifest, has_own="index" in saved_admin)
+        for path in manifest["empty"]:
+            fsio.make_folders(tree / path)
+        _copy_aside(tree, admin, folder, manifest["aside"])
+        self._join_submodules(tree, admin)
+        _apply_modes(tree, manifest["modes"], manifest["aside"])
+        if has_index(admin):
             with self._by_its_index(tree, admin) as env:
-                what = "cannot make the index"
-                self._git.run(*IN_ONE_FILE, "read-tree", refs["head"], env=env, cwd=tree, what=what)
-        elif "index" not in saved_admin:
+                self._refresh(env)
+
+    def _bring_back_files(
+        self, tree: Path, admin: Path, refs: Mapping[str, str], manifest: Mapping[str, Any], *, has_own: bool
+    ) -> None:
+        """Write every saved file into an empty worktree.
+
+        Args:
+            has_own: it has its saved index already.
+        """
+        if not has_own:
             self._make_index(tree, admin, known=manifest["kind"] in ("worktree", "missing"))
         raw = set(manifest["raw"])
         work = self._tree_entries(refs["work"])
@@ -74,14 +92,17 @@ class TreeBack(TreeSave):
                 what="cannot write the saved files",
             )
         self._write_raw(tree, {path: work[path] for path in sorted(raw) if path in work})
-        for path in manifest["empty"]:
-            fsio.make_folders(tree / path)
-        _copy_aside(tree, admin, folder, manifest["aside"])
-        self._join_submodules(tree, admin)
-        _apply_modes(tree, manifest["modes"], manifest["aside"])
-        if has_index(admin):
-            with self._by_its_index(tree, admin) as env:
-                self._refresh(env)
+
+    def _bring_back_changes(self, tree: Path, admin: Path, refs: Mapping[str, str]) -> None:
+        """Turn a worktree that was filled into the saved one: its commit, and some files that differ from it."""
+        what = "cannot write the saved files"
+        with self._by_its_index(tree, admin) as env:
+            there = self._git.run("write-tree", env=env, cwd=tree, what=what).decode("ascii").strip()
+            self._git.run(*IN_ONE_FILE, "read-tree", "-m", "-u", there, refs["head"], env=env, cwd=tree, what=what)
+        changes = raw_changes(self._git.ask(*RAW_DIFF, refs["head"], refs["work"]))
+        for path in sorted(changes.old.keys() - changes.new.keys()):
+            _remove_file(tree, path)
+        self._write_raw(tree, dict(sorted(changes.new.items())))
 
     def put_files(self, tree: Path, admin: Path, commit: str, paths: Iterable[str]) -> None:
         """Give some files of a fresh worktree the content that they have in a commit; its index stays as it is."""
@@ -91,10 +112,7 @@ class TreeBack(TreeSave):
             self._git.run(*IN_ONE_FILE, "read-tree", commit, env=env, cwd=tree, what="cannot read the files to copy")
             for path in paths:
                 if path not in there:  # nothing but files of the last commit: no folder on the way is a link
-                    fsio.unlink_if_there(tree / path)
-                    for folder in (tree / path).parents:
-                        if folder == tree or not fsio.remove_empty(folder):
-                            break
+                    _remove_file(tree, path)
             self._git.run(
                 *("checkout-index", "--force", "-z", "--stdin"),
                 stdin=b"".join(os.fsencode(path) + b"\0" for path in wanted),
@@ -208,6 +226,14 @@ class TreeBack(TreeSave):
                 if blob is None:
                     raise SalvageFailed("cannot restore: an object of the saved work is missing in the repository")
                 yield blob
+
+
+def _remove_file(tree: Path, path: str) -> None:
+    """Remove a file, and the folders that are empty without it."""
+    fsio.unlink_if_there(tree / path)
+    for folder in (tree / path).parents:
+        if folder == tree or not fsio.remove_empty(folder):
+            return
 
 
 def _apply_modes(tree: Path, modes: Mapping[str, int], aside: Iterable[str]) -> None:
