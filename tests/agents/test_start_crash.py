@@ -214,6 +214,7 @@ class Trial:
         if self.lab.swarm.sessions():
             yield from self._whole()
             self.lab.swarm.cleanup(["fx"], force=True)
+            self.lab.swarm.recover()  # until its files are deleted
         elif outcome.exit_code == 0:
             yield f"it reported success, and there is nothing: {words}"
         yield from self._nothing({"exclude"} if "fx" in str(self.lab.swarm.operations()[-1:]) else set())
@@ -286,6 +287,7 @@ class Trial:
         ]:
             yield f"half of it is gone: {self.lab.swarm.sessions.get('fx')} {self.lab.panes()}"
         self.lab.swarm.cleanup(["fx"], force=True)
+        self.lab.swarm.recover()  # until its files are deleted
 
 
 class FreshTrial(Trial):

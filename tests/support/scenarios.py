@@ -183,6 +183,7 @@ def with_two_sessions(folder: Path) -> Lab:
     lab.swarm.create("other", ["architect"], instructions=False)
     lab.swarm.create("gone", ["developer"])
     lab.swarm.cleanup(["gone"], keep_branches=True)
+    lab.swarm.recover()  # until its files are deleted
     lab.write({"note": "untracked\n"}, lab.tree("architect", "other"))
     return lab
 
@@ -191,6 +192,15 @@ def after_cleanup(folder: Path) -> Lab:
     """What ``with_work`` leaves behind when it is cleaned up."""
     lab = with_work(folder)
     lab.swarm.cleanup([SESSION], force=True)
+    lab.swarm.recover()  # until its files are deleted
+    return lab
+
+
+def after_plain_cleanup(folder: Path) -> Lab:
+    """What ``with_plain_work`` leaves behind: worktrees that begin as new ones do when they come back."""
+    lab = with_plain_work(folder)
+    lab.swarm.cleanup([SESSION], force=True)
+    lab.swarm.recover()  # until its files are deleted
     return lab
 
 
@@ -278,6 +288,7 @@ SCENARIOS = {
             may_log="refs/heads/users/topic",
         ),
         Scenario("restore", after_cleanup, lambda swarm: swarm.restore(SESSION)),
+        Scenario("restore-plain", after_plain_cleanup, lambda swarm: swarm.restore(SESSION)),
         Scenario(
             "lock", with_session, lambda swarm: swarm.worktrees.lock("developer", SESSION, reason="busy"), goes_on=True
         ),

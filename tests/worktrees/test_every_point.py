@@ -55,6 +55,7 @@ STRIDES = {
     "remove": (18, 90),
     "merge": (8, 40),
     "restore": (22, 170),
+    "restore-plain": (22, 170),
     "lock": (2, 4),
     "update-role": (4, 12),
     "salvage-drop": (12, 60),
