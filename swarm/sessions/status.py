@@ -97,7 +97,8 @@ def _worth_a_look(sessions: Sequence[Session], states: Mapping[tuple[str, str], 
     resting = [one for one, state in states.items() if not state.runs]
     if len(resting) <= _FEW:
         return states
-    newest = max(sessions, key=lambda session: session.created_ms)
+    names = {session for session, _ in resting}
+    newest = max((one for one in sessions if one.name in names), key=lambda session: session.created_ms)
     return {one for one, state in states.items() if state.runs or one[0] == newest.name}
 
 

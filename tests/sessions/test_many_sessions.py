@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from swarm.sessions import status
 from tests.cli.conftest import Cli
 
 if TYPE_CHECKING:
@@ -55,3 +56,14 @@ def test_without_a_look_nothing_is_said_of_worktrees(lab: Lab) -> None:
 
     assert (one.head, one.ahead, one.dirty, one.missing) == ("", None, None, False)
     assert lab.swarm.why("developer", look=False).head
+
+
+def test_a_newer_session_that_runs_takes_no_look_from_the_newest_that_rests(three: Lab) -> None:
+    three.swarm.create("fourth", "developer")
+    found = three.swarm.status(look=False)
+    states = {(one.session, one.agent.name): one.status for whole in found for one in whole.agents}
+    states["fourth", "developer"] = states["fourth", "developer"]._replace(runs=True)
+
+    looked = status._worth_a_look(three.swarm.sessions(), states)
+
+    assert {session for session, agent in states if (session, agent) in looked} == {"third", "fourth"}
