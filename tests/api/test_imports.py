@@ -122,7 +122,7 @@ def test_files_are_renamed_synced_and_locked_in_one_place_each() -> None:
 
 
 #: Files that are run by themselves.
-PROGRAMS = {"machine/hook.py", "permissions/guard.py", "testing/guardian.py"}
+PROGRAMS = {"chores.py", "machine/hook.py", "permissions/guard.py", "testing/guardian.py"}
 
 
 def test_the_library_never_prints_or_exits() -> None:

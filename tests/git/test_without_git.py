@@ -69,6 +69,7 @@ def picture(lab: Lab, agent: str) -> dict[str, Any]:
                 kept = stat.S_IFMT(info.st_mode) if stat.S_ISLNK(info.st_mode) else info.st_mode
                 found[f"{name}/{os.path.relpath(path, top)}"] = (kept, content)
     del found[f"admin/{RECORD_COPY}"]  # swarm's own, with times in it
+    found.pop("admin/refs", None)  # an empty folder, which git makes since 2.46, and else when it needs it
     found["index"] = lab.git("ls-files", "--stage", "-v", "-t", cwd=tree)
     found["status"] = lab.git("status", "--porcelain=v2", "--branch", "--ignored", cwd=tree)
     found["index tree"] = lab.git("write-tree", cwd=tree)
