@@ -259,9 +259,12 @@ class Door:
     def _locked(self, command: str) -> Iterator[None]:
         from swarm.project import lock
         from swarm.project.statedir import prepare
+        from swarm.project.swarm_dir import dirs
 
-        layout = self._world.layout
+        layout, environ = self._world.layout, self._world.environ
         prepare(self._world)
+        if environ.get("SWARM_ROOT") and not environ.get("SWARM_DIR"):
+            dirs.resolve_dir(environ=environ, cwd=layout.root)
         name, wait, tell = f"swarm {command}", self._world.settings.lock.timeout, self._world.progress
         with lock.hold(layout.lock, command=name, timeout=wait, waiting=tell) as fd, self._telling_others(fd, name):
             self._world.git.bind_lock(fd)

@@ -87,7 +87,7 @@ def place(swarm_dir: Path) -> None:
     """Write the schemas into a swarm directory, where they are not there as they are now."""
     folder = swarm_dir / FOLDER
     with fsio.os_errors("cannot write the schemas for editors"):
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         for name in SCHEMAS:
             data = (json.dumps(schema(name), indent=1, ensure_ascii=False) + "\n").encode()
             path = folder / f"{name}.json"

@@ -275,3 +275,20 @@ def test_a_fork_of_an_agent_of_a_pod_belongs_to_it(panes: PaneLab) -> None:
     found = record(panes, "team")
     assert (found["pod"], found["template"]) == ("team", "team")
     assert found["agents"][2]["env"] == {"SHARED": "yes", "OWN": "x", "SWARM_POD": "team"}
+
+
+def test_a_start_makes_swarm_root_ready_and_two_of_them_share_no_template(panes: PaneLab, tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    (other / "pods" / "templates").mkdir(parents=True)
+    (other / "pods" / "templates" / "theirs.yaml").write_text("agents: [{name: a, role: developer}]\n")
+    (other / ".swarm-dir.txt").write_text("v0.1.0\n")
+
+    first = panes.swarm.open(panes.root, environ={**panes.env, "SWARM_ROOT": str(one)})
+    assert not one.exists()
+    first.start("fx", "developer", program="demo", task=QUICK)
+    second = panes.swarm.open(panes.root, environ={**panes.env, "SWARM_ROOT": str(other)})
+
+    assert (one / ".swarm-dir.txt").is_file()
+    assert record(panes, "fx")["swarm_dir"] == str(one)
+    assert [template.name for template in first.pods()] == []
+    assert [template.name for template in second.pods()] == ["theirs"]

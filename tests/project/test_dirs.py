@@ -172,7 +172,7 @@ def test_looking_does_not_make_swarm_root(lab: Lab, tmp_path: Path, there: bool)
     if there:
         root.mkdir()
 
-    assert dirs.find_dir(environ={"SWARM_ROOT": str(root), "HOME": str(tmp_path)}, cwd=tmp_path) is None
+    assert dirs.find_dir(environ={"SWARM_ROOT": str(root), "HOME": str(tmp_path)}, cwd=tmp_path) == root
     assert root.exists() == there
     assert not there or not os.listdir(root)
 

@@ -3,7 +3,7 @@
 A swarm directory is a folder with the marker ``.swarm-dir.txt``.  The one in use is, in this order:
 
 1. ``$SWARM_DIR``, which must be one;
-2. ``$SWARM_ROOT`` (for services); `resolve_dir` makes it into one if it is missing or empty, `find_dir` only looks;
+2. ``$SWARM_ROOT`` (for services); the first change makes it into one if it is missing or empty;
 3. the nearest folder D, from the current one upwards, where D or ``D/.swarm`` is one;
 4. ``~/.swarm``;
 5. the ``.swarm`` of a repository around us.
@@ -220,7 +220,7 @@ def _service_root(named: str, around: _Around, *, make: bool) -> Path:
             hint=f"run `swarm init {path}`, or set SWARM_ROOT to a folder of its own",
         )
     if not make:
-        raise SwarmDirNotFound(f"SWARM_ROOT={named}: {path} is empty so far", hint=f"run `swarm init {path}`")
+        return path  # in use already; the first change makes it ready
     # Another service may be doing the same at this moment; either way it is ready then.
     with contextlib.suppress(SwarmDirExists):
         make_swarm_dir(path, 0o755)
