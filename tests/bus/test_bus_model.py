@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from swarm.bus.protocol import Claim, Tasks
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.timeout(600)]  # drawn examples, on a busy machine
 
 BOXES = ("dev@s", "queue.work")
 SENDERS = ("a@s", "b@s", "c@s")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from swarm.bus.box import Box, Limits
     from swarm.bus.protocol import Tasks
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.timeout(600)]  # drawn examples, on a busy machine
 
 #: By the clock of the tests every file was written in the future: nothing is too young.
 AT_ONCE = Keep(-100 * 365 * 86_400_000)

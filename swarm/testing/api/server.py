@@ -90,7 +90,7 @@ class Api:
         with self._changed:
             return [r for r in self._requests if (r.main or not main) and word in r.text]
 
-    def heard(self, word: str, deadline: float = 90) -> Request:
+    def heard(self, word: str, deadline: float = 180) -> Request:
         """Wait for a request whose newest text holds a word."""
         found: list[Request] = []
 
