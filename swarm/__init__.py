@@ -37,6 +37,7 @@ _PUBLIC = {
     "swarm.api.pods": ("CheckedPod", "Pods"),
     "swarm.api.roles": ("CheckedRole", "Roles"),
     "swarm.api.swarm": ("Swarm",),
+    "swarm.api.running": ("RunOptions",),
     "swarm.api.team": ("AgentHandle", "AgentResult", "Team"),
     "swarm.approvals.errors": ("AlreadyAnswered", "ApprovalNotFound", "GrantExists", "GrantNotFound"),
     "swarm.approvals.grants": ("Grant",),
@@ -158,6 +159,7 @@ _PUBLIC = {
     "swarm.sandbox.check": ("BoxCheck",),
     "swarm.sandbox.errors": ("IntakeRefused", "SandboxUnavailable"),
     "swarm.sessions.errors": (
+        "AgentExists",
         "BaseNotFound",
         "CleanupFailed",
         "NoRecord",

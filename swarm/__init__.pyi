@@ -16,6 +16,7 @@ from swarm.api.pods import Pods as Pods
 from swarm.api.queues import Queues as Queues
 from swarm.api.roles import CheckedRole as CheckedRole
 from swarm.api.roles import Roles as Roles
+from swarm.api.running import RunOptions as RunOptions
 from swarm.api.salvage import Salvage as Salvage
 from swarm.api.sandbox import Sandbox as Sandbox
 from swarm.api.sessions import Sessions as Sessions
@@ -156,6 +157,7 @@ from swarm.roles.workflow import Workflow as Workflow
 from swarm.sandbox.check import BoxCheck as BoxCheck
 from swarm.sandbox.errors import IntakeRefused as IntakeRefused
 from swarm.sandbox.errors import SandboxUnavailable as SandboxUnavailable
+from swarm.sessions.errors import AgentExists as AgentExists
 from swarm.sessions.errors import BaseNotFound as BaseNotFound
 from swarm.sessions.errors import CleanupFailed as CleanupFailed
 from swarm.sessions.errors import NoRecord as NoRecord
@@ -202,6 +204,7 @@ from swarm.worktrees.setup.setup_values import Notes as Notes
 __all__ = [
     "Agent",
     "AgentEvent",
+    "AgentExists",
     "AgentForecast",
     "AgentHandle",
     "AgentNotFound",
@@ -339,6 +342,7 @@ __all__ = [
     "RoleOptions",
     "Roles",
     "RulesNotEnforced",
+    "RunOptions",
     "Salvage",
     "SalvageEntry",
     "SalvageFailed",

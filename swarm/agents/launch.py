@@ -165,6 +165,7 @@ def start_steps(
     *,
     resume: bool,
     anew: bool = False,
+    fresh: bool = False,
     beside: str = "",
 ) -> Iterator[Step]:
     """Give the steps that open the panes of some agents.
@@ -174,6 +175,7 @@ def start_steps(
         task: the one for all of them; each has its own in its record.
         resume: they were started before, and take up their conversations.
         anew: those in print mode do their task anew instead.
+        fresh: all of them begin a new conversation instead.
         beside: the agent in whose window the panes are to be.
     """
     from swarm.project.codec import agent_to_dict
@@ -183,12 +185,14 @@ def start_steps(
     for agent, role in agents:
         tree = str(root / agent.worktree)
         text, options = role.instructions if role else "", options_for(agent, role)
-        fresh = anew and options.print
+        new = fresh or (anew and options.print)
         told = "" if agent.after else whole_task(task, agent.task)  # `agents.after` sends it later
-        yield PrepareRun(operation, session, agent_to_dict(agent), tree, text, told, resume, plain(options), fresh)
-    yield from _introductions(world, operation, agents)
+        yield PrepareRun(operation, session, agent_to_dict(agent), tree, text, told, resume, plain(options), new)
+    yield from _introductions(world, operation, [one for one in agents if not one[0].shared])
     pairs = tuple((agent.name, str(root / agent.worktree)) for agent, _ in agents)
-    yield LockRunning(operation, session, pairs)
+    own = tuple((agent.name, str(root / agent.worktree)) for agent, _ in agents if not agent.shared)
+    if own:
+        yield LockRunning(operation, session, own)
     yield OpenPanes(operation, session, pairs, beside)
 
 

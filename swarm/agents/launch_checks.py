@@ -34,10 +34,14 @@ def problems(world: World, wish: LaunchRequest) -> Iterator[SwarmError]:
             yield problem
 
 
-def refusals(world: World, wish: LaunchRequest, role: Role | None) -> Iterator[SwarmError]:
-    """Yield the parts of a role that its program would refuse, and a wrong repository."""
+def refusals(world: World, wish: LaunchRequest, role: Role | None, *, placed: bool = False) -> Iterator[SwarmError]:
+    """Yield the parts of a role that its program would refuse, and a wrong repository.
+
+    Args:
+        placed: its place was chosen by what the role says.
+    """
     options = role.options if role else RoleOptions()
-    if role is not None:
+    if role is not None and not placed:
         yield from misplaced(world, role, f"cannot start {role.name}", "start")
     try:
         program = registry.program(wish.program, wish.command)

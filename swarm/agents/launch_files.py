@@ -17,6 +17,7 @@ from swarm.messages.inboxes import inbox_folder
 from swarm.programs import registry
 from swarm.programs.values import Launch
 from swarm.project.config.settings import describe
+from swarm.project.model import SHARED
 from swarm.roles.environment import inherits, places_of
 from swarm.roles.options import RoleOptions, plain
 from swarm.terminal.marks import stamp_of
@@ -90,6 +91,8 @@ class PrepareRun(Step):
             executable=registry.find(str(self.agent["program"]), tuple(self.agent["command"]), world.environ),
             options=RoleOptions.from_plain(self.options),
             main=world.layout.root,
+            args=tuple(self.agent.get("args", ())),
+            shared=self.agent.get("tree") == SHARED,
         )
         ports = {name: str(port) for name, port in self.agent.get("ports", ())}
         own = dict(self.agent.get("env", {}))
@@ -102,7 +105,7 @@ class PrepareRun(Step):
         made, options = program.launch(launch), launch.options
         env = {**launch.environ, **made.env}
         _write_files(folder, made.files)
-        cwd = _working_dir(name, Path(self.tree), options.worktree.subdir)
+        cwd = self.tree if launch.shared else _working_dir(name, Path(self.tree), options.worktree.subdir)
         source = source_of(str(self.agent["program"]), command, env, cwd, int(self.agent["created_ms"]))
         runfiles.write(str(folder), runfiles.RECORD, source)
         runfiles.write(str(folder), runfiles.SERVES, registry.services(env))
@@ -241,8 +244,7 @@ def pane_environment(world: World, launch: Launch, program: Program) -> dict[str
         "SWARM_SESSION": launch.session,
         "SWARM_SESSION_DIR": str(launch.run_dir),
         "SWARM_ACTOR": launch.agent,
-        "SWARM_ROLE": launch.role,
+        **({"SWARM_ROLE": launch.role, "SWARM_ROLE_FILE": str(launch.role_file)} if launch.role else {}),
         "SWARM_RUN_DIR": str(launch.run_dir),
-        "SWARM_ROLE_FILE": str(launch.role_file),
         "SWARM_TASK_FILE": str(launch.task_file),
     }

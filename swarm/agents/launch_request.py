@@ -23,6 +23,7 @@ class LaunchRequest:
 
     Attributes:
         command: the argv when the program is ``command``.
+        args: further arguments of the program.
         task: the goal of all agents.
         tasks: for some agents their own (name, task) beside it.
         overrides: the wanted changes of roles; once assigned, for some agents (name, changes of its role).
@@ -49,6 +50,7 @@ class LaunchRequest:
     template: str = ""
     env: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     after: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    args: tuple[str, ...] = ()
 
     def task_of(self, agent: str) -> str:
         """Return what the agent of this name is told alone."""
@@ -74,6 +76,7 @@ def equipped(agent: Agent, wish: LaunchRequest, conversation: str) -> Agent:
         overrides=dict(wish.overrides).get(agent.name, ()),
         env=(*dict(wish.env).get(agent.name, ()), *((("SWARM_POD", wish.pod),) if wish.pod else ())),
         after=dict(wish.after).get(agent.name, ()),
+        args=wish.args,
     )
 
 

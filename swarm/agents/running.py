@@ -49,7 +49,7 @@ def stop(world: World, session: Session, agents: Sequence[Agent]) -> tuple[str, 
     view = View(world)
     survivors = _end(world, session, mine, view)
     for agent in mine:
-        if not view.facts(session, agent).elsewhere:
+        if not agent.shared and not view.facts(session, agent).elsewhere:
             launch.release(world, world.layout.root / agent.worktree)
     endings.report(world, (session,))
     outcome = f"could not end {count(len(survivors), 'process', 'processes')}" if survivors else "done"
@@ -102,7 +102,9 @@ def forget(world: World, session: Session, agent: Agent) -> None:
     usage.keep(world, session, agent)
     folder = world.layout.run_folder(session.name, agent.name)
     with suppress(SwarmError, OSError):  # the program's own file: leftovers there stop no cleanup
-        registry.program(agent.program or "shell", agent.command).forget(folder, world.layout.root / agent.worktree)
+        if not agent.shared:  # what its program knows of that folder is the user's
+            program = registry.program(agent.program or "shell", agent.command)
+            program.forget(folder, world.layout.root / agent.worktree)
     files.remove_tree(folder)
     if folder.parent.is_dir():
         if not any(other.is_dir() for other in folder.parent.iterdir()):

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from swarm.git.discover import Place
+    from swarm.git.errors import NotARepo
+    from swarm.git.repository import Git
+    from swarm.git.running.runner import GitRunner
     from swarm.messages.office.post import Post
     from swarm.project.config.settings import Settings
     from swarm.project.model import Agent, Session
@@ -57,6 +60,7 @@ def _world_of(
 ) -> World:
     """Return everything a verb may touch in one repository."""
     from swarm.api.parts import Parts
+    from swarm.git.discover import NO_GIT
     from swarm.git.repository import Git
     from swarm.git.running.runner import GitRunner
     from swarm.project.journal import Journal
@@ -64,12 +68,15 @@ def _world_of(
     from swarm.project.sessions import Sessions
     from swarm.project.world import World
 
-    layout = Layout(place.root, settings.worktrees.base_path, by_role=settings.worktrees.layout == "role")
+    home = place.root if place.common.name == NO_GIT else None  # there the swarm directory is all there is
+    by_role = settings.worktrees.layout == "role"
+    layout = Layout(place.root, settings.worktrees.base_path, by_role=by_role, state=home)
     for folder in (*layout.tops, place.common / "worktrees"):
         own.trust(str(folder))
-    runner = GitRunner(place.root, environ=environ, timeout=settings.git.timeout, retries=settings.git.retries)
+    run, repository = (GitRunner, Git) if home is None else _without_git()
+    runner = run(place.root, environ=environ, timeout=settings.git.timeout, retries=settings.git.retries)
     return World(
-        git=Git(place, runner, jobs=settings.git.jobs),
+        git=repository(place, runner, jobs=settings.git.jobs),
         layout=layout,
         settings=settings,
         journal=Journal(layout),
@@ -81,11 +88,37 @@ def _world_of(
     )
 
 
+def _without_git() -> tuple[type[GitRunner], type[Git]]:
+    from swarm.git.absent import NoGit, NoRunner
+
+    return NoRunner, NoGit
+
+
+def _home(start: Path, environ: dict[str, str], swarm_dir: Path | None, problem: NotARepo) -> Place:
+    """Return where swarm works outside of a repository: the repository of its swarm directory, or that directory.
+
+    Raises:
+        NotARepo: there is no swarm directory either, or the folder is not there at all.
+    """
+    from swarm.git.discover import NO_GIT, Place, discover
+    from swarm.git.errors import NotARepo
+    from swarm.project.find import main_checkout
+
+    if swarm_dir is None or not start.is_dir() or main_checkout(start) is not None:
+        raise problem
+    home = Path(os.path.realpath(swarm_dir))
+    try:
+        return discover(home, environ)
+    except NotARepo:
+        return Place(home, home / NO_GIT, home, "sha1")
+
+
 class Opened:
     """One repository, opened: what a ``Swarm`` and its namespaces share."""
 
-    def __init__(self, world: World, swarm_dir: Path | None) -> None:
+    def __init__(self, world: World, swarm_dir: Path | None, start: Path) -> None:
         self.world = world
+        self.start = start  # from where it was opened
         self.swarm_dir = swarm_dir
         self.mine = threading.local()  # the world of a thread that changes something: it reports its steps
         self.held = 0
@@ -100,6 +133,7 @@ def open_repository(
 ) -> Opened:
     """Open the repository around a folder; see ``Swarm.open``."""
     from swarm.git.discover import discover
+    from swarm.git.errors import NotARepo
     from swarm.project.config.file import load_settings
     from swarm.project.swarm_dir import dirs
 
@@ -107,13 +141,16 @@ def open_repository(
     with files.os_errors("cannot open the repository"):
         start = Path(os.path.abspath(root)) if root is not None else Path.cwd()
         swarm_dir = _Later(lambda: dirs.find_dir(environ=env, cwd=start))
-        place = discover(start, env, meanwhile=swarm_dir.begin)
+        try:
+            place = discover(start, env, meanwhile=swarm_dir.begin)
+        except NotARepo as problem:
+            place = _home(start, env, swarm_dir.result(), problem)
         user_dir, found = dirs.user_dir(env), swarm_dir.result()
         settings = load_settings(
             place.root / ".swarm", user_dir=user_dir, environ=env, swarm_dir=found, flags=flags or {}
         )
         world = _world_of(place, settings, env, swarm_dir.result, progress or (lambda _text: None))
-        return Opened(world, found)
+        return Opened(world, found, start)
 
 
 class Door:
@@ -135,11 +172,16 @@ class Door:
         return self._world.layout.root
 
     @property
+    def _repository(self) -> Path | None:
+        """The main checkout; None outside of a repository."""
+        return self._root if self._world.git.exists else None
+
+    @property
     def _roles(self) -> RolePlaces:
         """Where roles are looked for."""
         from swarm.roles.find import RolePlaces
 
-        return RolePlaces.standard(self._root, self._opened.swarm_dir)
+        return RolePlaces.standard(self._repository, self._opened.swarm_dir)
 
     @property
     def _post(self) -> Post:
@@ -194,10 +236,13 @@ class Door:
 
         from swarm.project.world import in_session
         from swarm.roles.find import RolePlaces, find_role
+        from swarm.roles.role import no_role
 
+        if not name:
+            return no_role()
         world = in_session(self._world, session)
         same = world.swarm_dir == self._world.swarm_dir
-        places = self._roles if same else RolePlaces.standard(self._root, world.swarm_dir)
+        places = self._roles if same else RolePlaces.standard(self._repository, world.swarm_dir)
         if pod or (session is not None and session.template):
             places = replace(places, pod=True)
         with files.os_errors(f"cannot read the role {name}"):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.api.agents import Agents
 from swarm.api.door import open_repository
 from swarm.api.events import Waiting
 from swarm.api.forking import Forking
 from swarm.api.merging import Merging
+from swarm.api.running import Running
 
 if TYPE_CHECKING:
     import os
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from swarm.messages.send_options import SendOptions
 
 
-class Swarm(Agents, Forking, Waiting, Merging):
+class Swarm(Running, Forking, Waiting, Merging):
     """swarm in one repository. Make it with ``Swarm.open``.
 
     Example:

@@ -10,9 +10,11 @@ from swarm.programs.reading.transcript import last_said
 from swarm.project.errors import AgentNotFound
 from swarm.sessions.errors import NoRecord, NotReached
 from swarm.sessions.reports import CreateReport
+from swarm.worktrees.errors import WorkAtRisk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
     from typing import Self, Unpack
 
     from swarm.api.swarm import Swarm
@@ -35,6 +37,7 @@ class AgentResult(NamedTuple):
         head: the commit that it is at.
         ahead: how many commits it made; None when git cannot tell.
         dirty: whether it has changes that are not committed; None when git cannot tell.
+        exit_code: of its program, if that has ended by itself.
     """
 
     address: str
@@ -44,13 +47,19 @@ class AgentResult(NamedTuple):
     head: str
     ahead: int | None
     dirty: bool | None
+    exit_code: int | None = None
 
 
 class AgentHandle:
-    """One agent of a session. Its methods are the verbs of ``Swarm`` of the same names, about this agent."""
+    """One agent of a session. Its methods are the verbs of ``Swarm`` of the same names, about this agent.
 
-    def __init__(self, swarm: Swarm, name: str, session: str) -> None:
+    Attributes:
+        report: of its start, where ``Swarm.run`` made this.
+    """
+
+    def __init__(self, swarm: Swarm, name: str, session: str, report: CreateReport | None = None) -> None:
         self._swarm = swarm
+        self.report = report
         self.name = name
         self.session = session
 
@@ -113,7 +122,25 @@ class AgentHandle:
         with contextlib.suppress(NoRecord):
             text = last_said(self.transcript())
         state, detail = str(found.status.state), found.status.detail
-        return AgentResult(self.address, state, detail, text, found.head, found.ahead, found.dirty)
+        return AgentResult(self.address, state, detail, text, found.head, found.ahead, found.dirty, found.exit_code)
+
+    def show(self) -> str:
+        """Make its pane the one that an attached terminal shows; return the pane's id."""
+        return self._swarm.panes.show(self.name, self.session)
+
+    def tidy(self) -> Path | None:
+        """Remove it, unless something changed in its worktree; return the worktree if it stays.
+
+        Of an agent that works in a folder which is not its own only the record goes.
+        """
+        found = self.status()
+        if not found.agent.shared and (found.ahead != 0 or found.dirty is not False):
+            return found.worktree
+        try:
+            self._swarm.worktrees.remove(self.name, self.session)
+        except WorkAtRisk:  # such as files that git ignores
+            return found.worktree
+        return None
 
 
 @dataclass(frozen=True, slots=True, repr=False)

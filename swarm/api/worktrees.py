@@ -195,8 +195,10 @@ class Worktrees(Cleaning):
     def _to_mark(self, verb: str, agent: str, session: str | None) -> tuple[Any, Any]:
         """Find an agent whose worktree is to be changed in a small way; refuse where the caller may not."""
         from swarm.callers import rights
+        from swarm.sessions import marks
 
         found, one = self._find_worktree(agent, session)
+        marks.refuse_shared(found, one)
         what = f"cannot {verb.replace('_', ' ')} {'of ' if '_' in verb else ''}{one.name}@{found.name}"
         rights.check(self._world, f"worktrees.{verb}", [(found, one)], attempt=what)
         return found, one

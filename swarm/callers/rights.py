@@ -99,7 +99,8 @@ def check_tree(world: World, verb: str, tree: Path) -> None:
         return
     path = os.path.realpath(tree)
     of = [(session, agent) for session in world.sessions.all() for agent in session.agents]
-    owners = [one for one in of if path == os.path.realpath(world.layout.root / one[1].worktree)]
+    trees = [(one, world.layout.root / one[1].worktree) for one in of if not one[1].shared]
+    owners = [one for one, own in trees if path == os.path.realpath(own)]
     if VERBS[verb] not in who.may and not any(allowed(world, who, verb, *one) for one in owners):
         _refuse(who, verb, f"cannot {verb.replace('_', ' ')} to {tree}", [str(tree)])
 
@@ -110,12 +111,13 @@ def check_branch(world: World, branch: str, checkout: Path | None) -> None:
     if who is None or Right.MERGE in who.may:
         return
     of = [(session, agent) for session in world.sessions.all() for agent in session.agents]
-    known = [one for one in of if one[1].branch == branch]
-    there = [one for one in of if checkout is not None and checkout == world.layout.root / one[1].worktree]
+    own = [one for one in of if not one[1].shared]  # nothing that others share is theirs
+    known = [one for one in own if one[1].branch == branch]
+    there = [one for one in own if checkout is not None and checkout == world.layout.root / one[1].worktree]
     owners = known or there
     if owners and all(allowed(world, who, "merge", *one) for one in owners):
         return
-    mine = [agent.branch for session, agent in of if _is_caller(who, session, agent)]
+    mine = [agent.branch for session, agent in own if _is_caller(who, session, agent)]
     hint = f"merge into your own branch: --into {mine[0]}" if mine else None
     _refuse(who, "merge", f"cannot merge into {branch}", [f"branch {branch}"], hint)
 

@@ -36,6 +36,7 @@ EVERYDAY = {
 #: All others, in groups that the help lists by name.
 GROUPS = {
     "Agents": {
+        "run": Entry("run", "Run one agent, or any command, in a pane of its own"),
         "list": Entry("status", "List the sessions, a line each"),
         "why": Entry("status", "Explain an agent's state with all evidence"),
         "peek": Entry("status", "Print the last lines of an agent's pane"),
@@ -45,7 +46,6 @@ GROUPS = {
         "restart": Entry("start", "Stop one agent if it runs, and start it again"),
         "fork": Entry("fork", "Start another agent from an agent's worktree as it is"),
         "shell": Entry("places", "Open a shell in an agent's worktree"),
-        "type": Entry("type", "Type a text into an agent's pane"),
         "pod": Entry("pod", "Launch, stop, list, show, create and check teams kept in files"),
     },
     "Messages": {
@@ -62,6 +62,7 @@ GROUPS = {
     "Approvals": {
         "approve": Entry("approvals", "Approve a request, or answer a question"),
         "deny": Entry("approvals", "Deny a request"),
+        "type": Entry("type", "Type a text into an agent's pane"),
         "revoke": Entry("approvals", "Revoke a standing answer"),
     },
     "Work": {

@@ -50,6 +50,21 @@ class Command(TyperCommand):
         _write_options(self, ctx, formatter)
 
 
+class CommandWithRest(Command):
+    """A command that hands on what stands behind ``--``, whatever it looks like."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words up to the first ``--``, and keep the others."""
+        if "--" in args:
+            at = args.index("--")
+            args, ctx.obj.behind = args[:at], tuple(args[at + 1 :])
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what stands behind the command in the usage line."""
+        return [*super().collect_usage_pieces(ctx), "[-- ARG…]"]
+
+
 class Group(TyperGroup):
     """A group of commands.
 

@@ -13,6 +13,7 @@ import typer
 
 from swarm import UsageProblem
 from swarm.cli.help import Command, Group, epilog, first_line
+from swarm.cli.help import CommandWithRest as CommandWithRest  # noqa: PLC0414  # offered here
 from swarm.cli.output import Answer, Output
 
 if TYPE_CHECKING:
@@ -38,12 +39,14 @@ class Run:
         output: where the words go.
         command: the words of the command, such as ``worktree create``.
         attempt: what the command could not do if it fails, such as ``cannot create session bugs``.
+        behind: the words behind ``--``, of a command that hands them on.
     """
 
     def __init__(self) -> None:
         self.output = Output()
         self.command = ""
         self.attempt = ""
+        self.behind: tuple[str, ...] = ()
         self._directory: Path | None = None
         self._opened: Swarm | None = None
 
@@ -132,7 +135,7 @@ class OneCommand(typer.Typer):
 
 
 def verb(
-    app: typer.Typer, name: str, *, attempt: str, examples: str, hidden: bool = False
+    app: typer.Typer, name: str, *, attempt: str, examples: str, hidden: bool = False, cls: type[Command] = Command
 ) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
     """Register a function ``(run, **options) -> Answer`` as the command *name* of *app*.
 
@@ -142,6 +145,7 @@ def verb(
         attempt: what failed if it fails; may name parameters, as in ``cannot lock {agent}``.
         examples: a command a line, for the help.
         hidden: for swarm's own use, not in the list of commands.
+        cls: how its command line is read.
     """
 
     def register(function: Callable[..., Answer]) -> Callable[..., Answer]:
@@ -167,7 +171,7 @@ def verb(
 
         del call.__wrapped__  # or typer would see the parameters of both
         set_signature(call, signature(own, hidden=False))
-        app.command(name, cls=Command, epilog=epilog(examples), short_help=first_line(function), hidden=hidden)(call)
+        app.command(name, cls=cls, epilog=epilog(examples), short_help=first_line(function), hidden=hidden)(call)
         return function
 
     return register

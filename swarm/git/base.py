@@ -36,6 +36,9 @@ class Base:
         jobs: how many trees are filled at the same time; 0 means one a processor.
     """
 
+    #: Whether there is a repository at all.
+    exists = True
+
     def __init__(self, place: Place, runner: GitRunner, *, jobs: int = 0) -> None:
         self.place = place
         self.root = place.root

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
+#: Where git's folder would be outside of a repository; it is never made.
+NO_GIT = ".no-git"
 _ABOUT = ("--is-bare-repository", "--is-inside-work-tree", "--show-object-format")
 _HEAD = ("HEAD^{commit}", "HEAD^{tree}")
 _WHERE = ("--show-toplevel", "--git-common-dir")

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 
 def own_admin(world: World, agent: Agent) -> AdminDir | None:
-    """Return git's folder for an agent's worktree, if it is the one that the record names.
+    """Return git's folder for an agent's own worktree, if it is the one that the record names.
 
     Whoever moves the project moves both; git still looks for the tree at its old place then.
     """
+    if agent.shared:
+        return None
     tree = world.layout.root / agent.worktree
     admin = world.git.admin_of(tree)
     if admin is not None or not agent.admin:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 def checkout_of(world: World, agent: Agent) -> Checkout | None:
     """Return an agent's worktree if it exists and git knows it."""
+    if agent.shared:
+        return None
     tree = world.layout.root / agent.worktree
     admin = world.git.admin_of(tree)
     if tree.is_symlink() or not tree.is_dir() or admin is None or (agent.admin and admin.name != agent.admin):
@@ -115,11 +117,11 @@ def weights(pairs: Iterable[PairForecast]) -> dict[frozenset[str], int]:
 
 def _agents(world: World, session: str | None) -> list[tuple[Session, Agent]]:
     if session is None:
-        return [(one, agent) for one in world.sessions.all() for agent in one.agents]
+        return [(one, agent) for one in world.sessions.all() for agent in one.agents if not agent.shared]
     found = world.sessions.get(names.check_session(session))
     if found is None:
         raise no_session(world, session)
-    return [(found, agent) for agent in found.agents]
+    return [(found, agent) for agent in found.agents if not agent.shared]
 
 
 def _look(world: World, box: Quarantine, agents: Sequence[tuple[Session, Agent]]) -> list[_Seen]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from swarm.merging.conflicts import base_of, branch_tip, checkout_of
 from swarm.merging.values import DiffReport, Snapshot
-from swarm.worktrees.errors import WorktreeNotFound
+from swarm.worktrees.errors import WorktreeNotFound, no_own_tree
 
 if TYPE_CHECKING:
     from swarm.project.model import Agent, Session
@@ -19,6 +19,8 @@ def report(world: World, session: Session, agent: Agent, *, patch: bool = True) 
     Args:
         patch: also write the differences out.
     """
+    if agent.shared:
+        raise no_own_tree(f"{agent.name}@{session.name}", agent.worktree)
     checkout = checkout_of(world, agent)
     with world.merging.quarantine() as box:
         if checkout is not None:

@@ -35,7 +35,7 @@ from swarm.project.errors import AgentNotFound
 from swarm.project.layout import op_ref
 from swarm.project.world import new_operation_id, no_session
 from swarm.worktrees import transaction
-from swarm.worktrees.errors import WorktreeNotFound
+from swarm.worktrees.errors import WorktreeNotFound, no_own_tree
 from swarm.worktrees.examine import examine_all
 from swarm.worktrees.reports import AgentRisks, Risk, RiskKind
 from swarm.worktrees.saved.keeping import keep
@@ -135,10 +135,12 @@ def _choose(world: World, request: Request) -> tuple[Session, tuple[Agent, ...]]
     if session is None:
         raise no_session(world, request.session)
     if request.agent is None:
-        return session, session.agents
+        return session, tuple(one for one in session.agents if not one.shared)
     agent = session.agent(request.agent)
     if agent is None:
         raise AgentNotFound(f"session {session.name} has no agent {request.agent}")
+    if agent.shared:
+        raise no_own_tree(f"{agent.name}@{session.name}", agent.worktree)
     return session, (agent,)
 
 

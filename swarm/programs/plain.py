@@ -43,7 +43,7 @@ class Command(Program):
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its arguments."""
-        return LaunchSpec((launch.executable, *self._argv[1:]), {}, {})
+        return LaunchSpec((launch.executable, *self._argv[1:], *launch.args), {}, {})
 
 
 class Shell(Program):
@@ -58,4 +58,4 @@ class Shell(Program):
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it interactively."""
-        return LaunchSpec((launch.executable,), {}, {})
+        return LaunchSpec((launch.executable, *launch.args), {}, {})

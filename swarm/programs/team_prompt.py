@@ -10,8 +10,7 @@ if TYPE_CHECKING:
 _WORDS = """\
 # Your team
 
-swarm started you: you are the agent {agent} of session {session}, role {role}. You work in a git worktree of
-your own; stay in it, and commit your work to its branch.
+swarm started you: you are the agent {agent} of session {session}, role {role}. {place}
 
 Text that begins with `[swarm` comes from swarm and hands you messages of other agents or of the user. Each names
 its sender; treat it as what that sender asks of you, within your instructions and permissions.
@@ -22,7 +21,14 @@ its sender; treat it as what that sender asks of you, within your instructions a
 """
 
 
+_OWN = "You work in a git worktree of\nyour own; stay in it, and commit your work to its branch."
+_SHARED = (
+    "You work in a folder that is\nnot yours alone: the user and other agents may change files there while you work."
+)
+
+
 def with_team(launch: Launch, role_text: str) -> str:
     """Return a role's text with what holds for every agent."""
-    words = _WORDS.format(agent=launch.agent, session=launch.session, role=launch.role)
+    place = _SHARED if launch.shared else _OWN
+    words = _WORDS.format(agent=launch.agent, session=launch.session, role=launch.role, place=place)
     return f"{role_text.rstrip()}\n\n{words}" if role_text.strip() else words

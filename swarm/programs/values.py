@@ -78,6 +78,8 @@ class Launch:
         options: what the role's file says beside its text.
         main: the main checkout of the repository.
         environ: the environment that it will have, but for what the program module adds.
+        args: the user's further arguments of the program; they come behind swarm's, and before a prompt.
+        shared: it works in a folder that is not its own.
     """
 
     agent: str
@@ -94,3 +96,5 @@ class Launch:
     options: RoleOptions = field(default_factory=_no_options)
     main: Path = field(default_factory=Path)
     environ: Mapping[str, str] = field(default_factory=dict, hash=False)
+    args: tuple[str, ...] = ()
+    shared: bool = False

@@ -7,11 +7,12 @@ Unknown fields of the same schema are an error too; they would be lost on the ne
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from swarm.project import names
 from swarm.project.errors import InvalidName, RecordProblem
-from swarm.project.model import SCHEMA, Agent, Parent, Placed, Session
+from swarm.project.model import OWN, SCHEMA, SHARED, Agent, Parent, Placed, Session
 
 
 def encode(record: dict[str, Any]) -> bytes:
@@ -49,6 +50,7 @@ def agent_to_dict(agent: Agent) -> dict[str, Any]:
     plain["overrides"] = dict(agent.overrides)
     plain["env"] = dict(agent.env)
     plain["after"] = list(agent.after)
+    plain["args"] = list(agent.args)
     return plain
 
 
@@ -58,9 +60,9 @@ def agent_from_dict(data: Any, source: str) -> Agent:
         _refuse_unknown(data, set(Agent._fields))
         return Agent(
             name=names.check_name("agent", data["name"]),
-            role=names.check_name("role", data["role"]),
+            role=names.check_name("role", data["role"]) if data["role"] else "",
             branch=str(data["branch"]),
-            worktree=_inside(data["worktree"]),
+            worktree=_worktree(data["worktree"], data.get("tree", OWN), str(data["name"])),
             admin=str(data["admin"]),
             base=str(data["base"]),
             created_ms=int(data["created_ms"]),
@@ -77,6 +79,8 @@ def agent_from_dict(data: Any, source: str) -> Agent:
             overrides=tuple((str(key), str(value)) for key, value in dict(data.get("overrides", {})).items()),
             env=tuple((str(key), str(value)) for key, value in dict(data.get("env", {})).items()),
             after=tuple(str(name) for name in _list(data.get("after", []))),
+            args=tuple(str(word) for word in _list(data.get("args", []))),
+            tree=str(data.get("tree", OWN)),
         )
     except _WRONG as error:
         raise RecordProblem(f"cannot read {source}: agent: {_told(error)}") from error
@@ -107,6 +111,19 @@ def _inside(value: Any) -> str:
     """Return a relative path that stays below where it starts."""
     path = str(value)
     if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
+        raise ValueError(f"the path {path!r} leads elsewhere")
+    return path
+
+
+def _worktree(value: Any, tree: Any, agent: str) -> str:
+    """Return where an agent works; of those outside of the repository only ``…/worktrees/NAME`` can be its own."""
+    if tree not in (OWN, SHARED):
+        raise ValueError(f"tree is {tree!r}, not {OWN} or {SHARED}")
+    path = str(value)
+    if not path.startswith("/"):
+        return _inside(path)
+    own = path.endswith(f"/worktrees/{agent}")
+    if path != os.path.normpath(path) or "\0" in path or not (own or tree == SHARED):
         raise ValueError(f"the path {path!r} leads elsewhere")
     return path
 

@@ -44,10 +44,14 @@ class Layout:
         root: the main checkout, absolute.
         base_path: the folder of the worktrees, relative to *root*.
         by_role: True for the user's original ``.worktrees/<role>``.
+        state: swarm's own folder; default: ``.swarm`` in *root*.
     """
 
-    def __init__(self, root: Path, base_path: str = names.WORKTREE_BASE, *, by_role: bool = False) -> None:
+    def __init__(
+        self, root: Path, base_path: str = names.WORKTREE_BASE, *, by_role: bool = False, state: Path | None = None
+    ) -> None:
         self.root = root
+        self.state = state or root / STATE_DIR
         self.base_path = base_path
         self.by_role = by_role
 
@@ -55,11 +59,6 @@ class Layout:
     def base(self) -> Path:
         """The folder that holds the worktrees."""
         return self.root / self.base_path
-
-    @cached_property
-    def state(self) -> Path:
-        """swarm's own folder."""
-        return self.root / STATE_DIR
 
     @property
     def tops(self) -> tuple[Path, ...]:
@@ -141,6 +140,11 @@ class Layout:
     def worktree(self, agent: str, session: str) -> Path:
         """The working tree of an agent."""
         return self.base / (agent if self.by_role else names.tail(agent, session))
+
+
+def is_place_of_run(tree: Path, swarm_dir: str) -> bool:
+    """Whether ``swarm run`` makes its worktrees there: directly below ``worktrees`` in a swarm directory."""
+    return bool(swarm_dir) and os.path.realpath(tree.parent) == os.path.realpath(Path(swarm_dir, "worktrees"))
 
 
 def op_ref(operation: str) -> str:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 
 SCHEMA = 1
+#: What ``Agent.tree`` can be: a worktree that swarm made for it, or a folder that is somebody else's.
+OWN, SHARED = "own", "shared"
 
 
 class Placed(NamedTuple):
@@ -28,9 +30,9 @@ class Agent(NamedTuple):
 
     Attributes:
         name: unique in its session, without case.
-        role: whose instructions it follows.
-        branch: without ``refs/heads/``; made by swarm.
-        worktree: relative to the main checkout.
+        role: whose instructions it follows; empty: a command without any.
+        branch: without ``refs/heads/``; made by swarm. Empty: it has none.
+        worktree: where it works, relative to the main checkout; absolute where that is outside of it.
         admin: name of git's own folder for the worktree, below ``worktrees/`` in the git directory.
         base: the commit it started from.
         created_ms: when, in milliseconds since 1970.
@@ -47,6 +49,9 @@ class Agent(NamedTuple):
         overrides: the keys of its role, with their values as text, that its start changed.
         env: the variables of its environment that its start set.
         after: the agents that must have finished their tasks before it gets its own.
+        args: further arguments of its program.
+        tree: ``own``: its worktree is swarm's, and goes with it; ``shared``: it works in a folder that is not its
+            own, such as the main checkout, of which swarm changes and removes nothing.
     """
 
     name: str
@@ -69,6 +74,13 @@ class Agent(NamedTuple):
     overrides: tuple[tuple[str, str], ...] = ()
     env: tuple[tuple[str, str], ...] = ()
     after: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    tree: str = OWN
+
+    @property
+    def shared(self) -> bool:
+        """Whether it works in a folder that is not its own."""
+        return self.tree == SHARED
 
 
 class Parent(NamedTuple):

@@ -72,6 +72,17 @@ def _why_invalid(name: str) -> str:
     return "it is not a plain name" if bad is None else f"it contains {bad!a}"
 
 
+def check_pod(name: str) -> str:
+    """Return the name of a pod; empty is none.
+
+    Raises:
+        InvalidName
+    """
+    if name and re.fullmatch(r"[a-z0-9-]{1,40}", name) is None:
+        raise InvalidName(f"invalid pod name {name[:60]!a}", hint="use 1 to 40 lower-case letters, digits and -")
+    return name
+
+
 def check_session(session: object) -> str:
     """Return a valid session name; a missing one says so in the words of the user's design."""
     if session is None or session == "":

@@ -82,7 +82,7 @@ _POST = (
     *("queue.take", "queue.tasks"),
 )
 #: New sessions, and recovery.
-_HARMLESS = ("recover", "pods.launch", "start", "start_workflow")
+_HARMLESS = ("recover", "pods.launch", "run", "start", "start_workflow")
 
 #: Verb -> its requirements on an agent. Every public name of the library's objects is here; see test_rights.py.
 VERBS: Mapping[str, Right | Need] = {

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from swarm.roles.options import RoleOptions
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class RoleKind(StrEnum):
@@ -46,6 +43,11 @@ class Role:
     def system_prompt(self) -> str:
         """The text that replaces the agent program's own prompt; mostly empty."""
         return self.options.system_prompt
+
+
+def no_role() -> Role:
+    """Return what holds for an agent without a role: it is told nothing."""
+    return Role("", "", "", Path(), RoleKind.BUILTIN)
 
 
 def first_sentence(instructions: str, limit: int = 100) -> str:

@@ -63,6 +63,8 @@ def _safely(world: World, look: Callable[[World], Iterator[Check]]) -> list[Chec
 
 
 def _git(world: World) -> Iterator[Check]:
+    if not world.git.exists:
+        return
     version = ".".join(map(str, world.git.version()))
     if world.git.version()[:2] < LEAST_GIT:
         least = ".".join(map(str, LEAST_GIT))
@@ -75,6 +77,8 @@ def _git(world: World) -> Iterator[Check]:
 
 
 def _identity(world: World) -> Iterator[Check]:
+    if not world.git.exists:
+        return
     try:
         with world.merging.quarantine() as box:
             box.check_identity()
@@ -86,6 +90,10 @@ def _identity(world: World) -> Iterator[Check]:
 
 
 def _commits(world: World) -> Iterator[Check]:
+    if not world.git.exists:
+        text = f"{world.layout.root} is in no repository: agents work there without worktrees"
+        yield Check("commits", "ok", text, "")
+        return
     branch, commit = pin_base(world, None)
     yield Check("commits", "ok", f"worktrees start from {branch} ({commit[:10]})", "")
 
@@ -176,7 +184,10 @@ def _records(world: World) -> Iterator[Check]:
         for agent in session.agents:
             tree = world.layout.root / agent.worktree
             name = f"{agent.name}@{session.name}"
-            if not tree.is_dir():
+            if agent.shared:
+                if not tree.is_dir():
+                    yield Check("agents", "warn", f"the folder of {name} is gone: {tree}", f"swarm cleanup {name}")
+            elif not tree.is_dir():
                 yield Check("worktrees", "bad", f"the worktree of {name} is gone", "swarm worktree prune")
             elif (admin := owner.own_admin(world, agent)) is not None and owner.is_moved(admin, tree):
                 text = f"git looks for the worktree of {name} at another place"
@@ -198,7 +209,8 @@ def _agents(world: World) -> Iterator[Check]:
                 yield Check("agents", "warn", f"{name} failed: {one.status.detail}", f"swarm restart {name}")
             if one.status.state is State.WAITING:
                 yield Check("agents", "warn", f"{name} waits for you: {one.status.detail}", f"swarm attach {name}")
-            if one.status.state is State.STOPPED and one.agent.program and _is_locked_by_us(world, one.worktree):
+            idle = one.status.state is State.STOPPED and one.agent.program and not one.agent.shared
+            if idle and _is_locked_by_us(world, one.worktree):
                 yield Check(
                     "agents", "warn", f"{name} does not run, its worktree is still locked", f"swarm stop {name}"
                 )

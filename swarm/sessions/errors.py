@@ -29,6 +29,14 @@ class SessionExists(SwarmError):
     default_hint = "choose another session name, or remove the old one with `swarm cleanup`"
 
 
+class AgentExists(SwarmError):
+    """The session already has an agent of this name."""
+
+    code = "AGENT_EXISTS"
+    exit_code = EXIT_EXISTS
+    default_hint = "choose another name, or bring the agent back with `swarm resume AGENT@SESSION`"
+
+
 class RestoreConflict(SwarmError):
     """An existing file, folder or branch blocks the restore."""
 

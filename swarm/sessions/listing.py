@@ -37,7 +37,8 @@ def worktrees(
         sessions = tuple(one for one in sessions if one.name.casefold() == wanted)
         if not sessions:
             raise no_session(world, session)
-    found = recorded(world, sessions, listed, look=look)
+    owners = [one._replace(agents=tuple(agent for agent in one.agents if not agent.shared)) for one in sessions]
+    found = recorded(world, owners, listed, look=look)
     if session is None:
         found += _strays(world, listed, {info.path for info in found}, known_roles)
     return tuple(found)
@@ -54,18 +55,19 @@ def recorded(
     *,
     look: bool | Container[tuple[str, str]],
 ) -> list[WorktreeInfo]:
-    """Return the worktrees of some sessions, as git knows them now.
+    """Return the worktrees of some sessions, as git knows them now; of an agent without one only where it works.
 
     Args:
         listed: what git lists, where that was asked already.
         look: whether git is asked about changes and commits, or about which agents (session, name).
     """
     pairs = [(session, agent, world.layout.root / agent.worktree) for session in sessions for agent in session.agents]
-    there = _by_their_files(world, [path for _, _, path in pairs]) if listed is None else listed
+    own = [path for _, agent, path in pairs if not agent.shared]
+    there = _by_their_files(world, own) if listed is None else listed
     found = []
     places = []
     for session, agent, path in pairs:
-        entry = there.get(path) or _moved(world, agent, there)
+        entry = None if agent.shared else there.get(path) or _moved(world, agent, there)
         found.append(_info(session, agent, path, entry))
         wanted = look if isinstance(look, bool) else (session.name, agent.name) in look
         places.append((path, entry if wanted and not found[-1].missing else None, agent.base))
@@ -99,7 +101,7 @@ def _info(session: Session, agent: Agent, path: Path, entry: WorktreeEntry | Non
         agent=agent.name,
         session=session.name,
         lock_reason=entry.lock_reason if entry else "",
-        missing=entry is None or not path.is_dir(),
+        missing=(entry is None and not agent.shared) or not path.is_dir(),
     )
 
 
@@ -162,7 +164,8 @@ def unrecorded(world: World, role: str, session: str | None, known_roles: tuple[
         Ambiguous: there are several, and no session was named.
     """
     listed = _listed(world)
-    recorded = {world.layout.root / agent.worktree for one in world.sessions.all() for agent in one.agents}
+    agents = [agent for one in world.sessions.all() for agent in one.agents if not agent.shared]
+    recorded = {world.layout.root / agent.worktree for agent in agents}
     roles = (*known_roles, role)
     found = [one for one in _strays(world, listed, recorded, roles) if one.role.casefold() == role.casefold()]
     if session is not None:
@@ -210,7 +213,7 @@ def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, 
 def agent_at(world: World, tree: Path) -> tuple[Session, Agent] | None:
     """Return the agent whose worktree a folder is."""
     place = os.path.realpath(tree)
-    pairs = ((one, agent) for one in world.sessions.all() for agent in one.agents)
+    pairs = ((one, agent) for one in world.sessions.all() for agent in one.agents if not agent.shared)
     return next((pair for pair in pairs if os.path.realpath(world.layout.root / pair[1].worktree) == place), None)
 
 

@@ -16,7 +16,7 @@ from swarm.project.model import Placed
 from swarm.project.world import new_operation_id
 from swarm.sessions import listing
 from swarm.worktrees import hiding, transaction
-from swarm.worktrees.errors import WorkAtRisk, WorktreeNotFound
+from swarm.worktrees.errors import WorkAtRisk, WorktreeNotFound, no_own_tree
 from swarm.worktrees.lock_reason import is_running_reason, running_reason
 from swarm.worktrees.steps import file_steps
 
@@ -59,6 +59,16 @@ def unlock(world: World, session: Session, agent: Agent) -> WorktreeInfo:
         )
     world.git.lock(admin, running_reason(agent.name, session.name))
     return _info(world, session, agent)
+
+
+def refuse_shared(session: Session, agent: Agent) -> None:
+    """Refuse to change the worktree of an agent that has none: the folder where it works is not its own.
+
+    Raises:
+        WorktreeNotFound
+    """
+    if agent.shared:
+        raise no_own_tree(f"{agent.name}@{session.name}", agent.worktree)
 
 
 def _admin(world: World, agent: Agent) -> AdminDir:

@@ -40,13 +40,19 @@ class WorktreeDetails:
 
 @dataclass(frozen=True, slots=True)
 class CreatedAgent:
-    """One worktree that was made, or would be."""
+    """One worktree that was made, or would be; or the folder in which an agent works that gets none.
+
+    Attributes:
+        branch: empty: it has none.
+        tree: ``own``, or ``shared`` where the folder is not the agent's own.
+    """
 
     name: str
     role: str
     branch: str
     path: Path
     instructions: str = ""
+    tree: str = "own"
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ def _without_what_is_there(world: World, now: _Now, wanted: list[Wanted]) -> tup
         entry, session = one.entry, world.sessions.get(one.entry.session)
         if session is not None and session.agent(entry.agent) is not None:
             left[entry.agent] = f"{entry.agent} is there already"
-        elif entry.manifest["kind"] == "gone" and now.is_checked_out(entry.record.branch):
+        elif entry.manifest["kind"] == "gone" and entry.record.branch and now.is_checked_out(entry.record.branch):
             left[entry.agent] = f"{entry.agent} was never removed: {entry.record.branch} is checked out elsewhere"
     if len(left) == len(wanted):
         return wanted, ()  # nothing would be done: it is said why
@@ -203,7 +203,7 @@ def _conflicts(world: World, now: _Now, one: Wanted) -> Iterator[SwarmError]:
         if there == entry.branch_tip:
             yield RestoreConflict(f"branch {record.branch} is there already")
         return
-    if one.head_branch == record.branch and now.is_checked_out(record.branch):
+    if record.branch and one.head_branch == record.branch and now.is_checked_out(record.branch):
         yield RestoreConflict(f"branch {record.branch} is checked out in another worktree")
     if files.exists(one.tree):
         yield WorktreeExists(f"worktree {one.tree.name} already exists: {one.tree}", details=str(one.tree))
@@ -215,7 +215,8 @@ def _conflicts(world: World, now: _Now, one: Wanted) -> Iterator[SwarmError]:
         yield RestoreConflict(f"session {entry.session} has an agent {entry.agent} already")
     if not one.commit:
         yield RestoreConflict(f"{entry.name} holds no commit to start from")
-    if not os.path.normpath(one.tree).startswith(f"{world.layout.root}{os.sep}"):
+    inside = os.path.normpath(one.tree).startswith(f"{world.layout.root}{os.sep}")
+    if not inside and not places.is_place_of_run(one.tree, _session_of(entry).swarm_dir or str(world.swarm_dir)):
         yield RestoreConflict(f"{entry.name} names a path outside the repository")
 
 
@@ -223,7 +224,8 @@ def _lay_out(world: World, now: _Now, wanted: list[Wanted], left: tuple[str, ...
     operation = new_operation_id()
     trees = [one for one in wanted if one.entry.manifest["kind"] != "branch"]
     todo = (*_branch_steps(operation, wanted), *_tree_steps(world, now, operation, trees))
-    refs = (places.op_ref(operation), *(places.HEADS + one.entry.record.branch for one in wanted))
+    own = (one.entry.record.branch for one in wanted if one.entry.record.branch)
+    refs = (places.op_ref(operation), *(places.HEADS + branch for branch in own))
     session = wanted[0].entry.session
     started = time.time_ns()
     op = transaction.Operation(operation, "restore", session, started, boot_id(), todo, refs)
@@ -330,4 +332,5 @@ def _session_of(entry: SalvageEntry) -> Session:
         parent=codec.parent_from_dict(facts.get("parent")),
         pod=str(facts.get("pod", "")),
         template=str(facts.get("template", "")),
+        swarm_dir=str(facts.get("swarm_dir", "")),
     )

@@ -74,6 +74,28 @@ def resume(
     return tuple(agent.name for agent in wanted)
 
 
+def run_again(world: World, session: Session, agent: Agent, role: Role) -> None:
+    """Start an agent anew at the place where it was, with what its record says now; its program does not run.
+
+    Raises:
+        SwarmError: nothing was started, and its record is as it was.
+    """
+    world = in_session(world, session)
+    _await_closed(world, session, (agent,))
+    operation = new_operation_id()
+    agents = tuple(agent if one.name == agent.name else one for one in session.agents)
+    record = session._replace(operations=(*session.operations, operation), agents=agents)
+    how: dict[str, Any] = {"resume": True, "fresh": True, "beside": session.beside}
+    todo = (
+        *launch.start_steps(world, operation, session.name, [(agent, role)], session.task, **how),
+        file_steps.WriteRecord(operation, codec.session_to_bytes(record).decode("ascii")),
+    )
+    started, boot = time.time_ns(), boot_id()
+    refs = (places.op_ref(operation),)
+    transaction.run(world, transaction.Operation(operation, "run", session.name, started, boot, todo, refs))
+    inbox_steps.declare(world, session.name, [agent.name])
+
+
 def _await_closed(world: World, session: Session, agents: Sequence[Agent]) -> None:
     """Wait for the end of programs whose panes are gone: their supervisors give them the grace of a stop.
 
@@ -101,7 +123,8 @@ def refuse_start(
     world = in_session(world, session)
     problems: list[SwarmError] = [
         WorktreeNotFound(
-            f"the worktree of {agent.name} is gone: {world.layout.root / agent.worktree}",
+            f"the {'folder' if agent.shared else 'worktree'} of {agent.name} is gone: "
+            f"{world.layout.root / agent.worktree}",
             hint=f"remove what is left of it with `swarm worktree remove {agent.name}@{session.name} --force`",
         )
         for agent in wanted
@@ -112,7 +135,7 @@ def refuse_start(
         problems += [p for p in launch_checks.problems(world, wish) if str(p) not in map(str, problems)]
     raise_all(f"cannot resume session {session.name}", problems)
     told = [(agent, launch_request.role_for(agent, role(agent.role))) for agent in wanted]
-    refused = [p for a, r in told for p in launch_checks.refusals(world, _wish_of(a, session), r)]
+    refused = [p for a, r in told for p in launch_checks.refusals(world, _wish_of(a, session), r, placed=a.shared)]
     raise_all(f"cannot resume session {session.name}", refused)
     return told
 

@@ -61,13 +61,14 @@ def status(
     # States first: an agent that is idle has committed by then, and is not shown without its last commit.
     states = {(s.name, a.name): view.status(s, a) for s in sessions for a in s.agents}
     asked = _worth_a_look(sessions, states) if look is None else look
-    known = {info.path: info for info in listing.recorded(world, sessions, look=asked)} if sessions and trees else {}
+    infos = listing.recorded(world, sessions, look=asked) if sessions and trees else []
+    known = {(info.session, info.agent): info for info in infos}
     waiting = _unread(world, list(states)) if unread else {}
     found = []
     for session in sessions:
         agents = []
         for agent in session.agents:
-            info = known.get(world.layout.root / agent.worktree)
+            info = known.get((session.name, agent.name))
             concluded = states[session.name, agent.name]
             pane = view.pane(session, agent)
             agents.append(
@@ -83,6 +84,7 @@ def status(
                     missing=info.missing if info else trees,
                     unread=waiting.get((session.name, agent.name)),
                     session=session.name,
+                    exit_code=None if concluded.runs else view.facts(session, agent).exit_code,
                 )
             )
         found.append(SessionStatus(session, overall([a.status.state for a in agents]), tuple(agents)))

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 class AgentStatus(NamedTuple):
-    """One agent, as ``status`` and ``list`` show it."""
+    """One agent, as ``status`` and ``list`` show it.
+
+    Attributes:
+        exit_code: of its program, once that has ended; None: it runs, or a signal ended it.
+    """
 
     agent: Agent
     status: Status
@@ -25,6 +29,7 @@ class AgentStatus(NamedTuple):
     missing: bool = False
     unread: int | None = 0
     session: str = ""
+    exit_code: int | None = None
 
 
 class SessionStatus(NamedTuple):

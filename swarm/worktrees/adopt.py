@@ -24,6 +24,8 @@ def leave_copies(world: World, session: Session) -> None:
     """Put a copy of a record that was just written beside each worktree; one that cannot be written is left out."""
     data = codec.session_to_bytes(session)
     for agent in session.agents:
+        if agent.shared:
+            continue
         folder = world.git.common / "worktrees" / agent.admin
         if folder.is_dir():
             with suppress(OSError, SwarmError):
@@ -59,7 +61,8 @@ def _write(world: World, found: list[tuple[AdminDir, Session]]) -> bool:
     agents = tuple(
         agent
         for agent in newest.agents
-        if there.get(agent.admin) == str(world.layout.root / agent.worktree / ".git")  # else it was moved away
+        # else it was moved away
+        if agent.shared or there.get(agent.admin) == str(world.layout.root / agent.worktree / ".git")
     )
     if agents:
         world.sessions.write(newest._replace(agents=agents))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, EXIT_REFUSED, SwarmError
 
 
@@ -19,6 +21,14 @@ class WorktreeNotFound(SwarmError):
     code = "WORKTREE_NOT_FOUND"
     exit_code = EXIT_NOT_FOUND
     default_hint = "it may already be removed; `swarm worktree list` shows the worktrees"
+
+
+def no_own_tree(address: str, folder: object) -> WorktreeNotFound:
+    """Return the error for an agent that works in a folder which is not its own."""
+    return WorktreeNotFound(
+        f"{address} has no worktree and no branch of its own: it works in {folder}",
+        hint=f"what changed there is told by git: git -C {shlex.quote(str(folder))} status",
+    )
 
 
 class SetupFailed(SwarmError):

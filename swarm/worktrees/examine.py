@@ -19,6 +19,7 @@ from swarm.kit.host import processes_in
 from swarm.kit.words import count
 from swarm.messages.inboxes import events_folder, inbox_folder
 from swarm.programs import processes
+from swarm.project.layout import is_place_of_run
 from swarm.worktrees.lock_reason import is_running_reason
 from swarm.worktrees.reports import Risk, RiskKind
 from swarm.worktrees.setup import setup_notes
@@ -40,6 +41,7 @@ class Target:
     Attributes:
         kind: ``worktree``: as it should be. ``missing``: git knows it, the folder is gone.
             ``gone``: neither is there. ``folder``: a folder that git does not know as this worktree.
+            ``shared``: the agent has none; nothing is at risk, for nothing is removed.
         unsafe: why it must not be touched even with force; empty when it may.
         way_out: what has to be done by hand before.
         link: a link stands in its place.
@@ -97,13 +99,15 @@ def _processes_that_stay(trees: Sequence[Path], own: Sequence[int]) -> dict[Path
 def examine_all(world: World, agents: Sequence[tuple[Session, Agent]]) -> tuple[Target, ...]:
     """Look at several worktrees; the processes of the machine are looked at once."""
     trees = [world.layout.root / agent.worktree for _, agent in agents]
-    run = {tree: _program_of(world, *one) for one, tree in zip(agents, trees, strict=True)}
-    own = [pid for pid in run.values() if pid]
-    found = _processes_that_stay([tree for tree in trees if tree.is_dir()], own)
-    living = {tree: Living(bool(pid), found.get(tree, ())) for tree, pid in run.items()}
+    run = [_program_of(world, *one) for one in agents]
+    own = [pid for pid in run if pid]
+    looked_at = [tree for (_, agent), tree in zip(agents, trees, strict=True) if not agent.shared and tree.is_dir()]
+    found = _processes_that_stay(looked_at, own)
+    living = [Living(bool(pid), found.get(tree, ())) for tree, pid in zip(trees, run, strict=True)]
 
     admins = world.git.admin_dirs()
-    found_out = [_at_once(world, *one, tree, living[tree], admins) for one, tree in zip(agents, trees, strict=True)]
+    looks = zip(agents, trees, living, strict=True)
+    found_out = [_at_once(world, *one, tree, life, admins) for one, tree, life in looks]
     seen = [one for one in found_out if isinstance(one, _Present)]
     states = dict(
         zip(
@@ -150,8 +154,12 @@ def _at_once(
     world: World, session: Session, agent: Agent, tree: Path, living: Living, admins: Sequence[AdminDir]
 ) -> Target | _Present:
     """Return the target, or what a look into the worktree needs."""
+    if agent.shared:
+        unsafe, way_out = _link_in_the_way(world, session, agent, None) or ("", "")
+        risks = tuple(_process_risk(Living(living.agent)))
+        return Target(session, agent, tree, "shared", unsafe=unsafe, way_out=way_out, risks=risks)
     admin = owner.own_admin(world, agent)
-    unsafe, way_out = _link_in_the_way(world, session, agent, admin) or _why_unsafe(world, tree, admin, admins)
+    unsafe, way_out = _link_in_the_way(world, session, agent, admin) or _why_unsafe(world, session, tree, admin, admins)
     if unsafe:
         return Target(session, agent, tree, "folder", admin, unsafe=unsafe, way_out=way_out)
     if tree.is_symlink():
@@ -210,10 +218,12 @@ def _link_in_the_way(world: World, session: Session, agent: Agent, admin: AdminD
     return None
 
 
-def _why_unsafe(world: World, tree: Path, admin: AdminDir | None, admins: Sequence[AdminDir]) -> tuple[str, str]:
+def _why_unsafe(
+    world: World, session: Session, tree: Path, admin: AdminDir | None, admins: Sequence[AdminDir]
+) -> tuple[str, str]:
     """Return why a path must not be removed, and a hint; it checks the very path that is removed."""
     base = world.layout.root.resolve()
-    if not tree.parent.resolve().is_relative_to(base):
+    if not tree.parent.resolve().is_relative_to(base) and not is_place_of_run(tree, session.swarm_dir):
         return "its folder leads out of the repository", ""
     if tree in (world.layout.root, *world.layout.root.parents):
         return "it is the main checkout", ""

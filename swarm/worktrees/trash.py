@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from swarm.kit import files
+from swarm.project.layout import TRASH_BESIDE
 from swarm.worktrees import deletion
 
 if TYPE_CHECKING:
@@ -22,30 +23,33 @@ if TYPE_CHECKING:
 def put(world: World, operation: str, tree: Path, name: str) -> Path:
     """Move a tree into the trash of an operation, and return where it is then; it may not be there any more."""
     target = world.layout.trash_folder(operation) / name
-    try:
-        files.rename_within(tree, target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        target = _beside(world, operation) / name
-        files.make_folders(target.parent, 0o700)
-        files.rename_within(tree, target)
+    for beside in (world.layout.trash_beside, _of_run(world)):
+        try:
+            files.rename_within(tree, target)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            target = beside / operation / name
+            files.make_folders(target.parent, 0o700)
+        else:
+            return target
+    files.rename_within(tree, target)
     return target
 
 
 def find(world: World, operation: str, name: str) -> Path:
     """Return where a tree was put; where it would be put first, if it is in no trash."""
-    beside = _beside(world, operation) / name
-    return beside if files.exists(beside) else world.layout.trash_folder(operation) / name
+    places = [folder / operation / name for folder in _folders(world)]
+    return next((one for one in places[1:] if files.exists(one)), places[0])
 
 
 def empty_beside(world: World, operation: str) -> None:
     """Delete what an operation has put beside the worktrees, so that their folder can go with the last of them."""
-    if not files.is_folder(world.layout.trash_beside):
-        return
-    with contextlib.suppress(PermissionError):  # files of another user, say a container's, must not block swarm
-        files.remove_tree(_beside(world, operation))
-    files.remove_empty(world.layout.trash_beside)
+    for folder in _folders(world)[1:]:
+        if files.is_folder(folder):
+            with contextlib.suppress(PermissionError):  # files of another user, say a container's, must not block swarm
+                files.remove_tree(folder / operation)
+            files.remove_empty(folder)
 
 
 def empty(world: World, operation: str) -> None:
@@ -89,9 +93,10 @@ def stays(world: World, operation: str) -> tuple[Path, ...]:
     return tuple(folder / operation for folder in _folders(world) if files.exists(folder / operation))
 
 
-def _folders(world: World) -> tuple[Path, Path]:
-    return world.layout.trash, world.layout.trash_beside
+def _folders(world: World) -> tuple[Path, Path, Path]:
+    return world.layout.trash, world.layout.trash_beside, _of_run(world)
 
 
-def _beside(world: World, operation: str) -> Path:
-    return world.layout.trash_beside / operation
+def _of_run(world: World) -> Path:
+    """The same beside the worktrees of ``swarm run``, whose folder may be on a third file system."""
+    return world.swarm_dir / "worktrees" / TRASH_BESIDE

@@ -160,6 +160,7 @@ RESULTS = {
     "RoleOptions",
     "RoleKind",
     "SalvageEntry",
+    "RunOptions",
     "SendOptions",
     "Session",
     "SessionStatus",
@@ -231,7 +232,7 @@ NAMESPACES = {
 }
 #: The everyday verbs.
 EVERYDAY = {
-    *("open", "root", "is_changing", "start", "start_workflow", "create", "team", "status", "why", "peek"),
+    *("open", "root", "is_changing", "run", "start", "start_workflow", "create", "team", "status", "why", "peek"),
     *("transcript", "watch_transcript", "diff", "conflicts", "merge", "send", "wait_for", "wait_for_event"),
     *("fork", "stop", "resume", "restart", "cleanup", "restore", "recover", "doctor"),
 }
@@ -450,7 +451,7 @@ def test_every_public_method_tells_what_it_does() -> None:
 
 def test_a_handle_has_the_verbs_of_an_agent_under_their_names() -> None:
     verbs = {name for name, _ in inspect.getmembers(AgentHandle, inspect.isfunction) if name[0] != "_"}
-    assert verbs - {"result"} <= set(dir(Swarm))
+    assert verbs - {"result", "show", "tidy"} <= set(dir(Swarm))
     for name in verbs:
         assert (getattr(AgentHandle, name).__doc__ or "").strip(), name
 

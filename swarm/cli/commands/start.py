@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,13 +9,14 @@ import typer
 
 from swarm import AgentNotRunning, UsageProblem
 from swarm.api.known import PROGRAMS_IN_WORDS
-from swarm.cli import completion, given
+from swarm.cli import completion
 from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.tasks import Task, TaskFile, read_tasks
 from swarm.cli.text import count, place, plain, short_id
 from swarm.cli.verb import NoSetup, Run, split_agent, verb
+from swarm.cli.views.panes import attach_to, need_terminal, next_line
 
 if TYPE_CHECKING:
     from swarm import CreateReport, ResumeReport, StopReport, Swarm
@@ -163,7 +161,7 @@ def start(
     swarm = run.open()
     attach = wants_attach(run, swarm, attach_after=attach_after, dry_run=dry_run)
     how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "setup": not no_setup, "dry_run": dry_run}
-    how |= {"beside": beside or "", "print_mode": print_mode, "tasks": own, "overrides": _changes(override)}
+    how |= {"beside": beside or "", "print_mode": print_mode, "tasks": own, "overrides": changes_of(override)}
     if workflow is not None:
         report = swarm.start_workflow(workflow, goal, session=session, base=base, **how)
     else:
@@ -175,7 +173,7 @@ def wants_attach(run: Run, swarm: Swarm, *, attach_after: bool, dry_run: bool) -
     """Whether to attach after a start; refuse it, before anything is done, where tmux could show nothing."""
     wanted = attach_after and not dry_run and not run.output.json
     if wanted:
-        _need_terminal(swarm)
+        need_terminal(swarm)
     return wanted
 
 
@@ -183,17 +181,18 @@ def started(run: Run, swarm: Swarm, report: CreateReport, *, attach: bool, dry_r
     """Show a started team, or the plan of one; attach to it if that is wanted."""
     if attach:
         _show_started(run.output, report)
-        _attach(run, swarm)
+        attach_to(run, swarm)
     data = {name: getattr(report, name) for name in ("session", "base_ref", "base", "agents", "warnings")}
     return Answer(
         {**data, "steps": report.steps if dry_run else (), "dry_run": dry_run},
         lambda output: _show_started(output, report),
         warnings=report.warnings,
-        next=() if dry_run else (_next_line(swarm), f"look: swarm status {report.session}"),
+        next=() if dry_run else (next_line(swarm), f"look: swarm status {report.session}"),
     )
 
 
-def _changes(words: Sequence[str] | None) -> dict[str, str]:
+def changes_of(words: Sequence[str] | None) -> dict[str, str]:
+    """Return the changes of roles that some options name."""
     from swarm.api.known import read_overrides
 
     return read_overrides(words) if words else {}
@@ -246,19 +245,12 @@ def attach(
     if not run.output.json:
         if not agent:
             _need_panes(swarm)
-        _need_terminal(swarm)
+        need_terminal(swarm)
     pane = swarm.panes.show(*split_agent(agent)) if agent else ""
     if run.output.json:
         return Answer({"command": swarm.panes.attach_command(), "pane": pane}, lambda _output: None)
-    _attach(run, swarm)
+    attach_to(run, swarm)
     return Answer({}, lambda _output: None)
-
-
-def _attach(run: Run, swarm: Swarm) -> None:
-    """Become tmux; comes back only when that is not possible."""
-    argv = swarm.panes.attach_command()
-    run.output.clear_progress()
-    os.execv(argv[0], list(argv))  # noqa: S606  # argv, no shell
 
 
 def _need_panes(swarm: Swarm) -> None:
@@ -266,38 +258,10 @@ def _need_panes(swarm: Swarm) -> None:
         raise AgentNotRunning("cannot attach: there are no panes", hint=_how_to_get_panes(swarm))
 
 
-def _need_terminal(swarm: Swarm) -> None:
-    """Refuse, before anything is done, where tmux could show nothing."""
-    if not (given.is_typed() and sys.stdout is not None and sys.stdout.isatty()):
-        raise UsageProblem("cannot attach: this is not a terminal", hint=f"in a terminal: {_attach_line(swarm)}")
-    if os.environ.get("TMUX") and "switch-client" not in swarm.panes.attach_command():
-        raise UsageProblem(
-            "cannot attach: this terminal is inside another tmux server",
-            hint=f"in a terminal outside of it: {_attach_line(swarm)}",
-        )
-
-
-def _next_line(swarm: Swarm) -> str:
-    """Return the command that shows the panes; inside tmux one that does not nest."""
-    return "next: swarm attach" if os.environ.get("TMUX") else f"next: {_attach_line(swarm)}"
-
-
 def _how_to_get_panes(swarm: Swarm) -> str:
     if any(one.program for session in swarm.sessions() for one in session.agents):
         return "bring the agents back with `swarm resume --all`"
     return "start some, for example: swarm start feature-x --roles researcher,developer"
-
-
-def _attach_line(swarm: Swarm) -> str:
-    settings = swarm.config.settings.tmux
-    flag = (
-        f"-S {shlex.quote(settings.socket)} "
-        if "/" in settings.socket
-        else f"-L {settings.socket} "
-        if settings.socket
-        else ""
-    )
-    return f"tmux {flag}attach -t {settings.session}"
 
 
 # --- stop and resume -------------------------------------------------------------------------------
@@ -354,7 +318,7 @@ def _resumed(swarm: Swarm, report: ResumeReport, nothing: str) -> Answer:
             "survivors": report.survivors,
         },
         lambda output: _show_resumed(output, report, nothing),
-        next=(_next_line(swarm),) if report.started else (),
+        next=(next_line(swarm),) if report.started else (),
         exit_code=1 if report.skipped or report.survivors else 0,
     )
 

@@ -89,6 +89,7 @@ def _argv(launch: Launch, folder: Path) -> tuple[tuple[str, ...], str]:
     if options.system_prompt:
         argv += ["--system-prompt", options.system_prompt]
     argv += ["--append-system-prompt-file", str(launch.run_dir / _SYSTEM)]  # not remembered: also when resumed
+    argv += launch.args
     if options.print:
         argv += ["--print", "--", prompts.print_prompt(launch, again=resume)]
     asked = bool(launch.task and not options.print and not resume and not begun_anew)

@@ -101,7 +101,7 @@ def _home(environ: Mapping[str, str]) -> Path:
 def _interactive(launch: Launch) -> LaunchSpec:
     resume = bool(launch.resume and _conversation(launch))
     argv = [launch.executable, *(("resume", "--last") if resume else ()), *_settings(launch)]
-    argv += _MODES[launch.options.permission_mode]
+    argv += (*_MODES[launch.options.permission_mode], *launch.args)
     asked = bool(launch.task and not resume)
     if asked:
         argv += ["--", prompts.prompt(launch)]
@@ -111,7 +111,7 @@ def _interactive(launch: Launch) -> LaunchSpec:
 def _print(launch: Launch) -> LaunchSpec:
     again = _conversation(launch) if launch.resume else ""
     argv = [launch.executable, "exec", *(("resume",) if again else ()), *_settings(launch)]
-    argv += _PRINT_MODES[launch.options.permission_mode]
+    argv += (*_PRINT_MODES[launch.options.permission_mode], *launch.args)
     argv += ["--", *((again,) if again else ()), prompts.print_prompt(launch, again=bool(again))]
     return LaunchSpec(tuple(argv), {}, note(Codex.name, asked="no") | _files(launch), prints=True)
 

@@ -27,7 +27,7 @@ class Demo(Program):
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it; it finds role and task by its environment."""
-        argv = (launch.executable, "-P", "-m", "swarm.demo_agent")
+        argv = (launch.executable, "-P", "-m", "swarm.demo_agent", *launch.args)
         prints = launch.options.print
         env = {"SWARM_DEMO_INBOX": "pull", **({"SWARM_DEMO_PRINT": "1"} if prints else {})}
         return LaunchSpec(argv, env, {}, pulls=True, prints=prints)

@@ -95,6 +95,7 @@ class Gemini(Program):
             argv += _policies("--policy", launch, _ALLOWED, own)
         if launch.options.model:
             argv += ["--model", launch.options.model]
+        argv += launch.args
         if launch.options.print:
             argv.append(f"--prompt={prompts.print_prompt(launch, again=True) if resume else _first(launch)}")
             return LaunchSpec(tuple(argv), {}, files | note(self.name, asked="no"), prints=True)

@@ -83,6 +83,7 @@ class Opencode(Program):
             argv += ["--session", session]
         if launch.options.model:
             argv += ["--model", launch.options.model]
+        argv += launch.args
         asked = bool(launch.task and not session and not prints)
         if asked:
             argv.append(f"--prompt={prompts.prompt(launch)}")

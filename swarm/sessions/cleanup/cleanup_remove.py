@@ -117,6 +117,9 @@ def _moved(world: World, record: dict[str, Any], item: dict[str, Any]) -> tuple[
 
 def _remove(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
     """Remove the files of one worktree. Each part looks whether an earlier try has done it."""
+    if item["kind"] == "shared":
+        files.make_folders(world.layout.trash_folder(record["operation"]), 0o700)  # for its empty inbox
+        return
     tree = Path(item["tree"])
     admin = Path(item["admin"]) if item["admin"] else None
     moved_tree, moved_admin = _moved(world, record, item)
@@ -243,8 +246,8 @@ def finish(world: World, record: dict[str, Any]) -> None:
 
 def told(world: World, record: dict[str, Any], summary: Sequence[Removed]) -> tuple[Removed, ...]:
     """Add what only the removal showed: a branch stays that is in use elsewhere, or moved on; what is kept whole."""
-    names = [places.HEADS + item.branch for item in summary]
-    left = world.git.refs_around(names, places.OP_REFS.rstrip("/")) if summary else ()
+    names = [places.HEADS + item.branch for item in summary if item.branch]
+    left = world.git.refs_around(names, places.OP_REFS.rstrip("/")) if names else ()
     return tuple(
         replace(
             item,

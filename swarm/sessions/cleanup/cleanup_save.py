@@ -39,9 +39,10 @@ def save(
 ) -> tuple[dict[str, Any], list[Removed]]:
     """Write the operation down, save everything, and write down that it may be removed now."""
     operation = new_operation_id()
-    tips = world.git.tips(*(places.HEADS + t.agent.branch for t in targets)) if targets else {}
+    tips = _tips(world, targets)
     record = _record(world, request, operation, targets, tips, leftover)
-    bases = world.git.objects([f"{target.agent.base}^{{commit}}" for target in targets])
+    begun = [f"{target.agent.base}^{{commit}}" for target in targets if target.agent.base]
+    bases = world.git.objects(begun) if begun else {}
     items = [
         _Item(target, item["tip"], bases.get(f"{target.agent.base}^{{commit}}", ""))
         for target, item in zip(targets, record["targets"], strict=True)
@@ -54,7 +55,7 @@ def save(
             world.progress(f"saving {name_of(one.target)}")
         salvage.save(world, operation, saving)
         summary = [_summary(request, one, operation, landed.get(name_of(one.target))) for one in items]
-        if targets and not request.discard and world.settings.worktrees.durable:
+        if saving and not request.discard and world.settings.worktrees.durable:
             files.sync_filesystem(world.git.common)
         removing = {**record, "phase": "remove"}
         world.journal.write(operation, removing)
@@ -68,6 +69,12 @@ def save(
             abandon(world, record)
         raise
     return removing, summary
+
+
+def _tips(world: World, targets: tuple[Target, ...]) -> dict[str, str]:
+    """Return where the agents' branches are; some agents have none."""
+    refs = [places.HEADS + t.agent.branch for t in targets if t.agent.branch]
+    return world.git.tips(*refs) if refs else {}
 
 
 def _record(
@@ -84,14 +91,14 @@ def _record(
         {
             "session": t.session.name,
             "agent": t.agent.name,
-            "tree": str(t.tree),
+            "tree": "" if t.agent.shared else str(t.tree),  # what is not in the record can never be removed
             "admin": str(t.admin.path) if t.admin else "",
             "gitdir": t.admin.gitdir if t.admin else "",
-            "pointer": str(world.git.pointer_of(t.tree) or ""),
+            "pointer": "" if t.agent.shared else str(world.git.pointer_of(t.tree) or ""),
             "kind": t.kind,
             "link": t.link,
             "branch": t.agent.branch,
-            "tip": tips.get(places.HEADS + t.agent.branch, ""),
+            "tip": tips.get(places.HEADS + t.agent.branch, "") if t.agent.branch else "",
             "keep_branch": request.keep_branches or t.agent.branch in busy,
             "fingerprint": t.state.fingerprint if t.state else "",
             "notes": t.state.notes if t.state else "",
@@ -100,7 +107,9 @@ def _record(
         }
         for t in targets
     ]
-    refs = [places.HEADS + t.agent.branch for t in targets] + [places.HEADS + branch for branch in leftover]
+    refs = [places.HEADS + t.agent.branch for t in targets if t.agent.branch] + [
+        places.HEADS + branch for branch in leftover
+    ]
     return {
         "kind": "cleanup",
         "operation": operation,
@@ -160,7 +169,9 @@ def _summary(request: Request, item: _Item, operation: str, landed: Landed | Non
     nothing = salvage.is_nothing(target, tip)
     if target.kind == "missing":
         notes.append("its folder was already gone")
-    if nothing:
+    if agent.shared:
+        notes.append("its folder is not its own, and stays as it is")
+    elif nothing:
         notes.append("its folder and its branch were already gone: there was nothing to save")
     if request.discard and landed and not landed.how and not request.keep_branches:
         notes.append(f"no branch holds its commits any more; before git deletes them: git branch {agent.branch} {tip}")

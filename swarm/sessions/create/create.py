@@ -16,9 +16,9 @@ from swarm.kit.errors import (
     SwarmError,
 )
 from swarm.machine.processes import boot_id
-from swarm.project import codec, names
+from swarm.project import codec
 from swarm.project import layout as places
-from swarm.project.model import Agent, Placed, Session
+from swarm.project.model import OWN, SHARED, Agent, Placed, Session
 from swarm.project.world import in_session, new_operation_id
 from swarm.sessions.create.create_checks import check
 from swarm.sessions.create.create_request import Facts, Request, verb
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from swarm.project.world import World
+    from swarm.sessions.create.create_request import Place
     from swarm.worktrees.steps.step import Step
 
 _CHANGED = "uncommitted changes of {} stay there; the worktrees start from the last commit"
@@ -58,7 +59,7 @@ def create(world: World, request: Request, facts: Facts | None = None) -> Create
     changes = _Changes(world, request)
     try:
         plan = make_plan(world, request, facts, look=False)
-        if not fsio.exists(world.layout.base / ".gitignore"):
+        if request.makes_trees and not fsio.exists(world.layout.base / ".gitignore"):
             changes.warnings()  # or the folder would be seen before it is hidden
         transaction.run(world, plan.operation)
         if request.launch is not None:
@@ -94,32 +95,32 @@ def make_plan(
 def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: Facts, *, look: bool) -> Plan:
     operation = new_operation_id()
     now_ms = time.time_ns() // 1_000_000
-    prefix = world.settings.worktrees.branch_prefix
     file = world.settings.worktrees.instructions_file
-    tracked = bool(world.git.tracked(commit, (file,))) if facts.file is None else facts.file
-    tracked = tracked and any(request.roles)
+    tracked = _is_tracked(world, request, commit, facts)
     agents: list[Agent] = []
     place: list[Step] = []
-    for spec, role in zip(request.agents, request.roles, strict=True):
-        tree = world.layout.worktree(spec.name, request.session)
+    for spec, role, where in zip(request.agents, request.roles, request.places_in(world), strict=True):
         placed: tuple[Placed, ...] = ()
-        if role is not None and not tracked:
+        if role is not None and not tracked and where.tree != SHARED:
             placed = (Placed(file, file_steps.digest(role.instructions)),)
-            place.append(file_steps.PlaceInstructions(operation, str(tree), file, role.instructions))
-        branch = names.branch_name(spec.name, request.session, prefix)
-        relative = os.path.relpath(tree, world.layout.root)
+            place.append(file_steps.PlaceInstructions(operation, str(where.folder), file, role.instructions))
         wish = request.launch
-        may = rights.given(world, role) if wish else ()
-        agent = Agent(spec.name, spec.role, branch, relative, "", commit, now_ms, placed, operation=operation, may=may)
+        agent = Agent(
+            *(spec.name, spec.role, where.branch, _path(world, where), "", commit, now_ms, placed),
+            operation=operation,
+            may=rights.given(world, role) if wish else (),
+            tree=where.tree,
+        )
         agents.append(launch_request.equipped(agent, wish.of(role), str(uuid4())) if wish else agent)
-    if request.setup is not None:
+    if request.setup is not None and not any(agent.shared for agent in agents):  # those folders are ready
         agents = list(setup.equipped(world, agents, request.session, request.setup))
     todo = (
         *_make_steps(world, operation, request, tuple(agents), facts.content),
         *place,
         *_finish_steps(world, operation, request, base_ref, commit, now_ms, tuple(agents), look=look),
     )
-    refs = (places.op_ref(operation), *(places.HEADS + agent.branch for agent in agents))
+    branches = [agent.branch for agent in agents if agent.branch]
+    refs = (places.op_ref(operation), *(places.HEADS + branch for branch in branches)) if request.makes_trees else ()
     made = tuple(_created(world, agent) for agent in agents)
     report = CreateReport(
         session=request.session,
@@ -138,15 +139,32 @@ def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: 
     return Plan(done, report, facts)
 
 
+def _is_tracked(world: World, request: Request, commit: str, facts: Facts) -> bool:
+    """Whether the project has the instructions file in its history, so that none can be placed."""
+    if not request.makes_trees or not any(request.roles):
+        return False
+    file = world.settings.worktrees.instructions_file
+    return bool(world.git.tracked(commit, (file,))) if facts.file is None else facts.file
+
+
+def _path(world: World, where: Place) -> str:
+    """Return a folder as the record has it: a worktree in the project moves with it, another folder does not."""
+    inside = where.folder.is_relative_to(world.layout.root)
+    return os.path.relpath(where.folder, world.layout.root) if inside and where.tree == OWN else str(where.folder)
+
+
 def _make_steps(
-    world: World, operation: str, request: Request, agents: tuple[Agent, ...], content: str
+    world: World, operation: str, request: Request, agents: Sequence[Agent], content: str
 ) -> Iterator[Step]:
-    base = world.layout.base
+    agents = [agent for agent in agents if not agent.shared]
+    if not agents:
+        return
+    base = (world.layout.root / agents[0].worktree).parent
     yield file_steps.MakeBase(operation, str(base), base.is_dir(), fsio.exists(base / ".gitignore"))
     yield branch_steps.ReserveBranches(
         operation,
-        tuple((agent.branch, agent.base) for agent in agents),
-        tuple((request.session, agent.name) for agent in agents),
+        tuple((agent.branch, agent.base) for agent in agents if agent.branch),
+        tuple((request.session, agent.name) for agent in agents if agent.branch),
         agents[0].base,
     )
     file = world.settings.worktrees.instructions_file
@@ -177,32 +195,32 @@ def _finish_steps(
     *,
     look: bool,
 ) -> Iterator[Step]:
-    yield tree_steps.Verify(
-        operation, tuple((str(world.layout.root / agent.worktree), agent.branch, agent.base) for agent in agents)
-    )
-    if request.setup is not None:
+    old = world.sessions.get(request.session)
+    own = [(str(world.layout.root / one.worktree), one.branch, one.base) for one in agents if not one.shared]
+    if own:
+        yield tree_steps.Verify(operation, tuple(own))
+    if request.setup is not None and own:
         yield from setup.steps_for(world, operation, request.session, agents, request.setup, count=look)
     wish = request.launch
     if wish is not None:
-        told = list(zip(agents, request.roles, strict=True))
-        yield from launch.start_steps(
-            world, operation, request.session, told, wish.task, resume=False, beside=wish.beside
-        )
-    yield file_steps.SyncToDisk(operation, str(world.layout.base.parent))
-    old = world.sessions.get(request.session)
+        pairs = list(zip(agents, request.roles, strict=True))
+        goal, beside = (old.task, old.beside) if old and request.add else (wish.task, wish.beside)
+        yield from launch.start_steps(world, operation, request.session, pairs, goal, resume=False, beside=beside)
+    yield file_steps.SyncToDisk(operation, str(world.layout.base.parent if own else world.layout.state))
     if request.fork is not None:  # the commits of the other agent are its work, too
         agents = tuple(agent._replace(base=request.fork.base) for agent in agents)
-    given = None if request.fork else wish
+    told = old or wish  # who joins a session has its task
+    begun = old if old and old.base else None  # agents without a worktree start from nowhere
     session = Session(
         name=request.session,
         operations=(*(old.operations if old else ()), operation),
         created_ms=old.created_ms if old else now_ms,
-        base_ref=old.base_ref if old else base_ref,
-        base=old.base if old else commit,
+        base_ref=begun.base_ref if begun else base_ref,
+        base=begun.base if begun else commit,
         agents=(*(old.agents if old else ()), *agents),
-        task=given.task if given else old.task if old else "",
-        workflow=given.workflow if given else old.workflow if old else "",
-        beside=given.beside if given else old.beside if old else "",
+        task=told.task if told else "",
+        workflow=told.workflow if told else "",
+        beside=told.beside if told else "",
         parent=old.parent if old else parents.starter(world),
         swarm_dir=old.swarm_dir if old else str(world.swarm_dir),
         pod=old.pod if old else wish.pod if wish else "",
@@ -223,6 +241,7 @@ def _created(world: World, agent: Agent) -> CreatedAgent:
         role=agent.role,
         branch=agent.branch,
         path=world.layout.root / agent.worktree,
+        tree=agent.tree,
         instructions=agent.placed[0].path if agent.placed else "",
     )
 
@@ -236,7 +255,7 @@ class _Changes:
 
     def __init__(self, world: World, request: Request) -> None:
         named = request.base is not None and request.checkout is None
-        needless = named or (request.checkout is None and world.git.is_untouched())
+        needless = named or not request.makes_trees or (request.checkout is None and world.git.is_untouched())
         self._where = f"your worktree {request.checkout.name}" if request.checkout else "the main checkout"
         self._asked = None if needless else world.git.begin_status(request.checkout or world.layout.root)
         self._warnings: tuple[str, ...] | None = () if needless else None

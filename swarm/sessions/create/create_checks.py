@@ -24,9 +24,9 @@ from swarm.kit.errors import (
 from swarm.project import layout as places
 from swarm.project import names
 from swarm.project.errors import AgentNotFound, NameCollision
-from swarm.project.model import whole_task
+from swarm.project.model import OWN, SHARED, whole_task
 from swarm.sessions.create.create_request import Facts, Request, Start, verb
-from swarm.sessions.errors import BaseNotFound, SessionExists
+from swarm.sessions.errors import AgentExists, BaseNotFound, SessionExists
 from swarm.worktrees import strays
 from swarm.worktrees.errors import WorktreeExists
 from swarm.worktrees.setup import setup
@@ -67,10 +67,12 @@ def check(
     Raises:
         SwarmError: the one problem; or ``Refused`` with all of them.
     """
-    world.git.require(LEAST_GIT, "make worktrees")
-    if ahead:
+    if request.makes_trees:
+        world.git.require(LEAST_GIT, "make worktrees")
+    if ahead and request.makes_trees:
         world.git.look_closely(world.journal.mark())
-    return _check(world, request, facts or _facts(world, request), list(problems))
+    known = facts or (_facts(world, request) if request.makes_trees else Facts())
+    return _check(world, request, known, list(problems))
 
 
 def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]) -> Start:
@@ -81,7 +83,7 @@ def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]
     if request.fork is not None and (there is None or there.agent(request.fork.source) is None):
         found.append(AgentNotFound(f"{request.fork.source}@{request.session} is gone"))
     try:
-        base_ref, commit = pin_base(world, request.base, facts.commit)
+        base_ref, commit = pin_base(world, request.base, facts.commit) if request.makes_trees else ("", "")
     except BaseNotFound as problem:
         found.append(problem)
     if request.launch is not None:
@@ -94,14 +96,16 @@ def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]
     if request.setup is not None:
         found += setup.refusals(world, request.setup)
     found += check_folders(world, facts.folders, session=request.session)
-    refs = _refs_around(world, facts)
-    if refs is not facts.refs:  # else all of it was looked at a moment ago, and no swarm was at work since
-        found += _check_rights(world)
-        found += _check_length(world, request)
-    facts = replace(facts, refs=refs)
+    if request.makes_trees:
+        refs = _refs_around(world, facts)
+        if refs is not facts.refs:  # else all of it was looked at a moment ago, and no swarm was at work since
+            found += _check_rights(world)
+            found += _check_length(world, request)
+        facts = replace(facts, refs=refs)
     if not any(isinstance(one, SessionExists) for one in found):  # else its branches and folders are there, of course
-        found += _check_agents(world, request, facts)
-    found += _check_room(world, len(request.agents))
+        found += _check_names(world, request)
+        found += _check_agents(world, request, facts) if request.makes_trees else ()
+    found += _check_room(world, sum(one.tree == OWN for one in request.places_in(world)))
     what = f"{request.fork.source}@" if request.fork else "session "
     raise_all(f"cannot {verb(request)} {what}{request.session}", found)
     return Start(base_ref, commit, facts)
@@ -140,7 +144,7 @@ def _check_start(
     world: World, request: Request, wish: launch_request.LaunchRequest, commit: str
 ) -> Iterator[SwarmError]:
     existing = world.sessions.get(request.session)
-    if existing is not None and request.fork is None:
+    if existing is not None and request.fork is None and not request.add:
         yield SessionExists(
             f"session {existing.name} already exists",
             hint=f"bring it back with `swarm resume {existing.name}`, or remove it: `swarm cleanup {existing.name}`",
@@ -161,7 +165,8 @@ def _check_start(
     }
     programs = {(one.program, one.command): one for one, _ in wishes}
     looks = [launch_checks.problems(world, one) for one in programs.values()]
-    looks += [launch_checks.refusals(world, one, role) for (one, _), role in wishes.items()]
+    placed = bool(request.places)
+    looks += [launch_checks.refusals(world, one, role, placed=placed) for (one, _), role in wishes.items()]
     looks += [launch_checks.project_refusals(world, one, role, commit) for (one, _), role in wishes.items() if commit]
     for look in looks:
         for problem in look:
@@ -315,20 +320,34 @@ def _check_agents(world: World, request: Request, facts: Facts) -> Iterator[Swar
                 f"the branch {parent!r} is in the way: no branch {prefix}/... can exist beside it",
                 hint=f"git branch -m {parent} {parent}-old, or set worktrees.branch_prefix to another word",
             )
-    there = _listing(world.layout.base)
+    there = _listing(request.places_in(world)[0].folder.parent)
     registered = {admin.gitdir for admin in world.git.admin_dirs()}
-    existing = world.sessions.get(request.session)
-    if existing is not None and existing.name != request.session:
-        yield NameCollision(f"session {request.session} differs from session {existing.name} only in case")
-    for spec in request.agents:
-        tree = world.layout.worktree(spec.name, request.session)
+    for spec, place in zip(request.agents, request.places_in(world), strict=True):
+        tree, branch = place.folder, place.branch
+        if place.tree == SHARED:
+            continue
         yield from _check_path(world, tree, spec.name, request.session, there, registered)
-        if there.get(tree.name.casefold()) == tree.name and str(tree / ".git") in registered:
+        if not branch or (there.get(tree.name.casefold()) == tree.name and str(tree / ".git") in registered):
             continue  # a worktree: its branch is there, of course
-        branch = names.branch_name(spec.name, request.session, prefix)
         yield from _check_branch(branch, branches)
         if branch not in branches and _is_broken_ref(world.git.common / places.HEADS / branch):
             yield BranchExists(f"branch {branch} already exists, though git cannot read it")
+
+
+def _check_names(world: World, request: Request) -> Iterator[SwarmError]:
+    """Refuse a session whose name differs from another only in case, and agents that it has already."""
+    existing = world.sessions.get(request.session)
+    if existing is None:
+        return
+    if existing.name != request.session:
+        yield NameCollision(f"session {request.session} differs from session {existing.name} only in case")
+    for spec, place in zip(request.agents, request.places_in(world), strict=True):
+        there = existing.agent(spec.name)
+        if there is not None and (place.tree == SHARED or there.shared):  # else its worktree is in the way
+            yield AgentExists(
+                f"session {existing.name} has an agent {there.name} already",
+                hint=f"bring it back with `swarm resume {there.name}@{existing.name}`, or use another name",
+            )
 
 
 def _check_branch(branch: str, branches: set[str]) -> Iterator[SwarmError]:

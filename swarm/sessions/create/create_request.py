@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from swarm.project import names
+from swarm.project.model import OWN, SHARED
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.agents import launch_request
-    from swarm.project import names
+    from swarm.project.world import World
     from swarm.roles.options import RoleOptions
     from swarm.roles.role import Role
 
@@ -31,6 +34,21 @@ class Fork:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where an agent works.
+
+    Attributes:
+        folder: absolute.
+        branch: of its worktree; empty: it has none.
+        tree: whether the folder is a new worktree of its own, or one that is there and stays as it is.
+    """
+
+    folder: Path
+    branch: str = ""
+    tree: str = OWN
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """The request of a new set.
 
@@ -38,6 +56,8 @@ class Request:
         roles: for each agent its role's text; None puts no instructions in.
         base: branch, tag or commit; None means where the main checkout is.
         checkout: the agent's worktree of which *base* is what is checked out; None: it is not.
+        places: for each agent where it works; empty: each in a worktree of its own, named after it.
+        add: the session may be there already, and gets these agents.
         launch: what is started in panes; None makes worktrees only.
         setup: for each agent what its role says, of which the setup counts; None: no setup.
         fork: the agent is another one of this session, and starts from an agent's worktree.
@@ -51,6 +71,21 @@ class Request:
     setup: tuple[RoleOptions, ...] | None = None
     checkout: Path | None = None
     fork: Fork | None = None
+    places: tuple[Place, ...] = ()
+    add: bool = False
+
+    @property
+    def makes_trees(self) -> bool:
+        """Whether any of the agents gets a worktree."""
+        return not self.places or any(one.tree != SHARED for one in self.places)
+
+    def places_in(self, world: World) -> tuple[Place, ...]:
+        """Return for each agent where it works."""
+        prefix = world.settings.worktrees.branch_prefix
+        return self.places or tuple(
+            Place(world.layout.worktree(one.name, self.session), names.branch_name(one.name, self.session, prefix))
+            for one in self.agents
+        )
 
 
 @dataclass(frozen=True, slots=True)

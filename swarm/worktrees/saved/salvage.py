@@ -29,8 +29,8 @@ LEFTOVER = names.LEFTOVER
 
 
 def is_nothing(target: Target, tip: str) -> bool:
-    """Whether nothing is left to save: no folder, no branch, no record in git."""
-    return target.kind == "gone" and not tip
+    """Whether nothing is left to save: no folder, no branch, no record in git; or nothing of it is the agent's own."""
+    return target.kind == "shared" or (target.kind == "gone" and not tip)
 
 
 def save(world: World, operation: str, saving: Sequence[tuple[Target, str, str]]) -> dict[str, str]:
@@ -95,6 +95,7 @@ def _facts(world: World, target: Target, operation: str, tip: str) -> dict[str, 
         "template": session.template,
         "beside": session.beside,
         "parent": codec.parent_to_dict(session.parent) if session.parent else None,
+        "swarm_dir": session.swarm_dir,
         "base_ref": session.base_ref,
         "base": session.base,
         "record": codec.agent_to_dict(agent),
@@ -104,7 +105,7 @@ def _facts(world: World, target: Target, operation: str, tip: str) -> dict[str, 
         "unborn": bool(head_branch) and not world.git.tips(places.HEADS + head_branch),
         "branch_tip": tip,
         "lock": admin.locked if admin and not is_running_reason(admin.locked) else None,
-        "branch_config": [list(pair) for pair in world.git.branch_config(agent.branch)],
+        "branch_config": [list(pair) for pair in world.git.branch_config(agent.branch)] if agent.branch else [],
         "dropped": list(target.dropped),
         "setup": setup_notes.to_save(world, session.name, agent.name, target.again) if agent.prepared else None,
         "saved_ms": time.time_ns() // 1_000_000,

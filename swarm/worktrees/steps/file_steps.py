@@ -186,7 +186,8 @@ class WriteRecord(Step):
     def do(self, world: World) -> None:
         session = self.session()
         agents = tuple(
-            agent if agent.admin else agent._replace(admin=self._admin(world, agent)) for agent in session.agents
+            agent if agent.admin or agent.shared else agent._replace(admin=self._admin(world, agent))
+            for agent in session.agents
         )
         written = session._replace(agents=agents)
         world.sessions.write(written)

@@ -144,7 +144,7 @@ class TreeSave(TreeLook):
         """Return git's own notes about a worktree, by the names under which they are saved."""
         files = {f"admin/{file.relative_to(admin)}": file for file in admin_files(admin)}
         log = self._common / "logs" / HEADS / wish.branch
-        if log.is_file():
+        if wish.branch and log.is_file():
             files["branch-log"] = log
         return files
 
@@ -257,7 +257,8 @@ class TreeSave(TreeLook):
     def _words(self, plan: _Plan) -> set[str]:
         """Return what may be an object's name in git's notes about a worktree."""
         words: set[bytes] = set()
-        for path in [*admin_files(plan.admin), self._common / "logs" / HEADS / plan.wish.branch]:
+        logs = [self._common / "logs" / HEADS / plan.wish.branch] if plan.wish.branch else []
+        for path in [*admin_files(plan.admin), *logs]:
             if path.name.startswith(("index", "sharedindex")):
                 continue
             with contextlib.suppress(OSError):
