@@ -36,7 +36,7 @@ class RunOptions(TypedDict, total=False):
         overrides: keys of its role with other values, such as ``{"model": "opus"}``.
         program: an agent program by its name; default: what the role names, else the setting.
         print_mode: it does the task without a dialog, and ends.
-        pod: the session that it is to join; swarm makes it if there is none of this name.
+        pod: the team that it is to join; swarm makes it if there is none of this name.
         directory: where ``root_dir: .`` is; default: the folder with which ``Swarm.open`` was called.
         setup: give its worktree the files and run the commands that configuration and role name.
         dry_run: only return the plan.
