@@ -9,7 +9,11 @@ from swarm.programs import registry
 from swarm.roles.options import RoleOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from swarm.project.model import Agent
+    from swarm.project.names import AgentSpec
+    from swarm.project.world import World
     from swarm.roles.role import Role
 
 
@@ -78,6 +82,26 @@ def equipped(agent: Agent, wish: LaunchRequest, conversation: str) -> Agent:
         after=dict(wish.after).get(agent.name, ()),
         args=wish.args,
     )
+
+
+def overridden(
+    world: World, specs: Sequence[AgentSpec], roles: Sequence[Role | None], wish: LaunchRequest
+) -> tuple[LaunchRequest, tuple[Role | None, ...]]:
+    """Return the request and the roles as the wanted overrides change them.
+
+    Raises:
+        OverrideProblem, NotForAgents, Refused
+    """
+    from swarm.callers import rights
+    from swarm.roles import overrides
+
+    changed = overrides.assign(specs, dict(wish.overrides))
+    rights.check_overrides(world, {key for pairs in changed.values() for key, _ in pairs})
+    adjusted = tuple(
+        overrides.adjusted(role, changed[spec.name]) if role is not None and spec.name in changed else role
+        for spec, role in zip(specs, roles, strict=True)
+    )
+    return replace(wish, overrides=tuple(changed.items())), adjusted
 
 
 def role_for(agent: Agent, role: Role) -> Role:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from swarm.programs.reading.transcript import TranscriptEntry
     from swarm.programs.reading.transcripts import Transcript
     from swarm.project.model import Agent, Session
-    from swarm.roles.role import Role
     from swarm.sessions.reports import Check, CreateReport, ResumeReport, Skipped, StopReport
     from swarm.sessions.values import AgentStatus, SessionStatus
 
@@ -155,7 +154,12 @@ class Agents(Sets):
         except UsageProblem as problem:
             problems.append(problem)
         if wish.overrides:
-            wish, texts = self._overridden(specs, texts, wish, problems)
+            from swarm.agents import launch_request
+
+            try:
+                wish, texts = launch_request.overridden(self._world, specs, texts, wish)
+            except SwarmError as problem:
+                problems += getattr(problem, "problems", (problem,))
         start, checkout = self._start_of(base)
         request = create_request.Request(
             name, specs, texts, start, wish, options_of(texts) if setup else None, checkout
@@ -166,29 +170,6 @@ class Agents(Sets):
                 return self._team(replace(plan.report, dry_run=True))
             with self._changing(f"start {name}"):
                 return self._team(create.create(self._world, request, plan and plan.facts))
-
-    def _overridden(
-        self,
-        specs: Sequence[names.AgentSpec],
-        roles: Sequence[Role | None],
-        wish: LaunchRequest,
-        problems: list[SwarmError],
-    ) -> tuple[LaunchRequest, tuple[Role | None, ...]]:
-        """Return the request and the roles as overrides change them; what is wrong is added to the problems."""
-        from swarm.callers import rights
-        from swarm.roles import overrides as changes
-
-        adjusted = list(roles)
-        try:
-            changed = changes.assign(specs, dict(wish.overrides))
-            rights.check_overrides(self._world, {key for pairs in changed.values() for key, _ in pairs})
-            for place, (spec, role) in enumerate(zip(specs, roles, strict=True)):
-                if role is not None and spec.name in changed:
-                    adjusted[place] = changes.adjusted(role, changed[spec.name])
-        except SwarmError as problem:
-            problems += getattr(problem, "problems", (problem,))
-            return wish, tuple(roles)
-        return replace(wish, overrides=tuple(changed.items())), tuple(adjusted)
 
     def team(self, session: str) -> Team:
         """Return the agents of an existing session, as ``start`` returned them. Never writes, never waits.
