@@ -26,6 +26,7 @@ _PUBLIC = {
     "swarm.api.operations": ("Operations",),
     "swarm.api.panes": ("Panes",),
     "swarm.api.salvage": ("Salvage",),
+    "swarm.api.bridges": ("Bridges",),
     "swarm.api.sandbox": ("Sandbox",),
     "swarm.api.sessions": ("Sessions",),
     "swarm.api.usage": ("Usage",),
@@ -156,6 +157,8 @@ _PUBLIC = {
     "swarm.roles.pods.template": ("Pod", "PodAgent", "PodTemplate", "PodVariable"),
     "swarm.roles.role": ("Role", "RoleKind"),
     "swarm.roles.workflow": ("Workflow",),
+    "swarm.bridges.errors": ("BridgeNotFound", "BridgeRuns"),
+    "swarm.bridges.place": ("BridgeStatus",),
     "swarm.sandbox.check": ("BoxCheck",),
     "swarm.sandbox.errors": ("IntakeRefused", "SandboxUnavailable"),
     "swarm.sessions.errors": (

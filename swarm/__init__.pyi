@@ -4,6 +4,7 @@ from swarm.agents.errors import LimitReached as LimitReached
 from swarm.agents.event_values import AgentEvent as AgentEvent
 from swarm.api.approvals import Approvals as Approvals
 from swarm.api.asynchronous import AsyncSwarm as AsyncSwarm
+from swarm.api.bridges import Bridges as Bridges
 from swarm.api.config import Config as Config
 from swarm.api.delivery import Delivery as Delivery
 from swarm.api.events import Events as Events
@@ -36,6 +37,9 @@ from swarm.approvals.values import Answer as Answer
 from swarm.approvals.values import Approval as Approval
 from swarm.approvals.values import Question as Question
 from swarm.approvals.values import Verdict as Verdict
+from swarm.bridges.errors import BridgeNotFound as BridgeNotFound
+from swarm.bridges.errors import BridgeRuns as BridgeRuns
+from swarm.bridges.place import BridgeStatus as BridgeStatus
 from swarm.bus.addressing import Member as Member
 from swarm.bus.errors import AttachmentProblem as AttachmentProblem
 from swarm.bus.errors import BusProblem as BusProblem

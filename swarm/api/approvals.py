@@ -223,7 +223,6 @@ class Approvals(Door):
     def _answer(
         self, question: str, verdict: Any, reason: str, *, always: bool, rule: str, answers: tuple[str, ...] = ()
     ) -> Approval:
-        from swarm.approvals import decide
         from swarm.approvals.values import Answer
         from swarm.kit.errors import UsageProblem
         from swarm.permissions.decide import parse_rule
@@ -233,8 +232,13 @@ class Approvals(Door):
         except ValueError as error:
             raise UsageProblem(f"cannot use the rule {rule[:60]!a}: it {error}") from error
         by = self._person(f"cannot answer {question[:40]}")
+        return self._answered(question, Answer(verdict, by, reason, always or bool(rule), rule, answers=answers))
+
+    def _answered(self, question: str, given: Answer) -> Approval:
+        """Answer for whoever was shown to have the right."""
+        from swarm.approvals import decide
+
         with files.os_errors(f"cannot answer {question[:40]}"):
-            given = Answer(verdict, by, reason, always=always or bool(rule), rule=rule, answers=answers)
             return decide.answer(self._approval_store(), question, given, self._place_asked)
 
     def _approval_store(self) -> Store:

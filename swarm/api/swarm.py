@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
     from swarm.api.approvals import Approvals
+    from swarm.api.bridges import Bridges
     from swarm.api.config import Config
     from swarm.api.delivery import Delivery
     from swarm.api.events import Events
@@ -92,6 +93,13 @@ class Swarm(Running, Forking, Waiting, Merging):
         from swarm.api.approvals import Approvals
 
         return Approvals(self._opened)
+
+    @property
+    def bridges(self) -> Bridges:
+        """Gateways between your inbox and programs of yours; ``swarm.bridges()`` returns all of them."""
+        from swarm.api.bridges import Bridges
+
+        return Bridges(self._opened)
 
     @property
     def events(self) -> Events:

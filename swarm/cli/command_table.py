@@ -64,6 +64,7 @@ GROUPS = {
         "deny": Entry("approvals", "Deny a request"),
         "type": Entry("type", "Type a text into an agent's pane"),
         "revoke": Entry("approvals", "Revoke a standing answer"),
+        "bridge": Entry("bridge", "Bring messages and requests to your desktop or chat"),
     },
     "Work": {
         "path": Entry("places", "Print the path of an agent's worktree"),

@@ -45,7 +45,7 @@ _DOCUMENTS = (
     *("new_session_id", "role_config_exists", "validate_repository", "worktree_exists"),
 )
 _NAMESPACES = (
-    *("approvals", "approvals.grants", "approvals.near"),
+    *("approvals", "approvals.grants", "approvals.near", "bridges"),
     *("config", "config.around", "config.init", "config.schema", "config.settings", "config.validate"),
     *("delivery", "delivery.notify_user", "delivery.report_endings"),
     *("hooks", "hooks.collect_own", "hooks.note_own_trouble", "hooks.trouble"),
@@ -125,5 +125,6 @@ VERBS: Mapping[str, Right | Need] = {
     **dict.fromkeys(("panes.type",), Need.PERSON),
     "merge.nested": Need.PERSON,
     **dict.fromkeys(("cleanup.discard", "salvage.drop", "messages.prune", "messages.prune_attachments"), Need.PERSON),
+    **dict.fromkeys(("bridges.run", "bridges.start", "bridges.stop"), Need.NO_AGENT),
     **dict.fromkeys(("worktrees.prune", "sessions.prune", "prune_worktrees"), Need.NO_AGENT),
 }

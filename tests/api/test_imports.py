@@ -122,7 +122,14 @@ def test_files_are_renamed_synced_and_locked_in_one_place_each() -> None:
 
 
 #: Files that are run by themselves.
-PROGRAMS = {"chores.py", "machine/hook.py", "permissions/guard.py", "testing/guardian.py"}
+PROGRAMS = {
+    "bridges/desktop.py",
+    "bridges/webhook.py",
+    "chores.py",
+    "machine/hook.py",
+    "permissions/guard.py",
+    "testing/guardian.py",
+}
 
 
 def test_the_library_never_prints_or_exits() -> None:

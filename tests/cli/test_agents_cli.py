@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
-SESSION = {"session", "base", "base_ref", "created_at", "state", "workflow", "parent", "agents"}
+SESSION = {"session", "base", "base_ref", "created_at", "state", "workflow", "parent", "agents", "pod", "template"}
 AGENT = {
     *("name", "role", "session", "branch", "worktree", "program", "pane", "pid", "state", "detail", "since"),
     *("evidence", "head", "ahead", "dirty", "missing", "unread", "ports"),
@@ -166,7 +166,7 @@ def test_the_shape_of_list(team: PaneLab) -> None:
     found = team.json("list")
 
     assert (found["schema"], found["command"], found["status"]) == (1, "list", "ok")
-    assert set(found["data"]) == {"sessions", "grants"}
+    assert set(found["data"]) == {"sessions", "grants", "bridges"}
     session = found["data"]["sessions"][0]
     assert set(session) == SESSION
     assert (session["session"], session["state"]) == ("fx", "waiting")
@@ -189,15 +189,16 @@ def test_the_shape_of_list(team: PaneLab) -> None:
 
 
 def test_list_has_a_line_for_each_session(team: PaneLab) -> None:
-    title, line = team.cli("list").stdout.splitlines()
+    title, line, bridges = team.cli("list").stdout.splitlines()
 
     assert title.split() == ["SESSION", "STATE", "AGENTS", "BASE", "AGE"]
     assert line.split()[:2] == ["fx", "waiting"]
     assert "1 waiting" in line
+    assert bridges == "bridges: none"
 
 
 def test_nothing_is_an_empty_list(panes: PaneLab) -> None:
-    assert panes.json("list")["data"] == {"sessions": [], "grants": []}
+    assert panes.json("list")["data"] == {"sessions": [], "grants": [], "bridges": []}
     assert "swarm start SESSION" in panes.cli("status").stderr
 
 

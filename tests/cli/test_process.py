@@ -68,7 +68,7 @@ STARTUP: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {
     ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 36),
     ("permission-request", "--agent", "developer", "--wait", "0"): ((*CHANGES, *UNSEEN), 86),
     ("status",): ((*CHANGES, "swarm.worktrees.trees.trees"), 128),
-    ("list",): ((*CHANGES, *UNSEEN), 92),
+    ("list",): ((*CHANGES, *UNSEEN), 95),
     ("why", "developer"): ((*CHANGES, *UNSEEN), 95),
     ("worktree", "list"): ((), 84),
     ("log",): (CHANGES, 66),

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -142,7 +141,14 @@ def list_(
     whole = run.output.json  # in words nothing is said of commits, files and messages
     found = swarm.status(look=whole, unread=whole, problems=problems)
     found = tuple(one for one in found if not only or one.session.pod == only)
-    return _answer(swarm, found, None, problems, show=partial(_show_sessions, only))
+    bridges = swarm.bridges()
+
+    def show(output: Output, sessions: Sequence[SessionStatus], session: str | None) -> None:
+        _show_sessions(only, output, sessions, session)
+        output.out(f"bridges: {', '.join(f'{plain(one.name)} {one.state}' for one in bridges) or 'none'}")
+
+    answer = _answer(swarm, found, None, problems, show=show)
+    return answer._replace(data={**answer.data, "bridges": [one._asdict() for one in bridges]})
 
 
 def _show_sessions(pod: str, output: Output, found: Sequence[SessionStatus], session: str | None) -> None:

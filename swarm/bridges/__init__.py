@@ -1,0 +1,1 @@
+"""Bridges: gateways between the user's inbox and programs of the user's."""

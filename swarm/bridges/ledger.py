@@ -1,0 +1,104 @@
+"""The ledger of a bridge: what its command acknowledged, and the one-time codes of requests."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from swarm.kit import files
+from swarm.project.errors import RecordProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from swarm.bus.protocol import Stored
+
+_LIMIT = 16 << 20
+
+
+class Ledger:
+    """What is on the disk counts; every change is there when its method returns.
+
+    Of each lane the messages up to a number are acknowledged, and some behind it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._upto: dict[str, int] = {}
+        self._acked: dict[str, set[int]] = {}
+        self._codes: dict[str, str] = {}
+        self.is_new = not files.exists(path)
+        if not self.is_new:
+            self._read()
+
+    def _read(self) -> None:
+        try:
+            record: Any = json.loads(files.read_small(self._path, _LIMIT))
+            self._upto = {str(lane): int(number) for lane, number in record["upto"].items()}
+            self._acked = {str(lane): set(map(int, numbers)) for lane, numbers in record["acked"].items()}
+            self._codes = {str(name): str(code) for name, code in record["codes"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise RecordProblem(f"cannot read {self._path}: {error!r}") from error
+
+    def _write(self) -> None:
+        acked = {lane: sorted(numbers) for lane, numbers in self._acked.items()}
+        record = {"schema": 1, "upto": self._upto, "acked": acked, "codes": self._codes}
+        files.write_atomic(self._path, json.dumps(record).encode("ascii"))
+
+    # --- messages ------------------------------------------------------------------------------------
+
+    def begin(self, known: Iterable[Stored]) -> None:
+        """Begin after all of these: the first start of a bridge tells no old messages."""
+        for one in known:
+            lane = one.message.priority
+            self._upto[lane] = max(self._upto.get(lane, -1), one.number)
+        self.is_new = False
+        self._write()
+
+    def is_acked(self, one: Stored) -> bool:
+        """Whether a message was acknowledged."""
+        lane = one.message.priority
+        return one.number <= self._upto.get(lane, -1) or one.number in self._acked.get(lane, ())
+
+    def ack(self, one: Stored, waiting: Iterable[Stored]) -> None:
+        """Write down that a message was acknowledged.
+
+        Args:
+            waiting: all messages that are not acknowledged yet, this one among them.
+        """
+        lane = one.message.priority
+        behind = self._acked.setdefault(lane, set())
+        behind.add(one.number)
+        left = [other.number for other in waiting if other.message.priority == lane and other.number not in behind]
+        upto = min(left) - 1 if left else max(behind)
+        self._upto[lane] = max(self._upto.get(lane, -1), upto)
+        self._acked[lane] = {number for number in behind if number > self._upto[lane]}
+        self._write()
+
+    # --- codes ---------------------------------------------------------------------------------------
+
+    def code_of(self, question: str) -> str:
+        """Return the one-time code of a request; the same until it is used."""
+        if question not in self._codes:
+            self._codes[question] = secrets.token_hex(8)
+            self._write()
+        return self._codes[question]
+
+    def use(self, question: str, code: object) -> bool:
+        """Whether this is the code of a request; it counts no second time."""
+        known = self._codes.get(question, "")
+        if not known or not isinstance(code, str) or not hmac.compare_digest(known.encode(), code.encode()):
+            return False
+        self._codes[question] = ""
+        self._write()
+        return True
+
+    def keep_codes(self, questions: Iterable[str]) -> None:
+        """Forget the codes of all other requests: they are over."""
+        kept = {name: code for name, code in self._codes.items() if name in set(questions)}
+        if kept != self._codes:
+            self._codes = kept
+            self._write()
