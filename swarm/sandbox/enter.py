@@ -40,7 +40,8 @@ def main(argv: list[str]) -> None:
     options = descriptor("options", os.fsencode("\0".join(given)))
     for signum in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
         signal.signal(signum, signal.SIG_IGN)
-    os.execv(notes["program"], ["bwrap", "--args", str(options), "--", *argv[2:]])  # noqa: S606  # no shell is wanted
+    # Without an environment: bubblewrap stays in the box as its first process, and there `/proc/1/environ` shows it.
+    os.execve(notes["program"], ["bwrap", "--args", str(options), "--", *argv[2:]], {})  # noqa: S606  # no shell is wanted
 
 
 if __name__ == "__main__":
