@@ -45,6 +45,8 @@ FEW = {
     "resume": (4, 2, 2, 3, 2),
     "stop": (3, 1, 1, 2, 1),
     "cleanup": (4, 2, 2, 2, 2),
+    "run": (4, 2, 2, 2, 2),
+    "forget": (4, 2, 2, 2, 2),
 }
 
 
@@ -147,11 +149,25 @@ def ran(lab: PaneLab) -> list[str]:
     return sorted(file.read_text().split()) if file.exists() else []
 
 
+def run(swarm: Swarm) -> object:
+    """Run a command in the main checkout, where it has no worktree of its own."""
+    return swarm.run(name="fx", command=PROGRAM)
+
+
+def shared(lab: PaneLab) -> None:
+    """Have that run, with work of the user's beside it."""
+    run(lab.swarm)
+    wait_for(lambda: ran(lab) == ["fx"], "it at work")
+    (lab.root / "draft.txt").write_text("the user's")
+
+
 VERBS: dict[str, tuple[Callable[[PaneLab], None], Callable[[Swarm], object]]] = {
     "start": (lambda _lab: None, start),
     "resume": (ended, lambda swarm: swarm.resume(["fx"])),
     "stop": (up, lambda swarm: swarm.stop(["fx"])),
     "cleanup": (up, lambda swarm: swarm.cleanup(["fx"], force=True)),
+    "run": (lambda _lab: None, run),
+    "forget": (shared, lambda swarm: swarm.cleanup(["fx"], force=True)),
 }
 
 
@@ -270,6 +286,31 @@ class Trial:
             yield "a worktree stays locked"
         if not all(self.lab.tree(name, "fx").is_dir() for name in AGENTS):
             yield "a worktree is gone"
+
+    def _after_run(self, outcome: Outcome, words: str) -> Iterator[str]:
+        if self.lab.swarm.sessions():
+            wait_for(lambda: ran(self.lab) == ["fx"], f"it has run once, not {ran(self.lab)}")
+            if not self.lab.swarm.status()[0].agents[0].status.runs:
+                yield f"it does not run: {self.lab.swarm.status()}"
+            self.lab.swarm.cleanup(["fx"], force=True)
+        elif outcome.exit_code == 0:
+            yield f"it reported success, and there is nothing: {words}"
+        yield from self._nothing(set())
+        if self.lab.panes():
+            yield f"panes are left: {self.lab.panes()}"
+
+    def _after_forget(self, outcome: Outcome, words: str) -> Iterator[str]:
+        if self.lab.swarm.sessions():
+            if outcome.exit_code == 0:
+                yield f"it reported success, and the session is there: {words}"
+            self.lab.swarm.cleanup(["fx"], force=True)
+        wait_for(lambda: not running(self.lab), f"nothing that runs: {running(self.lab)}")
+        after = self.lab.fingerprint()
+        yield from (
+            f"{key}: {self.before[key]!r} became {value!r}" for key, value in after.items() if self.before[key] != value
+        )
+        if self.lab.panes():
+            yield f"panes are left: {self.lab.panes()}"
 
     def _after_cleanup(self, outcome: Outcome, words: str) -> Iterator[str]:
         if not self.lab.swarm.sessions():

@@ -27,7 +27,7 @@ def add_to(root: typer.Typer) -> None:
         examples="""
         swarm run --role reviewer
         swarm run reviewer "Review the last commit"
-        swarm run --role developer --name fixer --detach -- --verbose
+        swarm run --role developer --name fixer --detach -- -v
         swarm run --name tests --detach -- make watch
         """,
         cls=CommandWithRest,
