@@ -117,9 +117,13 @@ class Inside:
         with tempfile.TemporaryFile() as given:
             given.write(stdin)
             given.seek(0)
+            deadline = time.monotonic() + self._timeout
             with self.started(*words, stdin=given) as process:
-                err = _listen(process, sink, time.monotonic() + self._timeout, limit, what)
-                return process.wait(), err
+                try:
+                    err = _listen(process, sink, deadline, limit, what)
+                    return process.wait(max(0.0, deadline - time.monotonic())), err
+                except subprocess.TimeoutExpired:
+                    raise SwarmError(f"{what}: it did not end within {self._timeout:g} s") from None
 
 
 def _listen(
@@ -135,10 +139,10 @@ def _listen(
         selector.register(process.stdout, selectors.EVENT_READ)
         selector.register(process.stderr, selectors.EVENT_READ)
         while selector.get_map():
-            ready = selector.select(max(0.0, deadline - time.monotonic()))
-            if not ready:
-                raise SwarmError(f"{what}: it did not end in time")
-            for key, _ in ready:
+            left = deadline - time.monotonic()
+            if left <= 0:  # also of one that always has something to say
+                raise subprocess.TimeoutExpired(what, left)
+            for key, _ in selector.select(left):
                 piece = os.read(key.fd, 1 << 16)
                 if not piece:
                     selector.unregister(key.fileobj)
