@@ -71,6 +71,14 @@ _TARGETS = {
     "hooks of Claude": "@USER@/.claude/settings.json",
     "new program": "@TOP@/bin/git",
     "canary": "@CANARY@",
+    "head of another tree": "@ROOT@/.git/worktrees/reviewer-feature-x/HEAD",
+    "git file of another tree": "@OTHER@/.git",
+    "journal": "@ROOT@/.swarm/journal/planted.json",
+    "lock": "@ROOT@/.swarm/lock",
+    "ignore file of the user": "@ROOT@/.gitignore",
+    "further stores of objects": "@ROOT@/.git/objects/info/alternates",
+    "settings of the user's git": "@USER@/.gitconfig",
+    "home of another agent": "@ROOT@/.swarm/sessions/feature-x/box/reviewer/home/.bashrc",
 }
 _WRITES = {f"write {name}": Probe(f"echo planted >> '{path}'") for name, path in _TARGETS.items()}
 _WRITES |= {
