@@ -79,6 +79,7 @@ class Removed:
     Attributes:
         salvage: the entry's name, for `restore`; empty when swarm saved nothing.
         whole: its folder is kept as it was, because git could not read it, or it changed while it was removed.
+        shared: its folder was not its own, and stays.
         discarded: files without a commit that are gone for good, as the caller asked.
     """
 
@@ -96,6 +97,7 @@ class Removed:
     dropped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     whole: bool = False
+    shared: bool = False
     discarded: tuple[str, ...] = ()
 
 
@@ -122,7 +124,7 @@ class CleanupReport:
     @property
     def worktrees_removed(self) -> int:
         """How many worktrees are gone."""
-        return len(self.removed)
+        return sum(1 for item in self.removed if not item.shared)
 
     @property
     def branches_removed(self) -> int:

@@ -108,8 +108,11 @@ def test_two_agents_share_the_main_checkout_and_cleaning_up_changes_no_file_ther
     assert code_of(lambda: panes.swarm.cleanup(["developer"])) == "WORK_AT_RISK"  # it runs
 
     panes.swarm.send("reviewer@reviewer", "read me")
+    told = panes.cli("cleanup", "--all", "--force", "--dry-run")
     report = panes.swarm.cleanup(everything=True, force=True)
 
+    assert told.stdout.startswith("would remove 2 agents without a worktree\n")
+    assert (report.worktrees_removed, report.branches_removed) == (0, 0)
     assert {one.agent for one in report.removed} == {"reviewer", "developer"}
     assert file_digests(panes.root, MADE) == before
     assert panes.git("for-each-ref") == refs
@@ -170,6 +173,7 @@ def test_verbs_about_worktrees_say_that_it_has_none(panes: PaneLab) -> None:
         lambda: panes.swarm.diff("foo"),
         lambda: panes.swarm.merge("fx/foo"),
         lambda: panes.swarm.worktrees.lock("foo"),
+        lambda: panes.swarm.fork("foo"),
         lambda: panes.swarm.worktrees.update_role("foo", force=True),
     ):
         assert code_of(act) == "WORKTREE_NOT_FOUND"

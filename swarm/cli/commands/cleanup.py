@@ -193,7 +193,10 @@ def _show(output: Output, report: CleanupReport, nothing: str) -> None:
         verb_word = "would remove" if report.dry_run else "removed"
         trees = count(report.worktrees_removed, "worktree")
         branches = count(report.branches_removed, "branch", "branches")
-        output.out(f"{verb_word} {trees} and {branches}", "" if report.dry_run else "good")
+        shared = sum(1 for item in report.removed if item.shared)
+        parts = [f"{trees} and {branches}"] if report.worktrees_removed or report.branches_removed or not shared else []
+        parts += [f"{count(shared, 'agent')} without a worktree"] if shared else []
+        output.out(f"{verb_word} {', and '.join(parts)}", "" if report.dry_run else "good")
     if report.removed:
         _show_removed(output, report.removed, dry_run=report.dry_run)
     for branch in report.branches:

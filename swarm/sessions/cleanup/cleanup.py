@@ -54,7 +54,8 @@ def preview(world: World, request: Request) -> CleanupReport:
     removed = tuple(
         Removed(
             *(t.session.name, t.agent.name, t.agent.role, t.tree, t.agent.branch),
-            branch_deleted=not request.keep_branches,
+            branch_deleted=bool(t.agent.branch) and not request.keep_branches,
+            shared=t.agent.shared,
             head=t.state.head if t.state else "",
             saved_files=0 if request.discard else len(work_files(t)),
             discarded=work_files(t) if request.discard else (),

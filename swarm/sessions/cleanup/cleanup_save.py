@@ -188,6 +188,7 @@ def _summary(request: Request, item: _Item, operation: str, landed: Landed | Non
         discarded=work_files(target) if request.discard else (),
         dropped=target.dropped,
         notes=tuple(notes),
+        shared=agent.shared,
     )
 
 

@@ -48,6 +48,11 @@ def request(
         NotForAgents, WorktreeNotFound
     """
     rights.check(world, "fork", [(session, agent)], attempt=f"cannot fork {agent.name}@{session.name}")
+    if agent.shared:
+        raise WorktreeNotFound(
+            f"cannot fork {agent.name}@{session.name}: it has no worktree of its own",
+            hint=f"start another agent in its folder: swarm run --role {agent.role or 'ROLE'} --name NAME",
+        )
     checkout = checkout_of(world, agent)
     if checkout is None:
         raise WorktreeNotFound(f"cannot fork {agent.name}@{session.name}: its worktree is gone")
