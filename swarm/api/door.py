@@ -37,15 +37,19 @@ class _Later(Generic[T]):
 
     def __init__(self, act: Callable[[], T]) -> None:
         self._act = act
+        self._begun = False
         self._problem: Exception | None = None
 
     def begin(self) -> None:
+        self._begun = True
         try:
             self._result = self._act()
         except (SwarmError, OSError) as problem:
             self._problem = problem
 
     def result(self) -> T:
+        if not self._begun:  # there was no wait
+            self.begin()
         if self._problem is not None:
             raise self._problem
         return self._result
@@ -100,11 +104,11 @@ def _home(start: Path, environ: dict[str, str], swarm_dir: Path | None, problem:
     Raises:
         NotARepo: there is no swarm directory either, or the folder is not there at all.
     """
-    from swarm.git.discover import NO_GIT, Place, discover
+    from swarm.git.discover import NO_GIT, Place, discover, is_folder
     from swarm.git.errors import NotARepo
     from swarm.project.find import main_checkout
 
-    if swarm_dir is None or not start.is_dir() or main_checkout(start) is not None:
+    if swarm_dir is None or not is_folder(start) or main_checkout(start) is not None:
         raise problem
     home = Path(os.path.realpath(swarm_dir))
     try:

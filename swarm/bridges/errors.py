@@ -18,4 +18,4 @@ class BridgeRuns(SwarmError):
 
     code = "BRIDGE_RUNS"
     exit_code = EXIT_EXISTS
-    default_hint = "stop it first: swarm bridge stop NAME"
+    default_hint = "stop it first: `swarm bridge stop NAME`"

@@ -52,7 +52,7 @@ def discover(start: Path, environ: Mapping[str, str], meanwhile: Callable[[], ob
     Raises:
         NotARepo, BareRepository, GitBroken, RepositoryOwner, GitMissing.
     """
-    if not _is_folder(start):
+    if not is_folder(start):
         raise NotARepo(f"cannot use {start}: there is no such folder", hint="check the path after -C")
     git = GitRunner(start, environ=environ, timeout=30)
     asked = git.begin("rev-parse", *_ABOUT, *_HEAD, *_WHERE)
@@ -75,7 +75,8 @@ def discover(start: Path, environ: Mapping[str, str], meanwhile: Callable[[], ob
     return Place(_main_checkout(top, common, git), common, top, lines[2], *head)
 
 
-def _is_folder(path: Path) -> bool:
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder; a path that cannot be is none."""
     try:
         return path.is_dir()
     except OSError as error:

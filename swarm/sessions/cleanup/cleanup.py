@@ -10,6 +10,7 @@ forward, so that "half cleaned up" is a state that heals itself.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swarm.agents import running, view
@@ -34,7 +35,7 @@ from swarm.sessions.errors import CleanupFailed
 from swarm.sessions.reports import CleanupReport, Removed, Skipped
 from swarm.worktrees import strays
 from swarm.worktrees.examine import Target, examine_all
-from swarm.worktrees.reports import AgentRisks
+from swarm.worktrees.reports import AgentRisks, Risk, RiskKind
 from swarm.worktrees.setup.teardown import Teardowns
 
 if TYPE_CHECKING:
@@ -156,7 +157,18 @@ def _choose(world: World, request: Request) -> tuple[tuple[Target, ...], tuple[S
             continue
         pairs += [(session, agent) for agent in session.agents if _wanted(world, request, session, agent)]
     rights.check(world, "cleanup", pairs, attempt="cannot clean up")
-    return elsewhere.with_risk(world, examine_all(world, pairs)), tuple(skipped)
+    found = elsewhere.with_risk(world, examine_all(world, pairs))
+    return _with_those_that_begin(world, found), tuple(skipped)
+
+
+def _with_those_that_begin(world: World, targets: tuple[Target, ...]) -> tuple[Target, ...]:
+    """Let a program that is about to start in a shared folder count as running: no worktree shows its launcher."""
+    quiet = [t for t in targets if t.agent.shared and not t.risks]
+    starting = _running(world, quiet)
+    risk = Risk(RiskKind.PROCESS, "the agent is starting")
+    return tuple(
+        replace(t, risks=(risk,)) if t in quiet and (t.session.name, t.agent.name) in starting else t for t in targets
+    )
 
 
 def _sessions(world: World, request: Request) -> tuple[Session, ...]:
