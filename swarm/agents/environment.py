@@ -42,6 +42,7 @@ def environment_of(world: World, session: Session, agent: Agent, role: Role | No
         executable="",
         options=options_for(agent, role) if agent.program else role.options if role else RoleOptions(),
         main=world.layout.root,
+        branch=agent.branch,
     )
     terminal = {name: world.environ[name] for name in _TERMINAL if name in world.environ}
     ports = {name: str(port) for name, port in agent.ports}

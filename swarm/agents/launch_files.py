@@ -93,6 +93,7 @@ class PrepareRun(Step):
             main=world.layout.root,
             args=tuple(self.agent.get("args", ())),
             shared=self.agent.get("tree") == SHARED,
+            branch=str(self.agent.get("branch", "")),
         )
         ports = {name: str(port) for name, port in self.agent.get("ports", ())}
         own = dict(self.agent.get("env", {}))
@@ -242,6 +243,7 @@ def pane_environment(world: World, launch: Launch, program: Program) -> dict[str
         **role.set,
         **places_of(world),
         "SWARM_SESSION": launch.session,
+        **({"SWARM_SESSION_ID": launch.branch} if launch.branch else {}),
         "SWARM_SESSION_DIR": str(launch.run_dir),
         "SWARM_ACTOR": launch.agent,
         **({"SWARM_ROLE": launch.role, "SWARM_ROLE_FILE": str(launch.role_file)} if launch.role else {}),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from swarm.kit import files
 from swarm.kit.errors import SwarmError, UsageProblem, raise_all
 from swarm.project import names
+from swarm.project.world import is_elsewhere
 from swarm.sessions.errors import SessionExists
 
 if TYPE_CHECKING:
@@ -242,6 +243,7 @@ class Agents(Sets):
         look: bool | None = True,
         unread: bool = True,
         problems: list[SwarmError] | None = None,
+        elsewhere: list[Session] | None = None,
     ) -> tuple[SessionStatus, ...]:
         """Return the state of every agent with its evidence. Never writes, never waits.
 
@@ -252,12 +254,17 @@ class Agents(Sets):
                 those of the newest session. With False nothing is said of worktrees, also not their last commit.
             unread: also count the messages that wait for each agent; without it their number is None.
             problems: what is wrong with such records is added here; ``unreadable`` tells it, too.
+            elsewhere: sessions that were made with another swarm directory are added here, and not looked at;
+                without it they are as all others.
         """
         from swarm.sessions import status as agents
 
         sessions, wrong = self._world.sessions.scan() if session is None else ((self._session(session),), ())
         if problems is not None:
             problems += wrong
+        if elsewhere is not None and session is None:
+            elsewhere += [one for one in sessions if is_elsewhere(self._world, one)]
+            sessions = tuple(one for one in sessions if one not in elsewhere)
         with files.os_errors("cannot look at the agents"):
             return agents.status(self._world, sessions, look=look, unread=unread, trees=look is not False)
 

@@ -109,6 +109,7 @@ class Sets(Cleaning):
         sessions: Sequence[str] = (),
         *,
         everything: bool = False,
+        elsewhere: bool = True,
         force: bool = False,
         discard: bool = False,
         keep_branches: bool = False,
@@ -120,6 +121,7 @@ class Sets(Cleaning):
 
         Args:
             sessions: which; or *everything*.
+            elsewhere: of everything, also sessions made with another swarm directory; else they are skipped.
             force: also where work is uncommitted: it is salvaged, then removed.
             discard: do not salvage.  The only way to lose work; implies nothing about *force*.  A person has to
                 ask for it, or a program with a grant.
@@ -136,6 +138,7 @@ class Sets(Cleaning):
         request = cleanup_request.Request(
             sessions=tuple(names.check_session(s) for s in sessions),
             everything=everything,
+            elsewhere=elsewhere,
             force=force,
             discard=discard,
             keep_branches=keep_branches,

@@ -80,6 +80,7 @@ class Launch:
         environ: the environment that it will have, but for what the program module adds.
         args: the user's further arguments of the program; they come behind swarm's, and before a prompt.
         shared: it works in a folder that is not its own.
+        branch: the branch with which it was made; empty without one.
     """
 
     agent: str
@@ -98,3 +99,4 @@ class Launch:
     environ: Mapping[str, str] = field(default_factory=dict, hash=False)
     args: tuple[str, ...] = ()
     shared: bool = False
+    branch: str = ""

@@ -86,6 +86,12 @@ def in_session(world: World, session: Session | None) -> World:
     return world._replace(swarm_dir=Path(session.swarm_dir))
 
 
+def is_elsewhere(world: World, session: Session) -> bool:
+    """Whether a session was made with another swarm directory than the one in use, which does not list it."""
+    made = in_session(world, session).swarm_dir
+    return made != world.swarm_dir and os.path.realpath(made) != os.path.realpath(world.swarm_dir)
+
+
 def new_operation_id() -> str:
     """Return an id for an operation; ids sort by time."""
     return (

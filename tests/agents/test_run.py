@@ -73,7 +73,7 @@ def test_a_command_runs_where_it_was_given_and_is_an_agent_as_any_other(panes: P
     assert (argv, cwd) == (["--x", "y"], str(panes.root / "src"))
     assert (env["SWARM_ACTOR"], env["SWARM_SESSION"]) == ("foo", "foo")
     assert env["SWARM_STATE_DIR"] == str(panes.root / ".swarm")
-    assert not {"SWARM_ROLE", "SWARM_ROLE_FILE", "SWARM_POD"} & env.keys()
+    assert not {"SWARM_ROLE", "SWARM_ROLE_FILE", "SWARM_POD", "SWARM_SESSION_ID"} & env.keys()
     found = panes.one("foo", "foo")
     assert (found.agent.role, found.agent.branch, found.agent.tree, found.missing) == ("", "", "shared", False)
     assert found.status.runs  # it has told its environment

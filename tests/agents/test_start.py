@@ -146,6 +146,7 @@ def test_an_agents_environment_is_the_callers_and_swarms_words(panes: PaneLab) -
         "SWARM_DIR": str(state),
         "SWARM_STATE_DIR": str(state),
         "SWARM_SESSION": "fx",
+        "SWARM_SESSION_ID": panes.one("developer").agent.branch,
         "SWARM_SESSION_DIR": str(run),
     }
     expected |= {"SWARM_ACTOR": "developer", "SWARM_ROLE": "developer", "SWARM_RUN_DIR": str(run)}

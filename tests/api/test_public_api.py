@@ -224,7 +224,7 @@ NAMESPACES = {
     "salvage": ("__call__", "drop", "get"),
     "bridges": ("__call__", "run", "start", "stop"),
     "sandbox": ("check",),
-    "sessions": ("__call__", "get", "prune", "unreadable"),
+    "sessions": ("__call__", "elsewhere", "get", "prune", "unreadable"),
     "usage": ("__call__", "notify"),
     "workflows": ("__call__", "get"),
     "worktrees": (
@@ -249,8 +249,8 @@ VERBS = {
         "instructions: bool = True, setup: bool = True, dry_run: bool = False) -> CreateReport"
     ),
     "cleanup": (
-        "(self, sessions: Sequence[str] = (), *, everything: bool = False, force: bool = False, "
-        "discard: bool = False, keep_branches: bool = False, older_than_ms: int | None = None, "
+        "(self, sessions: Sequence[str] = (), *, everything: bool = False, elsewhere: bool = True, "
+        "force: bool = False, discard: bool = False, keep_branches: bool = False, older_than_ms: int | None = None, "
         "teardown: bool = True, dry_run: bool = False) -> CleanupReport"
     ),
     "worktrees.remove": (

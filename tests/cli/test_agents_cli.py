@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
-SESSION = {"session", "base", "base_ref", "created_at", "state", "workflow", "parent", "agents", "pod", "template"}
+SESSION = {
+    *("session", "base", "base_ref", "created_at", "state", "workflow", "parent", "agents", "pod", "template"),
+    "swarm_dir",
+}
 AGENT = {
     *("name", "role", "session", "branch", "worktree", "program", "pane", "pid", "state", "detail", "since"),
     *("evidence", "head", "ahead", "dirty", "missing", "unread", "ports"),
@@ -166,7 +169,7 @@ def test_the_shape_of_list(team: PaneLab) -> None:
     found = team.json("list")
 
     assert (found["schema"], found["command"], found["status"]) == (1, "list", "ok")
-    assert set(found["data"]) == {"sessions", "grants", "bridges"}
+    assert set(found["data"]) == {"sessions", "elsewhere", "grants", "bridges"}
     session = found["data"]["sessions"][0]
     assert set(session) == SESSION
     assert (session["session"], session["state"]) == ("fx", "waiting")
@@ -198,7 +201,7 @@ def test_list_has_a_line_for_each_session(team: PaneLab) -> None:
 
 
 def test_nothing_is_an_empty_list(panes: PaneLab) -> None:
-    assert panes.json("list")["data"] == {"sessions": [], "grants": [], "bridges": []}
+    assert panes.json("list")["data"] == {"sessions": [], "elsewhere": [], "grants": [], "bridges": []}
     assert "swarm start SESSION" in panes.cli("status").stderr
 
 

@@ -88,6 +88,8 @@ def cleanup(  # one parameter per option
 
     Refuses to remove uncommitted work, before it removes anything. With --force it saves that work first, as it
     always saves commits; `swarm restore` brings both back.
+
+    A session made with another swarm directory is removed only by name.
     """
     chosen = tuple(sessions or ())
     age = milliseconds("--older-than", older_than)
@@ -100,6 +102,7 @@ def cleanup(  # one parameter per option
         lambda: swarm.cleanup(
             chosen,
             everything=not chosen,
+            elsewhere=False,
             force=force,
             discard=discard,
             keep_branches=keep_branches,

@@ -10,7 +10,7 @@ import typer
 from swarm import AgentNotRunning, UsageProblem
 from swarm.api.known import PROGRAMS_IN_WORDS
 from swarm.cli import completion
-from swarm.cli.commands.status import AgentName
+from swarm.cli.commands.status import AgentName, not_listed
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.tasks import Task, TaskFile, read_tasks
@@ -20,6 +20,7 @@ from swarm.cli.views.panes import attach_to, need_terminal, next_line
 
 if TYPE_CHECKING:
     from swarm import CreateReport, ResumeReport, StopReport, Swarm
+    from swarm import Session as Record
 
 
 def add_to(root: typer.Typer) -> None:
@@ -275,13 +276,18 @@ _What = Annotated[
         show_default=False,
     ),
 ]
-_All = Annotated[bool, typer.Option("--all", help="All sessions.", show_default=False)]
+_All = Annotated[bool, typer.Option("--all", help="All sessions that `swarm list` lists.", show_default=False)]
 
 
 def stop(run: Run, what: _What = None, everything: _All = False) -> Answer:
     """Stop agents and every process they started; keep worktrees, branches and output."""
     sessions, agent = _chosen(what, everything=everything)
-    return stopped(run.open().stop(sessions, everything=everything, agent=agent))
+    swarm = run.open()
+    others = swarm.sessions.elsewhere() if everything else ()
+    if others:
+        sessions = _without(swarm, others)
+    answer = stopped(swarm.stop(sessions, everything=everything and not others, agent=agent))
+    return answer._replace(next=(*answer.next, *not_listed(others)))
 
 
 def stopped(report: StopReport) -> Answer:
@@ -298,8 +304,12 @@ def resume(run: Run, what: _What = None, everything: _All = False) -> Answer:
     """Restart stopped agents in the same worktrees and panes."""
     sessions, agent = _chosen(what, everything=everything)
     swarm = run.open()
-    report = swarm.resume(sessions, everything=everything, agent=agent)
-    return _resumed(swarm, report, nothing="nothing to resume: all agents run")
+    others = swarm.sessions.elsewhere() if everything else ()
+    if others:
+        sessions = _without(swarm, others)
+    report = swarm.resume(sessions, everything=everything and not others, agent=agent)
+    answer = _resumed(swarm, report, nothing="nothing to resume: all agents run")
+    return answer._replace(next=(*answer.next, *not_listed(others)))
 
 
 def restart(run: Run, agent: AgentName) -> Answer:
@@ -330,6 +340,12 @@ def _chosen(what: str | None, *, everything: bool) -> tuple[list[str], str]:
         agent, session = split_agent(what)
         return [session] if session else [], agent
     return [what] if what else [], ""
+
+
+def _without(swarm: Swarm, others: Sequence[Record]) -> list[str]:
+    """Return the sessions that `swarm list` lists: those of the swarm directory in use."""
+    hidden = {one.name for one in others}
+    return [one.name for one in swarm.sessions() if one.name not in hidden]
 
 
 def _pairs(pairs: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

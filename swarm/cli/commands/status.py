@@ -21,7 +21,7 @@ from swarm.cli.views.setup import setup_data, setup_rows, show_setup
 from swarm.cli.watch import again
 
 if TYPE_CHECKING:
-    from swarm import AgentStatus, Notes, Parent, SessionStatus, Swarm
+    from swarm import AgentStatus, Notes, Parent, Session, SessionStatus, Swarm
 
 _STYLES = {
     State.WAITING: "warn",
@@ -39,6 +39,9 @@ SessionName = Annotated[
     typer.Argument(
         metavar="[SESSION]", help="Only this session.", autocompletion=completion.sessions, show_default=False
     ),
+]
+Everywhere = Annotated[
+    bool, typer.Option("--all", help="Also sessions made with another swarm directory.", show_default=False)
 ]
 AgentName = Annotated[
     str,
@@ -85,6 +88,7 @@ def session_data(found: SessionStatus) -> dict[str, Any]:
         "parent": session.parent.address if session.parent else "",
         "pod": session.pod,
         "template": session.template,
+        "swarm_dir": session.swarm_dir,
         "agents": [agent_data(one, session.name) for one in found.agents],
     }
 
@@ -130,16 +134,19 @@ def list_(
             show_default=False,
         ),
     ] = None,
+    everywhere: Everywhere = False,
 ) -> Answer:
     """List the sessions: a line each, with its state and how many agents are in which state.
 
-    With pods, each has a heading, and sessions without a pod come last.
+    With pods, each has a heading, and sessions without a pod come last. A session made with another swarm directory
+    is listed with --all.
     """
     swarm = run.open()
     only = os.environ.get("SWARM_POD", "") if pod is None else "" if pod == "*" else pod
     problems: list[SwarmError] = []
+    others: list[Session] = []
     whole = run.output.json  # in words nothing is said of commits, files and messages
-    found = swarm.status(look=whole, unread=whole, problems=problems)
+    found = swarm.status(look=whole, unread=whole, problems=problems, elsewhere=None if everywhere else others)
     found = tuple(one for one in found if not only or one.session.pod == only)
     bridges = swarm.bridges()
 
@@ -147,7 +154,7 @@ def list_(
         _show_sessions(only, output, sessions, session)
         output.out(f"bridges: {', '.join(f'{plain(one.name)} {one.state}' for one in bridges) or 'none'}")
 
-    answer = _answer(swarm, found, None, problems, show=show)
+    answer = _answer(swarm, found, None, problems, show=show, others=others)
     return answer._replace(data={**answer.data, "bridges": [one._asdict() for one in bridges]})
 
 
@@ -190,6 +197,7 @@ def status(
     run: Run,
     session: SessionName = None,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C.", show_default=False)] = False,
+    everywhere: Everywhere = False,
 ) -> Answer:
     """Show what every agent is doing.
 
@@ -198,9 +206,12 @@ def status(
     """
     swarm = run.open()
     if watch:
-        return _watch(run, swarm, session)
+        return _watch(run, swarm, session, everywhere=everywhere)
     problems: list[SwarmError] = []
-    return _answer(swarm, swarm.status(session, look=_look(session), problems=problems), session, problems)
+    others: list[Session] = []
+    left = None if everywhere else others
+    found = swarm.status(session, look=_look(session), problems=problems, elsewhere=left)
+    return _answer(swarm, found, session, problems, others=others)
 
 
 def _look(session: str | None) -> bool | None:
@@ -214,13 +225,18 @@ def _answer(
     session: str | None,
     problems: Sequence[SwarmError] = (),
     show: Callable[[Output, Sequence[SessionStatus], str | None], None] | None = None,
+    others: Sequence[Session] = (),
 ) -> Answer:
     granted = [one.name for one in swarm.approvals.grants()]
     return Answer(
-        {"sessions": [session_data(one) for one in found], "grants": granted},
+        {
+            "sessions": [session_data(one) for one in found],
+            "elsewhere": [one.name for one in others],
+            "grants": granted,
+        },
         lambda output: (show or _show)(output, found, session),
         warnings=[f"not shown: {problem.message}; {problem.hint}" for problem in problems],
-        next=_next(found, asks=_asks(swarm, found), granted=granted),
+        next=(*_next(found, asks=_asks(swarm, found), granted=granted), *not_listed(others)),
         errors=[problem.as_dict() for problem in problems],
         exit_code=1 if problems else 0,
     )
@@ -243,6 +259,11 @@ def _next(found: Sequence[SessionStatus], *, asks: bool, granted: Sequence[str] 
         *(f"over its budget; raise the limit before a resume: swarm usage {one}" for one in over[:1]),
         *(f"bring back: swarm resume {one}" for one in stopped[:1]),
     )
+
+
+def not_listed(others: Sequence[Session]) -> tuple[str, ...]:
+    """Say how many sessions another swarm directory has."""
+    return (f"{count(len(others), 'session')} of another swarm directory: swarm list --all",) if others else ()
 
 
 def _asks(swarm: Swarm, found: Sequence[SessionStatus]) -> bool:
@@ -315,7 +336,7 @@ def _row(one: AgentStatus, session: str) -> tuple[str | Cell, ...]:
     )
 
 
-def _watch(run: Run, swarm: Swarm, session: str | None) -> Answer:
+def _watch(run: Run, swarm: Swarm, session: str | None, *, everywhere: bool) -> Answer:
     """Print the table again each second; a stream of JSON objects for machines."""
     if not run.output.json and run.output.room() is None:
         raise UsageProblem("--watch needs a terminal", hint="for machines: swarm status --watch --json")
@@ -323,6 +344,8 @@ def _watch(run: Run, swarm: Swarm, session: str | None) -> Answer:
     def look() -> None:
         found = swarm.status(session, look=_look(session))
         swarm.panes.label(found)
+        others = () if everywhere or session else {one.name for one in swarm.sessions.elsewhere()}
+        found = tuple(one for one in found if one.session.name not in others)
         if run.output.json:
             run.output.answer(run.command, _answer(swarm, found, session))
             return

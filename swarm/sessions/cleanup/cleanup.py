@@ -18,7 +18,7 @@ from swarm.callers import rights
 from swarm.kit import files
 from swarm.kit.errors import Interrupted, raise_all
 from swarm.project import layout as places
-from swarm.project.world import no_session
+from swarm.project.world import is_elsewhere, no_session
 from swarm.sessions.cleanup import elsewhere, refusal
 from swarm.sessions.cleanup.cleanup_remove import (
     finish,
@@ -151,6 +151,10 @@ def _choose(world: World, request: Request) -> tuple[tuple[Target, ...], tuple[S
     pairs: list[tuple[Session, Agent]] = []
     now = time.time_ns() // 1_000_000
     for session in sessions:
+        if request.everything and not request.elsewhere and is_elsewhere(world, session):
+            made = f"made with another swarm directory, {session.swarm_dir}"
+            skipped.append(Skipped(session.name, f"{made}; to remove it, name it"))
+            continue
         age = now - session.created_ms if session.created_ms > 0 else -1
         if request.older_than_ms is not None and age < request.older_than_ms:
             skipped.append(Skipped(session.name, "younger than asked for" if age >= 0 else "its age is unknown"))

@@ -19,6 +19,7 @@ class Request:
     Attributes:
         agents: (session, agent) pairs, instead of whole sessions.
         everything: all sessions, and swarm's branches without a worktree.
+        elsewhere: of all sessions, also those made with another swarm directory; else they are skipped.
         older_than_ms: only sessions of at least this age; what is at risk is skipped then.
         only_missing: only agents whose folder is gone.
         role: how the role of an agent is found, for its teardown; None runs no teardown.
@@ -28,6 +29,7 @@ class Request:
     sessions: tuple[str, ...] = ()
     agents: tuple[tuple[str, str], ...] = ()
     everything: bool = False
+    elsewhere: bool = True
     force: bool = False
     discard: bool = False
     keep_branches: bool = False
