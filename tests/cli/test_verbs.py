@@ -45,6 +45,7 @@ def test_create_gives_machines_all_they_need(cli: Cli) -> None:
             "branch": "swarm/developer-feature-x",
             "path": str(cli.lab.tree("developer")),
             "instructions": "CLAUDE.local.md",
+            "tree": "own",
         }
     ]
     assert data["steps"] == []
