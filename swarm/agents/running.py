@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from swarm.agents import endings, launch, launch_files
+from swarm.agents import endings
 from swarm.agents.errors import AgentNotRunning
+from swarm.agents.launching import launch, launch_files
 from swarm.agents.view import View
 from swarm.kit import files
 from swarm.kit.errors import SwarmError

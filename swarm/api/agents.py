@@ -16,7 +16,7 @@ from swarm.sessions.errors import SessionExists
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from swarm.agents.launch_request import LaunchRequest
+    from swarm.agents.launching.launch_request import LaunchRequest
     from swarm.api.swarm import Swarm
     from swarm.api.team import Team
     from swarm.programs.reading.transcript import TranscriptEntry
@@ -92,7 +92,7 @@ class Agents(Sets):
         workflow: str = "",
     ) -> LaunchRequest:
         """Return the program to start, and its input."""
-        from swarm.agents.launch_request import LaunchRequest
+        from swarm.agents.launching.launch_request import LaunchRequest
         from swarm.programs.registry import COMMAND, read_command
 
         argv = read_command(command) if isinstance(command, str) and command else tuple(command)
@@ -155,7 +155,7 @@ class Agents(Sets):
         except UsageProblem as problem:
             problems.append(problem)
         if wish.overrides:
-            from swarm.agents import launch_request
+            from swarm.agents.launching import launch_request
 
             try:
                 wish, texts = launch_request.overridden(self._world, specs, texts, wish)

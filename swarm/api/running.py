@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Unpack
 
-    from swarm.agents.launch_request import LaunchRequest
+    from swarm.agents.launching.launch_request import LaunchRequest
     from swarm.api.swarm import Swarm
     from swarm.api.team import AgentHandle
     from swarm.project.model import Agent, Session
@@ -161,8 +161,8 @@ class Running(Agents):
 
     def _again(self, request: Request, role: Role, wish: LaunchRequest, place: Place) -> CreateReport | None:
         """Start an agent that is there already and does not run; None: there is none of this name."""
-        from swarm.agents import launch_checks
-        from swarm.agents.launch_request import equipped
+        from swarm.agents.launching import launch_checks
+        from swarm.agents.launching.launch_request import equipped
         from swarm.sessions import resume
         from swarm.sessions.create import create
 

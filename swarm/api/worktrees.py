@@ -54,7 +54,7 @@ class Worktrees(Cleaning):
 
     def environment(self, agent: str, session: str | None = None) -> dict[str, str]:
         """Return the variables that an agent's program gets, made from the caller's environment, for a shell there."""
-        from swarm.agents.environment import environment_of
+        from swarm.agents.launching.environment import environment_of
 
         found, one = self._find_worktree(agent, session)
         return environment_of(self._world, found, one, self._role_in(found, one.role))

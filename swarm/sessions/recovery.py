@@ -26,7 +26,7 @@ def recover(world: World, *, wait: bool) -> RecoverReport:
 
 def known() -> transaction.Known:
     """Return every step and kind of operation; loads nearly all of swarm."""
-    from swarm.agents import launch, launch_files
+    from swarm.agents.launching import launch, launch_files
     from swarm.merging import merge
     from swarm.sandbox import intake
     from swarm.sandbox import steps as box_steps

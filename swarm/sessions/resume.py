@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from swarm.agents import launch, launch_checks, launch_request
+from swarm.agents.launching import launch, launch_checks, launch_request
 from swarm.agents.view import View
 from swarm.kit.errors import SwarmError, raise_all
 from swarm.machine.processes import boot_id

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from swarm.agents import telemetry
+from swarm.agents.launching import telemetry
 from swarm.kit.errors import ConfigProblem, SwarmError
 from swarm.programs.registry import program
 from swarm.programs.values import Launch

@@ -50,7 +50,7 @@ CHANGES = (
     *(
         "swarm.sessions.create.create",
         "swarm.sessions.cleanup.cleanup",
-        "swarm.agents.launch",
+        "swarm.agents.launching.launch",
         "swarm.merging",
         "swarm.roles.file",
     ),

@@ -12,7 +12,7 @@ from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, plain
 from swarm.cli.verb import Run, group, verb
-from swarm.cli.watch import again
+from swarm.cli.views.watch import again
 
 if TYPE_CHECKING:
     from swarm import Answer as Verdict

@@ -18,7 +18,7 @@ from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, count, iso, place, plain, short_id
 from swarm.cli.verb import Run, split_agent, verb
 from swarm.cli.views.setup import setup_data, setup_rows, show_setup
-from swarm.cli.watch import again
+from swarm.cli.views.watch import again
 
 if TYPE_CHECKING:
     from swarm import AgentStatus, Notes, Parent, Session, SessionStatus, Swarm

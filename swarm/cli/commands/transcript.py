@@ -12,7 +12,7 @@ from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, lines_of, plain
 from swarm.cli.verb import Run, split_agent, verb
-from swarm.cli.watch import again
+from swarm.cli.views.watch import again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, count, iso, lines_of, local_time, place, plain, short_id
 from swarm.cli.verb import NoSetup, NoTeardown, Run, group, split_agent, verb
-from swarm.cli.watch import again
+from swarm.cli.views.watch import again
 
 if TYPE_CHECKING:
     from swarm import Commit, CreateReport, SwarmError, WorktreeDetails, WorktreeInfo

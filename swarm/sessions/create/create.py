@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from swarm.agents import launch, launch_checks, launch_request
+from swarm.agents.launching import launch, launch_checks, launch_request
 from swarm.callers import parents, rights
 from swarm.kit import files as fsio
 from swarm.kit.errors import (

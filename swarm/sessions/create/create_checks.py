@@ -8,7 +8,8 @@ import stat
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from swarm.agents import budgets, launch_checks, launch_request
+from swarm.agents import budgets
+from swarm.agents.launching import launch_checks, launch_request
 from swarm.callers import rights
 from swarm.git.errors import BranchExists, GitBroken, GitFailed, NotARepo, RefConflict
 from swarm.kit import files as fsio

@@ -11,7 +11,7 @@ from swarm.project.model import OWN, SHARED
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from swarm.agents import launch_request
+    from swarm.agents.launching import launch_request
     from swarm.project.world import World
     from swarm.roles.options import RoleOptions
     from swarm.roles.role import Role

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from swarm.agents.launch_request import LaunchRequest, role_for
+from swarm.agents.launching.launch_request import LaunchRequest, role_for
 from swarm.callers import rights
 from swarm.merging.conflicts import checkout_of
 from swarm.project import names

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.agents import budgets, telemetry
+from swarm.agents import budgets
 from swarm.agents.chore import chore
+from swarm.agents.launching import telemetry
 from swarm.kit import files as fsio
 from swarm.kit.errors import ConfigProblem
 from swarm.machine.run_folder import runfiles

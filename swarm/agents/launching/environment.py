@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.agents.launch_files import pane_environment
-from swarm.agents.launch_request import options_for
+from swarm.agents.launching.launch_files import pane_environment
+from swarm.agents.launching.launch_request import options_for
 from swarm.programs import registry
 from swarm.programs.values import Launch
 from swarm.roles.options import RoleOptions

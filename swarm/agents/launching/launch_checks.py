@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from swarm.agents import telemetry
+from swarm.agents.launching import telemetry
 from swarm.kit.errors import ConfigProblem, SwarmError, UsageProblem
 from swarm.programs import registry
 from swarm.project import find
@@ -18,7 +18,7 @@ from swarm.roles.options import RoleOptions
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from swarm.agents.launch_request import LaunchRequest
+    from swarm.agents.launching.launch_request import LaunchRequest
     from swarm.programs.base import Program
     from swarm.project.model import Agent
     from swarm.project.world import World

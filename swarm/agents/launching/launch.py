@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.agents.launch_files import PrepareRun
-from swarm.agents.launch_request import options_for
+from swarm.agents.launching.launch_files import PrepareRun
+from swarm.agents.launching.launch_request import options_for
 from swarm.kit.errors import SwarmError
 from swarm.kit.words import count
 from swarm.programs import registry
