@@ -93,7 +93,7 @@ def _world_of(
 
 
 def _without_git() -> tuple[type[GitRunner], type[Git]]:
-    from swarm.git.absent import NoGit, NoRunner
+    from swarm.git.running.absent import NoGit, NoRunner
 
     return NoRunner, NoGit
 

@@ -423,11 +423,11 @@ def _state_risks(state: TreeState, files: SortedFiles) -> Iterator[Risk]:
     modified = tuple(path for path in state.modified if path not in hidden)
     nested = tuple(path for path in state.nested if path not in state.submodules)
     found = (
-        (RiskKind.MODIFIED, modified, f"{_files(modified)} changed and not committed"),
-        (RiskKind.STAGED, state.staged, f"{_files(state.staged)} staged and not committed"),
+        (RiskKind.MODIFIED, modified, f"{count(len(modified), 'file')} changed and not committed"),
+        (RiskKind.STAGED, state.staged, f"{count(len(state.staged), 'file')} staged and not committed"),
         (RiskKind.UNTRACKED, files.untracked, count(len(files.untracked), "untracked file")),
-        (RiskKind.PRECIOUS, files.precious, f"{_files(files.precious)} ignored by git but precious"),
-        (RiskKind.HIDDEN, state.hidden, f"{_files(state.hidden)} changed behind git's back"),
+        (RiskKind.PRECIOUS, files.precious, f"{count(len(files.precious), 'file')} ignored by git but precious"),
+        (RiskKind.HIDDEN, state.hidden, f"{count(len(state.hidden), 'file')} changed behind git's back"),
         (RiskKind.OPERATION, state.operations, f"a {' and a '.join(state.operations)} is in progress"),
         (RiskKind.NESTED, nested, f"{count(len(nested), 'repository', 'repositories')} inside"),
         *((RiskKind.SUBMODULE, (path,), f"submodule {path}: {why}") for path, why in state.submodule_risks),
@@ -444,8 +444,4 @@ def _submodule_risk(world: World, state: TreeState) -> Iterator[Risk]:
     rules = world.settings.cleanup
     found = tuple(p for p in state.submodule_ignored if _matches(p, rules.precious) and not _is_droppable(p, rules))
     if found:
-        yield Risk(RiskKind.PRECIOUS, f"{_files(found)} in a submodule ignored by git but precious", found)
-
-
-def _files(paths: Sequence[str]) -> str:
-    return "1 file" if len(paths) == 1 else f"{len(paths)} files"
+        yield Risk(RiskKind.PRECIOUS, f"{count(len(found), 'file')} in a submodule ignored by git but precious", found)

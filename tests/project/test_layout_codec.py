@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from swarm.project import codec, layout, names
 from swarm.project.errors import RecordProblem
 from swarm.project.layout import Layout
-from swarm.project.model import SCHEMA, Agent, Parent, Placed, Session
+from swarm.project.model import OWN, SCHEMA, Agent, Parent, Placed, Session
 from tests.support.odd import reads_well
 
 pytestmark = pytest.mark.contract
@@ -83,6 +83,8 @@ AGENT = st.builds(
     env=st.dictionaries(TEXT, TEXT, max_size=2).map(lambda given: tuple(given.items())),
     after=st.lists(TEXT, max_size=2).map(tuple),
     overrides=st.dictionaries(TEXT, TEXT, max_size=2).map(lambda given: tuple(given.items())),
+    args=st.lists(TEXT, max_size=2).map(tuple),
+    tree=st.just(OWN),
 )
 SESSION = st.builds(
     Session,

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swarm import supervisor
 from swarm.agents.launching.launch_files import PrepareRun
 from swarm.agents.launching.launch_request import options_for
 from swarm.kit.errors import SwarmError
@@ -42,7 +43,7 @@ _LOOKS, _LOOK_AGAIN = 50, 0.02
 
 def pane_plan(world: World, session: str, agent: str, tree: Path) -> PanePlan:
     """Return the pane of an agent: swarm's launcher with the file that tells it the rest."""
-    launcher = Path(__file__).parents[1] / "supervisor" / "launcher.py"
+    launcher = Path(supervisor.__file__).with_name("launcher.py")
     spec = world.layout.run_folder(session, agent) / "launch.json"
     return PanePlan(agent, tree, (sys.executable, "-I", "-S", str(launcher), str(spec)))
 

@@ -34,50 +34,55 @@ def add_to(root: typer.Typer) -> None:
     )(run_agent)
 
 
+Role = Annotated[
+    str | None,
+    typer.Argument(metavar="[ROLE]", help="Role of the agent.", autocompletion=completion.roles, show_default=False),
+]
+Task = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[TASK]", help="Do this task, print the result, and end; nothing is attached.", show_default=False
+    ),
+]
+RoleOption = Annotated[
+    str | None,
+    typer.Option("--role", metavar="ROLE", help="The same.", autocompletion=completion.roles, show_default=False),
+]
+Name = Annotated[
+    str | None,
+    typer.Option("--name", metavar="NAME", help="Name of the agent; default: its role.", show_default=False),
+]
+Pod = Annotated[
+    str | None,
+    typer.Option(
+        "--pod",
+        metavar="POD",
+        help="Join this pod; default: $SWARM_POD.",
+        envvar="SWARM_POD",
+        show_envvar=False,
+        show_default=False,
+    ),
+]
+Prompt = Annotated[
+    str | None,
+    typer.Option("--task", metavar="TEXT", help="Prompt for the agent, which goes on after it.", show_default=False),
+]
+Detach = Annotated[
+    bool, typer.Option("--detach", help="Return at once; default: attach to the pane.", show_default=False)
+]
+
+
 def run_agent(
     run: Run,
-    role: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[ROLE]", help="Role of the agent.", autocompletion=completion.roles, show_default=False
-        ),
-    ] = None,
-    task: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[TASK]", help="Do this task, print the result, and end; nothing is attached.", show_default=False
-        ),
-    ] = None,
-    role_option: Annotated[
-        str | None,
-        typer.Option("--role", metavar="ROLE", help="The same.", autocompletion=completion.roles, show_default=False),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", metavar="NAME", help="Name of the agent; default: its role.", show_default=False),
-    ] = None,
-    pod: Annotated[
-        str | None,
-        typer.Option(
-            "--pod",
-            metavar="POD",
-            help="Join this pod; default: $SWARM_POD.",
-            envvar="SWARM_POD",
-            show_envvar=False,
-            show_default=False,
-        ),
-    ] = None,
-    prompt: Annotated[
-        str | None,
-        typer.Option(
-            "--task", metavar="TEXT", help="Prompt for the agent, which goes on after it.", show_default=False
-        ),
-    ] = None,
+    role: Role = None,
+    task: Task = None,
+    role_option: RoleOption = None,
+    name: Name = None,
+    pod: Pod = None,
+    prompt: Prompt = None,
     agent: Agent = None,
     override: Override = None,
-    detach: Annotated[
-        bool, typer.Option("--detach", help="Return at once; default: attach to the pane.", show_default=False)
-    ] = False,
+    detach: Detach = False,
     no_setup: NoSetup = False,
     dry_run: DryRun = False,
 ) -> Answer:
