@@ -223,7 +223,7 @@ class Door:
         return found
 
     def _role(self, name: str) -> Role:
-        return self._role_in(None, name)
+        return self._role_in(None, names.check_name("role", name))
 
     def _role_names(self) -> tuple[str, ...]:
         from swarm.roles.find import role_names
@@ -242,7 +242,7 @@ class Door:
         from swarm.roles.find import RolePlaces, find_role
         from swarm.roles.role import no_role
 
-        if not name:
+        if name == "":  # a command has none
             return no_role()
         world = in_session(self._world, session)
         same = world.swarm_dir == self._world.swarm_dir

@@ -288,7 +288,7 @@ def test_what_agents_are_told_to_run_can_be_run(at: Shell) -> None:
     (at.root / "ci.log").write_text("red")
     asked = at.json("send", "user", "which?", "--attach", "ci.log", "--expects-reply", "--subject", "x")["data"]["id"]
     (stored,) = at.swarm.messages.inbox()
-    launch: Any = SimpleNamespace(agent="researcher", session="fx", role="researcher")
+    launch: Any = SimpleNamespace(agent="researcher", session="fx", role="researcher", shared=False)
     told = re.findall("`(swarm [^`]*)`", with_team(launch, ""))
     framed = re.findall(r": (swarm [^)\n]*)", framing.batch([stored.message], "researcher@fx"))
     assert (len(told), len(framed)) == (7, 2)

@@ -566,8 +566,10 @@ def test_a_cleanup_that_breaks_off_saves_every_message_once(
 
         broken.setattr(Sessions, what, fail)
         with pytest.raises(SwarmError):
-            lab.swarm.cleanup(["fx"])
+            lab.swarm.worktrees.remove("researcher", "fx") if what == "write" else lab.swarm.cleanup(["fx"])
     lab.swarm.recover()
+    if what == "write":  # of the others the record was written
+        lab.swarm.cleanup(["fx"])
     assert lab.swarm.sessions() == ()
     saved = [path.parts[-3] for path in salvaged_inboxes(lab)]
     assert saved == ["developer-1", "developer-2", "researcher"]
