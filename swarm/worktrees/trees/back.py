@@ -99,7 +99,8 @@ class TreeBack(TreeSave):
         with self._by_its_index(tree, admin) as env:
             there = self._git.run("write-tree", env=env, cwd=tree, what=what).decode("ascii").strip()
             self._git.run(*IN_ONE_FILE, "read-tree", "-m", "-u", there, refs["head"], env=env, cwd=tree, what=what)
-        changes = raw_changes(self._git.ask(*RAW_DIFF, refs["head"], refs["work"]))
+            # By this index, too: git reads one even here, and the main checkout's may be broken.
+            changes = raw_changes(self._git.ask(*RAW_DIFF, refs["head"], refs["work"], env=env, cwd=tree))
         for path in sorted(changes.old.keys() - changes.new.keys()):
             _remove_file(tree, path)
         self._write_raw(tree, dict(sorted(changes.new.items())))
