@@ -72,6 +72,22 @@ def test_a_held_task_comes_when_the_others_have_finished_and_only_once(panes: Pa
     assert given(panes, "critic") == ["Look at x"]
 
 
+def test_a_pod_of_another_swarm_directory_is_listed_with_all_alone(panes: PaneLab, tmp_path: Path) -> None:
+    other = {"SWARM_DIR": str(tmp_path / "other")}
+    assert panes.cli("init", other["SWARM_DIR"]).returncode == 0
+    put(panes, TEAM.format(quick=json.dumps(QUICK)))
+    launched = panes.cli("pod", "launch", "team", "--var", "what=x", "--agent", "demo", env=other)
+    assert launched.returncode == 0, launched
+
+    mine, all_of_them = panes.json("pod", "list")["data"], panes.json("pod", "list", "--all")["data"]
+
+    pods = [{"pod": "team", "sessions": ["team"]}]
+    assert (mine["pods"], mine["elsewhere"]) == ([], ["team"])
+    assert (all_of_them["pods"], all_of_them["elsewhere"]) == (pods, [])
+    assert json.loads(panes.cli("pod", "list", "--json", env=other).stdout)["data"]["pods"] == pods
+    assert "1 session of another swarm directory: swarm list --all" in panes.cli("pod", "list").stderr
+
+
 def test_a_task_stays_held_while_one_of_several_is_at_work(panes: PaneLab) -> None:
     agents = "- {name: a, role: developer, task: x}\n- {name: b, role: developer, task: x}\n"
     put(panes, f"agents:\n{agents}- {{name: c, role: reviewer, task: Now, after: [a, b]}}\n")

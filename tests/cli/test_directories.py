@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from swarm.testing.lab import file_digests
+from tests.cli.conftest import PROJECT
 
+if TYPE_CHECKING:
     from swarm.testing.lab import Lab
     from tests.cli.conftest import Cli
 
@@ -46,6 +51,20 @@ def test_each_terminal_lists_its_own(cli: Cli, team: Path, verb: str) -> None:
     assert listed(cli, verb, "--all") == (["mine", "theirs"], [])
     shown = cli.program(verb, "--all", "--json").data()["sessions"]
     assert [one["swarm_dir"] for one in shown] == [str(cli.lab.root / ".swarm"), str(team)]
+
+
+@pytest.mark.parametrize("extra", [(), ("--all",)], ids=["own", "all"])
+def test_a_watched_status_lists_the_same(cli: Cli, team: Path, extra: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "swarm", "status", "--watch", "--json", *extra]
+    environ = {**cli.lab.env, "PYTHONPATH": str(PROJECT)}
+    with subprocess.Popen(command, cwd=cli.lab.root, env=environ, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        data = json.loads(watching.stdout.readline())["data"]
+        watching.terminate()
+        watching.stdout.read()
+
+    assert [one["session"] for one in data["sessions"]] == (["mine", "theirs"] if extra else ["mine"])
+    assert data["elsewhere"] == ([] if extra else ["theirs"])
 
 
 def test_by_its_name_a_session_is_reached_from_anywhere(cli: Cli, team: Path) -> None:
@@ -114,39 +133,63 @@ def test_nested_projects(cli: Cli, lab: Lab) -> None:
     assert names(lab.tree("developer", "outer")) == ["outer"]
 
 
-@pytest.mark.parametrize("home", ["", "/nowhere/at/all", "relative"])
-def test_without_a_home_the_repository_is_enough(cli: Cli, home: str) -> None:
+@pytest.mark.parametrize("home", ["", "/nowhere/at/all", "relative", "/proc"])
+def test_without_a_usable_home_the_repository_is_enough(cli: Cli, home: str) -> None:
+    """Nobody, not even root, can write into /proc."""
     assert cli.program(*CREATE, "fx", "--roles", "developer", HOME=home).code == 0
     assert listed(cli, "list", HOME=home) == (["fx"], [])
+    assert cli.program("cleanup", "fx", HOME=home).code == 0
 
 
-def test_init_in_a_home_that_cannot_be_used(cli: Cli, tmp_path: Path) -> None:
-    said = cli.program("init", "--global", HOME="relative")
-    assert (said.code, said.out) == (6, "")
-    assert "set HOME or SWARM_DIR" in said.err
-    if os.geteuid() == 0:
-        return  # nothing is unwritable for root
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o500)
-    said = cli.program("init", "--global", HOME=str(closed))
-    assert said.code != 0
-    assert f"{closed}/.swarm" in said.err
-    assert list(closed.iterdir()) == []
+@pytest.mark.parametrize(
+    ("home", "code", "word"), [("relative", 6, "set HOME or SWARM_DIR"), ("/proc", 5, "/proc/.swarm")]
+)
+def test_init_in_a_home_that_cannot_be_used(cli: Cli, home: str, code: int, word: str) -> None:
+    if not Path("/proc/self").exists():
+        pytest.skip("needs /proc")
+    said = cli.program("init", "--global", HOME=home)
+
+    assert (said.code, said.out) == (code, "")
+    assert word in said.err
+    assert not (cli.lab.root / "relative").exists()
 
 
-def test_a_directory_that_is_read_only_serves_its_roles(cli: Cli, team: Path) -> None:
-    (team / "roles/fixer.yaml").write_text("name: fixer\nagent_type: shell\ninstructions: Fix it.\n")
-    folders = [team, *(path for path in team.rglob("*") if path.is_dir())]
-    modes = [path.stat().st_mode for path in folders]
-    try:
-        for path in folders:
-            path.chmod(0o555)
-        assert cli.program(*CREATE, "fx", "--roles", "fixer", SWARM_DIR=str(team)).code == 0
-        assert listed(cli, "list", SWARM_DIR=str(team)) == (["fx", "theirs"], ["mine"])
-        assert cli.program("cleanup", "--all", SWARM_DIR=str(team)).code == 0
-    finally:
-        for path, mode in zip(folders, modes, strict=True):
-            path.chmod(mode)
+def read_only(cli: Cli, folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run swarm where a folder is mounted read-only, which holds for root, too."""
+    mount = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"'
+    space = ["unshare", "-rm", "sh", "-c", mount, "sh", str(folder)]
+    if shutil.which("unshare") is None or subprocess.run([*space, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("cannot mount a folder read-only")
+    environ = {**cli.lab.env, "PYTHONPATH": str(PROJECT), **env}
+    command = [*space, sys.executable, "-m", "swarm", *args]
+    return subprocess.run(command, cwd=cli.lab.root, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["SWARM_DIR", "home"])
+def test_a_directory_that_is_read_only_serves_its_roles(cli: Cli, team: Path, named: bool) -> None:
+    """No verb on worktrees writes into it; what has to be there is refused, and leaves nothing."""
+    if not named:
+        team = team.rename(Path(cli.lab.env["HOME"], ".swarm"))
+    env = {"SWARM_DIR": str(team)} if named else {}
+    (team / "roles/fixer.yaml").write_text(
+        "name: fixer\nagent_type: shell\ninstructions: Fix it.\nworktree: {enabled: true}\n"
+    )
+    before = file_digests(team)
+
+    for args in ((*CREATE, "fx", "--roles", "fixer"), ("list",), ("cleanup", "fx"), ("restore", "fx")):
+        done = read_only(cli, team, *args, **env)
+        assert done.returncode == 0, done
+    server = cli.lab.root.parent / "tmux"
+    env["SWARM_TMUX_SOCKET"] = str(server)
+    refused = read_only(cli, team, "run", "--role", "fixer", "--name", "foo", "--detach", "--json", **env)
+
+    told = json.loads(refused.stdout)
+    assert told["status"] == "error", refused
+    assert "Read-only file system" in told["errors"][0]["message"], refused
+    assert "foo" not in [one.name for one in cli.lab.swarm.sessions()]
+    assert cli.lab.git("branch", "--list", "foo") == ""
+    assert not server.exists()
+    assert file_digests(team) == before
 
 
 def test_a_directory_with_a_long_path(cli: Cli, tmp_path: Path) -> None:

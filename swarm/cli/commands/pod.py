@@ -20,6 +20,7 @@ from swarm.cli.commands.start import (
     stopped,
     wants_attach,
 )
+from swarm.cli.commands.status import Everywhere, not_listed
 from swarm.cli.commands.validate import own_hint
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
@@ -127,18 +128,21 @@ def stop(
 
 
 @verb(app, "list", attempt="cannot list the pods", examples="swarm pod list")
-def list_(run: Run) -> Answer:
+def list_(run: Run, everywhere: Everywhere = False) -> Answer:
     """List the templates with their variables, and the pods that have a session."""
     swarm = run.open()
     templates, problems = swarm.pods.scan()
-    running = swarm.pods.running()
+    others = [] if everywhere else [one for one in swarm.sessions.elsewhere() if one.pod]
+    own = {name: tuple(one for one in several if one not in others) for name, several in swarm.pods.running().items()}
+    running = {name: several for name, several in own.items() if several}
     data = {
         "templates": [_template_data(one) for one in templates],
         "pods": [{"pod": name, "sessions": [one.name for one in several]} for name, several in running.items()],
+        "elsewhere": [one.name for one in others],
         "problems": [problem.as_dict() for problem in problems],
     }
     warnings = [f"{problem.message}" for problem in problems]
-    return Answer(data, lambda output: _show_list(output, templates, running), warnings)
+    return Answer(data, lambda output: _show_list(output, templates, running), warnings, next=not_listed(others))
 
 
 def _template_data(one: PodTemplate) -> dict[str, Any]:

@@ -344,10 +344,10 @@ def _watch(run: Run, swarm: Swarm, session: str | None, *, everywhere: bool) -> 
     def look() -> None:
         found = swarm.status(session, look=_look(session))
         swarm.panes.label(found)
-        others = () if everywhere or session else {one.name for one in swarm.sessions.elsewhere()}
-        found = tuple(one for one in found if one.session.name not in others)
+        others = () if everywhere or session else swarm.sessions.elsewhere()
+        found = tuple(one for one in found if one.session not in others)
         if run.output.json:
-            run.output.answer(run.command, _answer(swarm, found, session))
+            run.output.answer(run.command, _answer(swarm, found, session, others=others))
             return
         run.output.clear_screen()
         _show(run.output, found, session, most=max(1, get_terminal_size().lines - _ROWS_AROUND))
