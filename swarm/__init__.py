@@ -19,7 +19,7 @@ _PUBLIC = {
     "swarm.agents.errors": ("AgentNotRunning", "AgentRunning", "LimitReached"),
     "swarm.agents.event_values": ("AgentEvent",),
     "swarm.api.approvals": ("Approvals",),
-    "swarm.api.asynchronous": ("AsyncSwarm",),
+    "swarm.api.asynchronous": ("AsyncMessages", "AsyncSwarm"),
     "swarm.api.config": ("Config",),
     "swarm.api.events": ("Events",),
     "swarm.api.delivery": ("Delivery",),

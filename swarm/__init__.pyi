@@ -3,6 +3,7 @@ from swarm.agents.errors import AgentRunning as AgentRunning
 from swarm.agents.errors import LimitReached as LimitReached
 from swarm.agents.event_values import AgentEvent as AgentEvent
 from swarm.api.approvals import Approvals as Approvals
+from swarm.api.asynchronous import AsyncMessages as AsyncMessages
 from swarm.api.asynchronous import AsyncSwarm as AsyncSwarm
 from swarm.api.bridges import Bridges as Bridges
 from swarm.api.config import Config as Config
@@ -224,6 +225,7 @@ __all__ = [
     "Approval",
     "ApprovalNotFound",
     "Approvals",
+    "AsyncMessages",
     "AsyncSwarm",
     "AttachmentExists",
     "AttachmentProblem",

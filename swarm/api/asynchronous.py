@@ -38,6 +38,7 @@ class AsyncSwarm:
 
     def __init__(self, swarm: Swarm) -> None:
         self.swarm = swarm
+        self.messages = AsyncMessages(swarm)
 
     def __repr__(self) -> str:
         return f"<AsyncSwarm {self.swarm.root}>"
@@ -98,13 +99,23 @@ class AsyncSwarm:
                 if left() <= 0:
                     raise
 
+
+class AsyncMessages:
+    """The inbox of an ``AsyncSwarm``; see ``swarm.messages``."""
+
+    def __init__(self, swarm: Swarm) -> None:
+        self._swarm = swarm
+
+    def __repr__(self) -> str:
+        return f"<AsyncMessages of {self._swarm.root}>"
+
     async def take(self, inbox: str | None = None, *, wait: float | None = 0.0, limit: int = 100) -> Taken | None:
         """Take the next messages; see ``swarm.messages.take``.
 
         Args:
             wait: seconds to wait for the first; None waits as long as it takes.
         """
-        swarm, left = self.swarm, _left(wait)
+        swarm, left = self._swarm, _left(wait)
 
         def give_back(taken: Taken | None) -> None:
             if taken is not None:

@@ -52,7 +52,8 @@ _NAMESPACES = (
     *("operations", "operations.describe_unfinished", "operations.unfinished"),
     *("panes", "panes.attach_command", "panes.label", "panes.show"),
     *("pods", "pods.check", "pods.expand", "pods.get", "pods.init", "pods.running", "pods.scan"),
-    *("salvage", "salvage.get", "sandbox", "sandbox.check", "sessions", "sessions.get", "sessions.unreadable", "usage"),
+    *("salvage", "salvage.get", "sandbox", "sandbox.check", "sessions", "sessions.elsewhere"),
+    *("sessions.get", "sessions.unreadable", "usage"),
     *("workflows", "workflows.get", "worktrees", "worktrees.environment", "worktrees.path"),
     *("worktrees.setup_of", "worktrees.show"),
 )

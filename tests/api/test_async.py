@@ -45,7 +45,7 @@ def test_a_wait_without_end_ends_when_it_is_cancelled(lab: Lab) -> None:
     async def main() -> None:
         await cancelled(swarm.wait_for_event())
         await cancelled(swarm.wait_for(["user"], "message"))
-        await cancelled(swarm.take(wait=None))
+        await cancelled(swarm.messages.take(wait=None))
 
     asyncio.run(main())
 
@@ -57,9 +57,9 @@ def test_what_a_cancelled_wait_had_taken_waits_again(lab: Lab) -> None:
 
     async def main() -> None:
         await cancelled(swarm.wait_for_event())
-        await cancelled(swarm.take(wait=None))
+        await cancelled(swarm.messages.take(wait=None))
         event = await swarm.wait_for_event(timeout=0)
-        taken = await swarm.take()
+        taken = await swarm.messages.take()
         assert event is not None
         assert taken is not None
         assert (event.id, [message.body for message in taken.messages]) == ("event.a", ["hello"])

@@ -119,6 +119,7 @@ RESULTS = {
     "AgentStatus",
     "Answer",
     "Approval",
+    "AsyncMessages",
     "AsyncSwarm",
     "BoxCheck",
     "BridgeStatus",

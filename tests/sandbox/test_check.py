@@ -42,7 +42,7 @@ def test_without_bubblewrap_it_says_how_to_get_it(tmp_path: Path) -> None:
     assert done.returncode == 5
     assert done.stdout.splitlines()[:2] == [
         "no    this machine cannot make boxes: bwrap is not installed",
-        "      mend: install it, for example: sudo apt-get install bubblewrap",
+        "      fix: install it, for example: sudo apt-get install bubblewrap",
     ]
     with pytest.raises(SwarmError) as caught:
         check.require({"PATH": str(tmp_path)})

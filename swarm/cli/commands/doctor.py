@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from swarm import Check
 
-_MARKS = {"ok": ("ok", "good"), "warn": ("look", "warn"), "bad": ("BAD", "bad")}
+_MARKS = {"ok": ("ok", "good"), "warn": ("note", "warn"), "bad": ("BAD", "bad")}
 
 
 def add_to(root: typer.Typer) -> None:
@@ -36,6 +36,6 @@ def _show(output: Output, found: tuple[Check, ...]) -> None:
         word, style = _MARKS[one.state]
         output.item(f"{word:4}  ", f"{one.name}: {one.text}", style)
         if one.hint and one.state != "ok":
-            output.item("      mend: ", one.hint, command_last=True)
+            output.item("      fix: ", one.hint, command_last=True)
     wrong = sum(one.state != "ok" for one in found)
     output.err("everything is fine" if not wrong else f"{count(wrong, 'thing')} to look at")

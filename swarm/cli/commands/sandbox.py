@@ -44,6 +44,6 @@ def _show(output: Output, found: BoxCheck) -> None:
         output.item("ok    ", f"this machine can make boxes, by {found.by}", "good")
     else:
         output.item("no    ", f"this machine cannot make boxes: {found.cause}", "bad")
-        output.item("      mend: ", found.hint, command_last=True)
+        output.item("      fix: ", found.hint, command_last=True)
     for note in found.notes:
         output.item("note  ", note, "warn")
