@@ -17,6 +17,7 @@ from swarm.kit import files
 from swarm.kit.errors import SwarmError
 from swarm.kit.words import count
 from swarm.machine import own
+from swarm.machine.processes import is_alive, start_of
 from swarm.programs import processes, registry
 from swarm.project.world import new_operation_id
 from swarm.terminal.marks import panes_of, stamp_of
@@ -87,10 +88,14 @@ def _shut_gate(folder: Path, pane: Pane | None) -> None:
     """Make sure that no program is about to start: its launcher waits at the gate, or has named its program."""
     if pane is None or pane.dead:
         return
+    deadline = time.monotonic() + _BEGIN_SECONDS
+    launcher = start_of(pane.pid)
     with suppress(FileNotFoundError):
         own.unlink(os.fspath(folder / "launch.json"))  # the process that removes it decides
+        # The launcher ends without it; until then the agent counts as starting, and a resume would start nothing.
+        while launcher is not None and is_alive(pane.pid, launcher) and time.monotonic() < deadline:
+            time.sleep(0.01)
         return
-    deadline = time.monotonic() + _BEGIN_SECONDS
     while processes.facts(folder).supervisor != pane.pid and time.monotonic() < deadline:
         time.sleep(0.01)
 

@@ -65,6 +65,7 @@ class View:
             dead=pane.dead if pane else False,
             server=self._server,
             screen=self._screen(session, agent, facts, pane.id) if pane and not pane.dead else None,
+            begins=_begins(session, facts, pane),
         )
         found = conclude(agent.program, facts, seen)
         if agent.after and found.state is State.IDLE:
@@ -104,6 +105,15 @@ class View:
         from swarm.usage.count import source_of
 
         return one_line(last_words(source_of(self._world, session, agent)))
+
+
+def _begins(session: Session, facts: ProgramFacts, pane: Pane | None) -> bool:
+    """Whether a launcher has claimed the session's last launch, and the run folder still tells of the one before.
+
+    The pane alone does not show it: a user may run another program there.
+    """
+    later = bool(session.operations) and facts.operation not in {"", session.operations[-1]}
+    return pane is not None and not pane.dead and later and pane.pid != facts.supervisor
 
 
 def state_of(world: World, session: Session, agent: Agent) -> Status:

@@ -68,6 +68,7 @@ def facts(run_dir: Path) -> ProgramFacts:
         ran_ms=process.ran_ms,
         prints=process.prints,
         deaf=process.deaf,
+        operation=process.operation,
         elsewhere=registry.noted(_source(run_dir) | told).elsewhere(run_dir, process.pid if alive else 0, told),
     )
 

@@ -84,6 +84,7 @@ class ProgramFacts(NamedTuple):
         ran_ms: for how long programs of the agent ran before this one.
         prints: it is in print mode: it does its task, asks nobody, and ends.
         deaf: messages cannot reach it meanwhile.
+        operation: the operation that launched it.
         elsewhere: where its conversation goes on, when that is not in its pane; empty when it is.
     """
 
@@ -110,6 +111,7 @@ class ProgramFacts(NamedTuple):
     ran_ms: int = 0
     prints: bool = False
     deaf: bool = False
+    operation: str = ""
     elsewhere: str = ""
 
 
@@ -120,12 +122,14 @@ class PaneFacts(NamedTuple):
         id: empty when it has none.
         server: the tmux server is up.
         screen: what the program's screen rules make of what it shows; None when they do not know it.
+        begins: its process is a launcher that has claimed a later launch than the one that the run folder tells of.
     """
 
     id: str = ""
     dead: bool = False
     server: bool = True
     screen: Verdict | None = None
+    begins: bool = False
 
 
 class Status(NamedTuple):
@@ -165,9 +169,10 @@ def _conclude(program: str, facts: ProgramFacts, pane: PaneFacts) -> Status:
         return Status(State.UNKNOWN, f"its conversation goes on in {facts.elsewhere}", 0, _decided(seen, "elsewhere"))
     if facts.alive:
         return _in_print_mode(facts, seen) if facts.prints else _while_alive(program, facts, pane, seen)
-    if facts.exit_cause:
+    begins = pane.begins and not facts.supervised  # what the run folder tells is of an earlier run
+    if facts.exit_cause and not begins:
         return _after_end(facts, seen)
-    if not facts.launched or facts.pid == 0:
+    if not facts.launched or facts.pid == 0 or begins:
         return _before_start(facts, pane, seen)
     return _without_word(facts, seen)
 
@@ -224,7 +229,7 @@ def _without_word(facts: ProgramFacts, seen: tuple[Evidence, ...]) -> Status:
 
 
 def _before_start(facts: ProgramFacts, pane: PaneFacts, seen: tuple[Evidence, ...]) -> Status:
-    if facts.stopped_ms:
+    if facts.stopped_ms and not pane.begins:
         return Status(State.STOPPED, "stopped by swarm", facts.stopped_ms, _decided(seen, "swarm"))
     if pane.id and not pane.dead:
         return Status(State.STARTING, "its pane is open, the program has not reported yet", 0, _decided(seen, "pane"))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -205,6 +208,31 @@ def test_a_name_that_runs_is_refused_and_one_that_ended_runs_again_with_what_is_
 
 
 # --- in a worktree of its own -------------------------------------------------------------------------
+
+
+def wake(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_a_stop_before_the_program_has_begun_lets_a_resume_start_it(panes: PaneLab) -> None:
+    """The launcher is held before it has claimed the launch, and goes on while the stop is at work."""
+    for number in range(20):
+        handle = panes.swarm.run(name=f"foo{number}", command=WAIT, directory=panes.root)
+        pids = dict(row.split() for row in panes.tmux.rows("#{pane_id} #{pane_pid}"))
+        pid = int(pids[handle.status().pane])
+        os.kill(pid, signal.SIGSTOP)
+        goes_on = threading.Timer(0.5, wake, (pid,))
+        goes_on.start()
+        try:
+            if panes.run(handle.name, handle.session).joinpath("launch.json").exists():
+                handle.stop()
+                assert handle.resume().started
+                wait_for(lambda: handle.status().status.runs, "it to run again")  # noqa: B023  # called at once
+                return
+        finally:
+            goes_on.join()
+    pytest.fail("the launcher was always faster")
 
 
 def test_a_role_with_a_worktree_gets_one_by_name_and_uses_it_again(panes: PaneLab) -> None:

@@ -104,7 +104,7 @@ def test_eight_at_once_do_their_work_and_hear_one_broadcast(claude: ClaudeLab) -
         _until(swarm, one.id, "acked")
     assert {path.name for path in claude.root.glob(".worktrees/*/stone-*")} == {f"stone-{n}" for n in range(1, 9)}
     swarm.cleanup(["fx"], force=True)
-    assert claude.agents_processes() == {}
+    wait_for(lambda: claude.agents_processes() == {}, "the end of what deletes")
 
 
 def test_the_reviewer_allows_denies_and_leaves_to_a_person(claude: ClaudeLab) -> None:

@@ -70,7 +70,7 @@ def test_start_work_message_permission_merge_cleanup(claude: ClaudeLab) -> None:
     for key in ("stash", "config", "exclude", "admin", "locks", "status"):
         assert after[key] == before[key], key
     assert claude.panes() == []
-    assert claude.agents_processes() == {}
+    wait_for(lambda: claude.agents_processes() == {}, "the end of what deletes")
     assert str(tree) not in claude.config().get("projects", {})
 
 
