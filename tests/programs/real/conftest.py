@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -11,7 +13,6 @@ from tests.support.agents import AgentLab, ClaudeLab, lacking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 # These programs are not ours, and each start of one takes seconds: a test that fails is run once more, in a
 # laboratory of its own. The summary counts it as rerun and names it; one that fails twice has failed.
@@ -38,6 +39,13 @@ def _lab(kind: type[_Lab], folder: Path) -> Iterator[_Lab]:
         yield made
     finally:
         made.close()
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """Give a folder on the disk: Codex' own sandbox hides ``/dev/shm`` where the machine has bubblewrap."""
+    with tempfile.TemporaryDirectory(prefix="real-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        yield Path(folder).resolve()
 
 
 @pytest.fixture
