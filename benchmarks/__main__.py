@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks import looks, panes, plots, pods, running, scratch, startup, teams, worktrees
+from benchmarks import looks, panes, plots, pods, running, scratch, spawning, startup, teams, worktrees
 
 
 def main() -> int:
@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("worktrees", "teams", "startup", "looks", "pods", "running", "panes", "bus", "all"),
+        choices=("worktrees", "teams", "startup", "looks", "pods", "spawning", "running", "panes", "bus", "all"),
         default="all",
     )
     parser.add_argument("--quick", action="store_true", help="few and small: does it work at all")
@@ -39,16 +39,10 @@ def main() -> int:
         with scratch.disk() as (place, kind):
             found["teams on"] = kind
             found["teams"] = teams.run(place, quick=wish.quick)
-    if wish.what in ("startup", "all"):
-        found["startup"] = startup.run(quick=wish.quick)
-    if wish.what in ("looks", "all"):
-        found["looks"] = looks.run(quick=wish.quick)
-    if wish.what in ("pods", "all"):
-        found["pods"] = pods.run(quick=wish.quick)
-    if wish.what in ("running", "all"):
-        found["running"] = running.run(quick=wish.quick)
-    if wish.what in ("panes", "all"):
-        found["panes"] = panes.run(quick=wish.quick)
+    plain = {"startup": startup, "looks": looks, "pods": pods, "spawning": spawning, "running": running, "panes": panes}
+    for name, one in plain.items():
+        if wish.what in (name, "all"):
+            found[name] = one.run(quick=wish.quick)
     if wish.plots is not None:
         plots.write(found, wish.plots)
     print(json.dumps(found, indent=2) if wish.json else "\n".join(_text(found)))
@@ -83,6 +77,7 @@ def _text(found: dict[str, object]) -> list[str]:
         ("startup", startup.table),
         ("looks", looks.table),
         ("pods", pods.table),
+        ("spawning", spawning.table),
         ("running", running.table),
         ("panes", panes.table),
     ):

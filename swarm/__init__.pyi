@@ -1,10 +1,15 @@
 from swarm.agents.errors import AgentNotRunning as AgentNotRunning
 from swarm.agents.errors import AgentRunning as AgentRunning
 from swarm.agents.errors import LimitReached as LimitReached
+from swarm.agents.errors import NotHeld as NotHeld
+from swarm.agents.errors import WaitCycle as WaitCycle
 from swarm.agents.event_values import AgentEvent as AgentEvent
 from swarm.api.approvals import Approvals as Approvals
 from swarm.api.asynchronous import AsyncMessages as AsyncMessages
+from swarm.api.asynchronous import AsyncQueues as AsyncQueues
 from swarm.api.asynchronous import AsyncSwarm as AsyncSwarm
+from swarm.api.boxes import Boxes as Boxes
+from swarm.api.boxes import BoxReport as BoxReport
 from swarm.api.bridges import Bridges as Bridges
 from swarm.api.config import Config as Config
 from swarm.api.delivery import Delivery as Delivery
@@ -26,6 +31,8 @@ from swarm.api.swarm import Swarm as Swarm
 from swarm.api.team import AgentHandle as AgentHandle
 from swarm.api.team import AgentResult as AgentResult
 from swarm.api.team import Team as Team
+from swarm.api.tree import SpawnOptions as SpawnOptions
+from swarm.api.tree import Tree as Tree
 from swarm.api.usage import Usage as Usage
 from swarm.api.workflows import Workflows as Workflows
 from swarm.api.worktrees import Worktrees as Worktrees
@@ -38,6 +45,7 @@ from swarm.approvals.values import Answer as Answer
 from swarm.approvals.values import Approval as Approval
 from swarm.approvals.values import Question as Question
 from swarm.approvals.values import Verdict as Verdict
+from swarm.bridges.errors import BridgeExists as BridgeExists
 from swarm.bridges.errors import BridgeNotFound as BridgeNotFound
 from swarm.bridges.errors import BridgeRuns as BridgeRuns
 from swarm.bridges.place import BridgeStatus as BridgeStatus
@@ -62,8 +70,10 @@ from swarm.bus.protocol import Receipt as Receipt
 from swarm.bus.protocol import Stored as Stored
 from swarm.bus.protocol import Task as Task
 from swarm.bus.protocol import Trace as Trace
+from swarm.callers.errors import IdentityRefused as IdentityRefused
 from swarm.callers.errors import NotAPerson as NotAPerson
 from swarm.callers.errors import NotForAgents as NotForAgents
+from swarm.callers.errors import NotInTree as NotInTree
 from swarm.delivery.errors import PaneBusy as PaneBusy
 from swarm.git.errors import BareRepository as BareRepository
 from swarm.git.errors import BranchExists as BranchExists
@@ -96,6 +106,7 @@ from swarm.merging.errors import MergeConflict as MergeConflict
 from swarm.merging.errors import NotCommitted as NotCommitted
 from swarm.merging.errors import TargetMoved as TargetMoved
 from swarm.merging.errors import TargetNotFound as TargetNotFound
+from swarm.merging.values import ActingFile as ActingFile
 from swarm.merging.values import AgentForecast as AgentForecast
 from swarm.merging.values import ConflictReport as ConflictReport
 from swarm.merging.values import DiffReport as DiffReport
@@ -130,16 +141,19 @@ from swarm.project.config.settings import Origin as Origin
 from swarm.project.config.settings import Setting as Setting
 from swarm.project.config.settings import Settings as Settings
 from swarm.project.errors import AgentNotFound as AgentNotFound
+from swarm.project.errors import ExtraMissing as ExtraMissing
 from swarm.project.errors import InvalidName as InvalidName
 from swarm.project.errors import Locked as Locked
 from swarm.project.errors import NameCollision as NameCollision
 from swarm.project.errors import RecordProblem as RecordProblem
 from swarm.project.errors import ReservedName as ReservedName
+from swarm.project.errors import ServerRuns as ServerRuns
 from swarm.project.errors import SessionNotFound as SessionNotFound
 from swarm.project.errors import SwarmDirExists as SwarmDirExists
 from swarm.project.errors import SwarmDirNotFound as SwarmDirNotFound
 from swarm.project.errors import SwarmDirProblem as SwarmDirProblem
 from swarm.project.model import Agent as Agent
+from swarm.project.model import Boxed as Boxed
 from swarm.project.model import Parent as Parent
 from swarm.project.model import Placed as Placed
 from swarm.project.model import Session as Session
@@ -161,7 +175,9 @@ from swarm.roles.role import RoleKind as RoleKind
 from swarm.roles.workflow import Workflow as Workflow
 from swarm.sandbox.check import BoxCheck as BoxCheck
 from swarm.sandbox.errors import IntakeRefused as IntakeRefused
+from swarm.sandbox.errors import NotInBox as NotInBox
 from swarm.sandbox.errors import SandboxUnavailable as SandboxUnavailable
+from swarm.sandbox.inside import Said as Said
 from swarm.sessions.errors import AgentExists as AgentExists
 from swarm.sessions.errors import BaseNotFound as BaseNotFound
 from swarm.sessions.errors import CleanupFailed as CleanupFailed
@@ -188,6 +204,16 @@ from swarm.terminal.errors import TerminalProblem as TerminalProblem
 from swarm.terminal.errors import TmuxMissing as TmuxMissing
 from swarm.terminal.errors import TmuxSessionTaken as TmuxSessionTaken
 from swarm.terminal.errors import TmuxTooOld as TmuxTooOld
+from swarm.tree.errors import AlreadyThere as AlreadyThere
+from swarm.tree.errors import NoParent as NoParent
+from swarm.tree.errors import TreeLimit as TreeLimit
+from swarm.tree.errors import Uncommitted as Uncommitted
+from swarm.tree.values import Awaited as Awaited
+from swarm.tree.values import Completion as Completion
+from swarm.tree.values import FoldedNode as FoldedNode
+from swarm.tree.values import Notified as Notified
+from swarm.tree.values import Spawned as Spawned
+from swarm.tree.values import TreeAgent as TreeAgent
 from swarm.usage.values import AgentUsage as AgentUsage
 from swarm.usage.values import ModelUsage as ModelUsage
 from swarm.usage.values import UsageReport as UsageReport
@@ -207,6 +233,7 @@ from swarm.worktrees.setup.setup_values import Ended as Ended
 from swarm.worktrees.setup.setup_values import Notes as Notes
 
 __all__ = [
+    "ActingFile",
     "Agent",
     "AgentEvent",
     "AgentExists",
@@ -220,19 +247,30 @@ __all__ = [
     "AgentStatus",
     "AgentUsage",
     "AlreadyAnswered",
+    "AlreadyThere",
     "Ambiguous",
     "Answer",
     "Approval",
     "ApprovalNotFound",
     "Approvals",
     "AsyncMessages",
+    "AsyncQueues",
     "AsyncSwarm",
     "AttachmentExists",
     "AttachmentProblem",
+    "Awaited",
     "BareRepository",
     "BaseNotFound",
     "BoxCheck",
+    "BoxReport",
+    "Boxed",
+    "Boxes",
     "BranchExists",
+    "BridgeExists",
+    "BridgeNotFound",
+    "BridgeRuns",
+    "BridgeStatus",
+    "Bridges",
     "BusProblem",
     "Check",
     "CheckedPod",
@@ -242,6 +280,7 @@ __all__ = [
     "CleanupFailed",
     "CleanupReport",
     "Commit",
+    "Completion",
     "Config",
     "ConfigProblem",
     "ConflictReport",
@@ -256,8 +295,10 @@ __all__ = [
     "Event",
     "Events",
     "Evidence",
+    "ExtraMissing",
     "FileChange",
     "FileConflict",
+    "FoldedNode",
     "Forecast",
     "GitBroken",
     "GitBusy",
@@ -274,6 +315,7 @@ __all__ = [
     "IdTaken",
     "Identity",
     "IdentityMissing",
+    "IdentityRefused",
     "InboxNotFound",
     "IntakeRefused",
     "Interrupted",
@@ -292,6 +334,7 @@ __all__ = [
     "Messages",
     "ModelUsage",
     "NameCollision",
+    "NoParent",
     "NoPermission",
     "NoRecord",
     "NoSpace",
@@ -299,10 +342,14 @@ __all__ = [
     "NotARepo",
     "NotCommitted",
     "NotForAgents",
+    "NotHeld",
+    "NotInBox",
+    "NotInTree",
     "NotReached",
     "Note",
     "Notes",
     "NothingToTake",
+    "Notified",
     "Operations",
     "OrderStep",
     "Origin",
@@ -349,6 +396,7 @@ __all__ = [
     "Roles",
     "RulesNotEnforced",
     "RunOptions",
+    "Said",
     "Salvage",
     "SalvageEntry",
     "SalvageFailed",
@@ -359,6 +407,7 @@ __all__ = [
     "Sender",
     "Sent",
     "SentInPart",
+    "ServerRuns",
     "Session",
     "SessionExists",
     "SessionNotFound",
@@ -368,6 +417,8 @@ __all__ = [
     "Settings",
     "SetupFailed",
     "Skipped",
+    "SpawnOptions",
+    "Spawned",
     "Speaker",
     "State",
     "StateDirProblem",
@@ -393,10 +444,15 @@ __all__ = [
     "TmuxTooOld",
     "Trace",
     "TranscriptEntry",
+    "Tree",
+    "TreeAgent",
+    "TreeLimit",
+    "Uncommitted",
     "Usage",
     "UsageProblem",
     "UsageReport",
     "Verdict",
+    "WaitCycle",
     "WaitOver",
     "WorkAtRisk",
     "Workflow",

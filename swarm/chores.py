@@ -31,12 +31,12 @@ def heartbeat(swarm: Swarm, agent: str, session: str, period: str) -> int:
 
 def idle(swarm: Swarm, agent: str, session: str) -> int:
     """Say by the exit status whether an agent is idle."""
-    return 0 if swarm.why(agent, session, look=False, unread=False).status.state == "idle" else 1
+    return 0 if swarm.why(agent, session, look=False, unread=False, ask=False).status.state == "idle" else 1
 
 
 def label(swarm: Swarm) -> int:
-    """Show the states in the pane borders and the status line of tmux, and report what the user should know."""
-    found = swarm.status(look=False, unread=False)
+    """Show the states in the pane borders and the status line of tmux, and notify the user."""
+    found = swarm.status(look=False, unread=False, ask=False)
     swarm.panes.label(found)
     swarm.delivery.notify_user(found)
     swarm.delivery.report_endings()
@@ -49,7 +49,14 @@ def budget(swarm: Swarm, agent: str, session: str) -> int:
     return 0
 
 
-TASKS: dict[str, Callable[..., int]] = {task.__name__: task for task in (nudge, heartbeat, idle, label, budget)}
+def take_in(swarm: Swarm, agent: str, session: str) -> int:
+    """Take in what an agent committed in its box."""
+    swarm.worktrees.take_in(agent, session)
+    return 0
+
+
+_TASKS = (nudge, heartbeat, idle, label, budget, take_in)
+TASKS: dict[str, Callable[..., int]] = {task.__name__: task for task in _TASKS}
 
 
 def main(words: Sequence[str]) -> int:

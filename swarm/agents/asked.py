@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def open_questions(world: World) -> dict[tuple[str, str], Question]:
-    """Return what waits for an answer, by session and agent; of several of one agent the oldest."""
+    """Return each agent's oldest open question, by session and agent."""
     from swarm.approvals.store import Approvals
 
     try:
@@ -29,7 +29,7 @@ def open_questions(world: World) -> dict[tuple[str, str], Question]:
 
 
 def in_words(status: Status, questions: Mapping[tuple[str, str], Question], session: str, agent: str) -> Status:
-    """Return a state with what the agent asks, where that can be answered from elsewhere."""
+    """Add the agent's question to a state, if another terminal can answer it."""
     question = questions.get((session, agent)) if status.state is State.WAITING else None
     if question is None:
         return status

@@ -12,7 +12,6 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from swarm.agents import event_values, events
-from swarm.agents.chore import chore
 from swarm.agents.errors import LimitReached
 from swarm.bus.message import POSTMASTER, Message
 from swarm.kit.words import count
@@ -20,6 +19,7 @@ from swarm.machine.run_folder import runfiles
 from swarm.machine.run_folder.program_facts import one_line
 from swarm.messages.inboxes import bus_of, post_own
 from swarm.programs import processes
+from swarm.project.chore import chore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ def limits_of(world: World, options: RoleOptions) -> Limits:
 
 
 def spec(world: World, agent: str, session: str, options: RoleOptions, source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an agent's supervisor needs to hold its limits; empty when it has none.
+    """Return the limits and prices that an agent's supervisor enforces; empty without limits.
 
     Args:
         source: where its program's records are.

@@ -8,11 +8,12 @@ down how the program ended.  Was the supervisor killed, too, the next command th
 
 from __future__ import annotations
 
+import time
 from contextlib import closing, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from swarm.agents import after, event_values, events
+from swarm.agents import after, completions, event_values, events
 from swarm.bus.addressing import USER
 from swarm.bus.message import POSTMASTER, Message
 from swarm.callers import parents
@@ -21,10 +22,10 @@ from swarm.machine.run_folder import runfiles
 from swarm.messages import deadlines
 from swarm.messages.inboxes import bus_of, post_own
 from swarm.programs import processes
-from swarm.programs.status import PaneFacts, State, conclude
+from swarm.programs.status import STOPPED_BY_SWARM, PaneFacts, State, conclude
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from swarm.agents.event_values import AgentEvent
@@ -33,9 +34,14 @@ if TYPE_CHECKING:
     from swarm.project.world import World
 
 ENDED = "agent-ended"
+#: A pane opens, and its program begins, within this time.
+_BEGINS_WITHIN_MS = 30_000
 #: So many reports are made side by side.
 _AT_ONCE = 16
 _STATUS = {State.DONE: event_values.SUCCESS, State.STOPPED: event_values.STOPPED}
+_REMOVED = "it was removed before its task was done"
+#: How its supervisor saw the program end → who noticed; without a supervisor it was lost.
+_BY = {"budget": completions.BUDGET, "stopped": completions.STOP, "hangup": completions.LOST}
 
 
 def report(world: World, sessions: Iterable[Session] | None = None) -> int:
@@ -46,9 +52,11 @@ def report(world: World, sessions: Iterable[Session] | None = None) -> int:
     if sessions is None:
         with suppress(SwarmError, OSError):
             deadlines.tell_all(world)
-    if not any(world.layout.sessions.glob(f"*/run/*/{runfiles.PROCESS}")):
+    if not any(world.layout.sessions.glob("*/run/*")):
         return 0
-    chosen = world.sessions.scan()[0] if sessions is None else sessions
+    chosen = world.sessions.scan()[0] if sessions is None else tuple(sessions)
+    _tell_kept(world, chosen)
+    _tell_lost(world, chosen)
     ended = [(one, agent) for one in chosen for agent in one.agents if agent.program and _is_over(world, one, agent)]
     if len(ended) < 2:
         return sum(_told(world, *one) for one in ended)
@@ -56,6 +64,37 @@ def report(world: World, sessions: Iterable[Session] | None = None) -> int:
 
     with ThreadPoolExecutor(min(len(ended), _AT_ONCE)) as pool:
         return sum(pool.map(lambda one: _told(world, *one), ended))
+
+
+def _tell_kept(world: World, sessions: Iterable[Session]) -> None:
+    """Tell the completions that were written down by a process that died before it told them."""
+    for session in sessions:
+        for agent in session.agents if session.is_child else ():
+            with suppress(SwarmError, OSError):
+                completions.tell(world, session, agent)
+
+
+def _tell_lost(world: World, sessions: Iterable[Session]) -> None:
+    """Tell of spawned agents whose pane went before their program began: no supervisor lives that could."""
+    late = time.time_ns() // 1_000_000 - _BEGINS_WITHIN_MS
+    silent = [
+        (one, agent)
+        for one in sessions
+        if one.is_child and one.created_ms < late
+        for agent in one.agents
+        if agent.program and not (world.layout.run_folder(one.name, agent.name) / runfiles.PROCESS).exists()
+    ]
+    if not silent:
+        return
+    from swarm.agents.view import View
+
+    view = View(world, {(one.name, agent.name) for one, agent in silent})
+    for one, agent in silent:
+        with suppress(SwarmError, OSError):
+            if view.pane(one, agent) is None and completions.look(world, one, agent) is None:
+                name = f"lost.{completions.id_of(one, agent)}"
+                failed, cause = event_values.FAILURE, "its pane was lost before its program began"
+                completions.notice(world, one, agent, failed, cause, by=completions.LOST, time_ms=0, name=name)
 
 
 def _is_over(world: World, session: Session, agent: Agent) -> bool:
@@ -83,10 +122,12 @@ def _tell_of(world: World, session: Session, agent: Agent) -> bool:
     message = _message(session, agent, status, name)
     with closing(bus_of(world)) as bus:
         post_own(bus, message)
-        parent = parents.living(world, session)
+        parent = parents.heir(world, session)
         if parent is not None:
             post_own(bus, message._replace(to=parent.address, generation=parent.generation))
-    events.put(world, parent, *_events(session, agent, facts, status, name))
+    if facts.exit_cause == "budget":
+        events.publish(world, session, _budget_event(session, agent, status, name))
+    _complete(world, session, agent, facts, status, name)
     if status.state is State.DONE:
         after.finished(world, session, agent)
     runfiles.write(str(run), runfiles.TOLD, {"id": name})
@@ -105,6 +146,8 @@ def _is_told(run: Path, name: str) -> bool:
 
 def _message(session: Session, agent: Agent, status: Status, name: str) -> Message:
     who = f"{agent.name}@{session.name}"
+    held = () if status.state is State.DONE else after.held(session, agent)
+    waiting = "".join(f"The task of {one} waits for it; give it now: `swarm pod release {one}`.\n" for one in held)
     return Message(
         to=USER,
         sender=POSTMASTER,
@@ -112,7 +155,7 @@ def _message(session: Session, agent: Agent, status: Status, name: str) -> Messa
         id=name,
         subject=f"{who} is {status.state}: {status.detail}",
         body=f"Why: `swarm why {who}`. Last output: `swarm peek {who}`. Start it again: `swarm restart {who}`.\n"
-        f"After a cleanup, restore it first: `swarm restore {session.name}/{agent.name}`.",
+        f"{waiting}After a cleanup, restore it first: `swarm restore {session.name}/{agent.name}`.",
         metadata={
             "agent": agent.name,
             "session": session.name,
@@ -123,11 +166,30 @@ def _message(session: Session, agent: Agent, status: Status, name: str) -> Messa
     )
 
 
-def _events(session: Session, agent: Agent, facts: ProgramFacts, status: Status, name: str) -> Iterator[AgentEvent]:
-    who = (agent.name, session.name)
-    if facts.exit_cause == "budget":
-        kind, reached = event_values.BUDGET_REACHED, event_values.REACHED
-        yield events.event(kind, *who, reached, status.detail, name=f"budget.{name}", time_ms=status.since_ms)
+def tell_removed(world: World, session: Session, agent: Agent) -> None:
+    """Tell the parent of a spawned agent that it is removed, if nothing was told of its task."""
+    with suppress(SwarmError, OSError):  # a removal goes on
+        if completions.look(world, session, agent) is None:
+            name = f"removed.{completions.id_of(session, agent)}"
+            completions.notice(
+                world, session, agent, event_values.STOPPED, _REMOVED, by=completions.STOP, time_ms=0, name=name
+            )
+
+
+def _budget_event(session: Session, agent: Agent, status: Status, name: str) -> AgentEvent:
+    kind, reached = event_values.BUDGET_REACHED, event_values.REACHED
+    who, time_ms = (agent.name, session.name), status.since_ms
+    return events.event(kind, *who, reached, status.detail, name=f"budget.{name}", time_ms=time_ms)
+
+
+def _complete(world: World, session: Session, agent: Agent, facts: ProgramFacts, status: Status, name: str) -> None:
+    """Tell the parent: once for the task of a spawned agent, and of all others once for each run."""
     result = _STATUS.get(status.state, event_values.FAILURE)
+    if session.is_child or completions.look(world, session, agent) is not None:
+        by = _BY.get(facts.exit_cause, completions.EXIT) if facts.exit_cause else completions.LOST
+        by = completions.STOP if status.detail == STOPPED_BY_SWARM else by
+        completions.notice(world, session, agent, result, status.detail, by=by, time_ms=status.since_ms, name=name)
+        return
     kind = event_values.WORKER_COMPLETE
-    yield events.event(kind, *who, result, status.detail, name=name, time_ms=status.since_ms)
+    event = events.event(kind, agent.name, session.name, result, status.detail, name=name, time_ms=status.since_ms)
+    events.publish(world, session, event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, SwarmError, UsageProblem
+from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, EXIT_REFUSED, SwarmError, UsageProblem
 
 
 class AgentRunning(SwarmError):
@@ -21,8 +21,24 @@ class AgentNotRunning(SwarmError):
     default_hint = "bring it back with `swarm resume`"
 
 
+class NotHeld(SwarmError):
+    """The agent has its task already."""
+
+    code = "NOT_HELD"
+    exit_code = EXIT_EXISTS
+    default_hint = "`swarm why AGENT` tells what it does"
+
+
 class LimitReached(UsageProblem):
     """The request exceeds the limits of a role."""
 
     code = "LIMIT_REACHED"
     default_hint = "raise the limit in the role's file or the configuration"
+
+
+class WaitCycle(SwarmError):
+    """The agents of a cycle wait for each other."""
+
+    code = "WAIT_CYCLE"
+    exit_code = EXIT_REFUSED
+    default_hint = "answer what is asked, or end your turn: messages and events wait for you"

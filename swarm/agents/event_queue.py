@@ -101,7 +101,7 @@ def _types_of(kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def _filter(session: str | None, agents: Sequence[str]) -> Callable[[Message], bool] | None:
-    """Return what says of a message whether its event is about that; None: all are."""
+    """Return a filter for messages by session and agent; None lets all pass."""
     of_session = None if session is None else session.casefold()
     of_agents = {name.casefold() for name in agents}
     if of_session is None and not of_agents:

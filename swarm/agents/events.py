@@ -35,11 +35,11 @@ def put(world: World, parent: Parent | None, *events: AgentEvent) -> None:
 
 
 def publish(world: World, session: Session, *events: AgentEvent) -> None:
-    """Publish events to the queue of a session's starter."""
-    parent = parents.living(world, session)
+    """Publish events to the queue of a session's starter, or of the nearest ancestor that is there."""
+    parent = parents.heir(world, session)
     put(world, parent, *events)
-    if parent is not None and parents.living(world, session) is None:  # cleaned up meanwhile: its queue is nobody's
-        put(world, None, *events)
+    if parent is not None and not parents.is_there(world, parent):  # cleaned up meanwhile: its queue is nobody's
+        put(world, parents.heir(world, session), *events)
 
 
 def event(kind: str, agent: str, session: str, status: str, cause: str, *, name: str, **more: int | str) -> AgentEvent:

@@ -74,7 +74,7 @@ def _is_new(world: World, session: Session, item: AgentStatus) -> bool:
 
 
 def _drawn_again(now: Mapping[str, object], seen: Mapping[str, object]) -> str:
-    """Return what its dialog asks if it is that of the last look, now or then drawn in part; else nothing."""
+    """Return the dialog's question if the last look saw the same dialog, whole or in part; else nothing."""
     before, after = str(seen.get("detail") or ""), str(now.get("detail") or "")
     if not before or not after or not now["state"] == seen.get("state") == State.WAITING:
         return ""

@@ -18,10 +18,13 @@ from swarm.kit.errors import SwarmError
 from swarm.kit.words import count
 from swarm.machine import own
 from swarm.machine.processes import is_alive, start_of
+from swarm.machine.run_folder import runfiles
 from swarm.programs import processes, registry
-from swarm.project.world import new_operation_id
+from swarm.project.swarm_dir import socket_dir
+from swarm.project.world import in_session, new_operation_id
 from swarm.terminal.marks import panes_of, stamp_of
 from swarm.worktrees import transaction
+from swarm.worktrees.steps import layout_steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +63,7 @@ def stop(world: World, session: Session, agents: Sequence[Agent]) -> tuple[str, 
 
 
 def _end(world: World, session: Session, agents: Sequence[Agent], view: View) -> list[str]:
-    """End the programs of some agents at once; return what could not be ended."""
+    """End the programs of some agents at once; return the processes that survived."""
     folders = {agent: world.layout.run_folder(session.name, agent.name) for agent in agents}
     folders = {agent: folder for agent, folder in folders.items() if folder.is_dir()}
     if not folders:
@@ -71,8 +74,11 @@ def _end(world: World, session: Session, agents: Sequence[Agent], view: View) ->
     survivors = [one for left in processes.end_agents(stamps, world.settings.agents.stop_grace) for one in left]
     for agent, folder in folders.items():
         launch_files.drop_environment(folder)
+        if not processes.facts(folder).supervised:
+            _sweep_socket(world, session, agent)
         elsewhere = view.facts(session, agent).elsewhere
         survivors += [f"the conversation of {agent.name} in {elsewhere}"] if elsewhere else []
+        survivors += [] if agent.shared else processes.left_behind(folder, world.layout.root / agent.worktree)
     return survivors
 
 
@@ -101,8 +107,16 @@ def _shut_gate(folder: Path, pane: Pane | None) -> None:
 
 
 def forget(world: World, session: Session, agent: Agent) -> None:
-    """Close an agent's pane and delete the notes about its program; its usage stays."""
+    """Close an agent's pane and delete the notes about its program; its usage stays.
+
+    The parent of a spawned agent is told, if it does not know the outcome.
+    """
     from swarm.usage import count as usage
+
+    if session.is_child:
+        endings.tell_removed(world, session, agent)
+        if agent.shared:
+            layout_steps.remove(world.layout.root / agent.worktree, agent.name)
 
     world.terminal.kill(pane.id for pane in panes_of(world, session.name) if pane.agent == agent.name)
     usage.keep(world, session, agent)
@@ -111,11 +125,29 @@ def forget(world: World, session: Session, agent: Agent) -> None:
         if not agent.shared:  # what its program knows of that folder is the user's
             program = registry.program(agent.program or "shell", agent.command)
             program.forget(folder, world.layout.root / agent.worktree)
+    _sweep_socket(world, session, agent)
     files.remove_tree(folder)
     if folder.parent.is_dir():
         if not any(other.is_dir() for other in folder.parent.iterdir()):
             files.unlink_if_there(folder.parent / "label.lock")  # of the launchers
         files.remove_empty(folder.parent)
+
+
+def _sweep_socket(world: World, session: Session, agent: Agent) -> None:
+    """Remove the socket that a killed supervisor left; one that ends by itself takes its socket along."""
+    swarm_dir = in_session(world, session).swarm_dir
+    file = socket_dir.agent_socket(swarm_dir, world.layout.root, session.name, agent.name)
+    for path in (file, file.with_name(file.name + runfiles.NEW_SOCKET)):
+        with suppress(SwarmError, OSError):  # none there, or not to be removed: it harms nobody
+            if path.is_socket():
+                files.unlink_if_there(path)
+    runfiles.remove(os.fspath(world.layout.run_folder(session.name, agent.name)), runfiles.SOCKET)
+
+
+def first_with_pane(world: World, session: Session) -> Agent:
+    """Return the first agent of a session that has a pane; without any the first."""
+    there = {pane.agent for pane in panes_of(world, session.name)}
+    return next((one for one in session.agents if one.name in there), session.agents[0])
 
 
 def pane_of(world: World, session: Session, agent: Agent) -> str:

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from swarm.approvals.values import Question
-    from swarm.programs.reading.screen_rules import Verdict
-    from swarm.programs.status import ProgramFacts, Status
+    from swarm.programs.status import ProgramFacts, Status, Verdict
     from swarm.project.model import Agent, Session
     from swarm.project.world import World
     from swarm.terminal.values import Pane
@@ -45,7 +44,7 @@ class View:
         return self._panes.get((session.name, agent.name))
 
     def facts(self, session: Session, agent: Agent) -> ProgramFacts:
-        """Return what the run folder says of the agent's program."""
+        """Return the facts about the agent's program from its run folder."""
         name = (session.name, agent.name)
         if name not in self._facts:
             self._facts[name] = processes.facts(self._world.layout.run_folder(*name))
@@ -57,7 +56,7 @@ class View:
         return facts.pid if facts.alive else 0
 
     def status(self, session: Session, agent: Agent) -> Status:
-        """Return what the agent is doing, with the evidence."""
+        """Return the agent's state, with the evidence."""
         pane = self.pane(session, agent)
         facts = self.facts(session, agent)
         seen = PaneFacts(
@@ -71,8 +70,8 @@ class View:
         if agent.after and found.state is State.IDLE:
             from swarm.agents import after
 
-            names = after.awaited(self._world, session, agent)
-            return found._replace(detail=f"its task waits for {', '.join(names)}") if names else found
+            held = after.why_held(self._world, session, agent)
+            return found._replace(detail=held) if held else found
         if found.state is not State.WAITING:
             return found
         from swarm.agents import asked
@@ -86,8 +85,6 @@ class View:
 
         What an idle one said last is in its record.
         """
-        from dataclasses import replace
-
         from swarm.programs import registry
 
         silent = (facts.own is None or facts.own.state == State.STARTING) and not facts.prints
@@ -97,7 +94,7 @@ class View:
         if self._screens is None:
             self._screens = self._world.terminal.shows(one.id for one in self._panes.values() if not one.dead)
         found = rules.read(*self._screens[pane], asked=facts.asked) if pane in self._screens else None
-        return replace(found, detail=self._last_words(session, agent)) if found and found.state == State.IDLE else found
+        return found._replace(detail=self._last_words(session, agent)) if found and found.state == State.IDLE else found
 
     def _last_words(self, session: Session, agent: Agent) -> str:
         from swarm.machine.run_folder.program_facts import one_line

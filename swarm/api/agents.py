@@ -1,8 +1,7 @@
-"""Verbs on agents in panes: start, watch, stop, resume."""
+"""Verbs on agents in panes: start, stop, resume."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -10,27 +9,22 @@ from typing import TYPE_CHECKING, cast
 from swarm.kit import files
 from swarm.kit.errors import SwarmError, UsageProblem, raise_all
 from swarm.project import names
-from swarm.project.world import is_elsewhere
 from swarm.sessions.errors import SessionExists
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from swarm.agents.launching.launch_request import LaunchRequest
     from swarm.api.swarm import Swarm
     from swarm.api.team import Team
-    from swarm.programs.reading.transcript import TranscriptEntry
-    from swarm.programs.reading.transcripts import Transcript
     from swarm.project.model import Agent, Session
-    from swarm.sessions.reports import Check, CreateReport, ResumeReport, Skipped, StopReport
-    from swarm.sessions.values import AgentStatus, SessionStatus
+    from swarm.sessions.reports import CreateReport, ResumeReport, Skipped, StopReport
 
-from swarm.api.sets import Sets, options_of
-
-_LOOK_EVERY = 0.5
+from swarm.api.looking import Looking
+from swarm.api.sets import options_of
 
 
-class Agents(Sets):
+class Agents(Looking):
     """Verbs about the programs that run in the worktrees."""
 
     def start(  # noqa: PLR0913  # what a start may say
@@ -45,6 +39,7 @@ class Agents(Sets):
         program: str | None = None,
         command: str | Sequence[str] = (),
         print_mode: bool = False,
+        sandbox: bool | None = None,
         beside: str = "",
         setup: bool = True,
         dry_run: bool = False,
@@ -63,7 +58,8 @@ class Agents(Sets):
             program: an agent program by its name, such as ``demo``; default: the role's, else the setting's.
             command: any command instead, as words or as one text with quotes.
             print_mode: each does the task without a dialog, and ends; without it as the roles say.
-            beside: an agent, ``name`` or ``name@session``: the panes are opened in its window, as those of workers
+            sandbox: whether each runs in a box; None: as the roles and the settings say.
+            beside: an agent, ``name`` or ``name@session``: its window gets the panes, as for workers
                 beside their lead, instead of in windows of their own.
             setup: as for ``create``.
             dry_run: only return the plan.
@@ -71,12 +67,10 @@ class Agents(Sets):
         Raises:
             SwarmError: nothing was made and nothing runs; ``Refused`` holds several problems at once.
         """
-        wish = self._wish(
-            task, tasks, overrides, program=program, command=command, beside=beside, print_mode=print_mode
-        )
+        wish = self._wish(*(task, tasks, overrides, program, command, beside), print_mode=print_mode, sandbox=sandbox)
         named_after = task.strip() or next(iter((tasks or {}).values()), "")
         if session is None and not named_after:
-            raise UsageProblem("cannot name the session: it has no task", hint="name it, or say what is to be done")
+            raise UsageProblem("cannot name the session: it has no task", hint="name the session, or give a task")
         return self._start_as(session, named_after, roles, base, wish, setup=setup, dry_run=dry_run)
 
     def _wish(
@@ -84,12 +78,13 @@ class Agents(Sets):
         task: str,
         tasks: Mapping[str, str] | None = None,
         overrides: Mapping[str, object] | None = None,
-        *,
         program: str | None = None,
         command: str | Sequence[str] = (),
         beside: str = "",
+        *,
         print_mode: bool = False,
         workflow: str = "",
+        sandbox: bool | None = None,
     ) -> LaunchRequest:
         """Return the program to start, and its input."""
         from swarm.agents.launching.launch_request import LaunchRequest
@@ -100,7 +95,8 @@ class Agents(Sets):
         at = self._address_of_pane(beside)
         told, changed = tuple((tasks or {}).items()), tuple((overrides or {}).items())
         pod = self._pod_around()
-        return LaunchRequest(chosen, argv, task, workflow, at, bool(argv or program), print_mode, told, changed, pod)
+        made = LaunchRequest(chosen, argv, task, workflow, at, bool(argv or program), print_mode, told, changed, pod)
+        return replace(made, sandbox=sandbox)
 
     def _pod_around(self) -> str:
         """Return the pod of the caller, which those that it starts belong to as well."""
@@ -149,7 +145,7 @@ class Agents(Sets):
         from swarm.sessions.create import create, create_request
 
         specs = names.expand_roles(roles)
-        texts, problems = self._role_texts(specs, name, wanted=True, pod=bool(wish.template))
+        texts, problems = self._role_texts(specs, name, wanted=True, pod=bool(wish.pod))
         try:
             wish = replace(wish, tasks=tuple(tasks.assign(specs, dict(wish.tasks)).items()))
         except UsageProblem as problem:
@@ -210,6 +206,7 @@ class Agents(Sets):
         program: str | None = None,
         command: str | Sequence[str] = (),
         print_mode: bool = False,
+        sandbox: bool | None = None,
         beside: str = "",
         setup: bool = True,
         dry_run: bool = False,
@@ -219,7 +216,7 @@ class Agents(Sets):
         Args:
             kind: name of a workflow, such as ``research``, ``implement``, ``review``, ``full``.
             session: default: a fresh name made from the goal.
-            base, tasks, overrides, program, command, print_mode, beside, setup, dry_run: as for ``start``.
+            base, tasks, overrides, program, command, print_mode, sandbox, beside, setup, dry_run: as for ``start``.
         """
         from swarm.api.workflows import Workflows
 
@@ -233,59 +230,15 @@ class Agents(Sets):
             beside=beside,
             print_mode=print_mode,
             workflow=workflow.name,
+            sandbox=sandbox,
         )
         return self._start_as(session, goal, list(workflow.roles), base, wish, setup=setup, dry_run=dry_run)
-
-    def status(
-        self,
-        session: str | None = None,
-        *,
-        look: bool | None = True,
-        unread: bool = True,
-        problems: list[SwarmError] | None = None,
-        elsewhere: list[Session] | None = None,
-    ) -> tuple[SessionStatus, ...]:
-        """Return the state of every agent with its evidence. Never writes, never waits.
-
-        A session whose record cannot be read is left out.
-
-        Args:
-            look: also ask git for uncommitted changes and commits; None: of more than eight agents that do not run only
-                those of the newest session. With False nothing is said of worktrees, also not their last commit.
-            unread: also count the messages that wait for each agent; without it their number is None.
-            problems: what is wrong with such records is added here; ``unreadable`` tells it, too.
-            elsewhere: sessions that were made with another swarm directory are added here, and not looked at;
-                without it they are as all others.
-        """
-        from swarm.sessions import status as agents
-
-        sessions, wrong = self._world.sessions.scan() if session is None else ((self._session(session),), ())
-        if problems is not None:
-            problems += wrong
-        if elsewhere is not None and session is None:
-            elsewhere += [one for one in sessions if is_elsewhere(self._world, one)]
-            sessions = tuple(one for one in sessions if one not in elsewhere)
-        with files.os_errors("cannot look at the agents"):
-            return agents.status(self._world, sessions, look=look, unread=unread, trees=look is not False)
-
-    def why(self, agent: str, session: str | None = None, *, look: bool = True, unread: bool = True) -> AgentStatus:
-        """Return one agent's state with every piece of evidence; no other agent is looked at.
-
-        Args:
-            look, unread: as for ``status``.
-        """
-        from swarm.sessions import status as agents
-
-        found, one = self._find(agent, session)
-        with files.os_errors(f"cannot look at {agent}"):
-            (alone,) = agents.status(self._world, (found._replace(agents=(one,)),), look=look, unread=unread)
-        return alone.agents[0]
 
     def stop(self, sessions: Sequence[str] = (), *, everything: bool = False, agent: str = "") -> StopReport:
         """End the programs of agents, each with everything it started; worktrees and panes stay.
 
         Args:
-            sessions: which; or *everything*.
+            sessions: sessions or agents; or *everything*.
             agent: only this one, of the one session named or of the only session that has it.
         """
         from swarm.agents import running, view
@@ -369,60 +322,6 @@ class Agents(Sets):
             report = self._resume([(found, (one,))], anew=True)
         return replace(report, survivors=survivors)
 
-    def peek(self, agent: str, session: str | None = None, *, lines: int = 40) -> list[str]:
-        """Return the last lines that an agent's pane shows."""
-        from swarm.agents import running
-
-        found, one = self._find(agent, session)
-        with files.os_errors(f"cannot look at {agent}"):
-            return self._world.terminal.capture(running.pane_of(self._world, found, one), lines)
-
-    def transcript(self, agent: str, session: str | None = None) -> tuple[TranscriptEntry, ...]:
-        """Return an agent's conversation so far, oldest first. Never writes, never waits.
-
-        Raises:
-            NoRecord: its program writes nothing down that swarm can read.
-        """
-        with files.os_errors(f"cannot read what {agent} said"):
-            return tuple(self._transcript(agent, session).more())
-
-    def watch_transcript(self, agent: str, session: str | None = None) -> Iterator[tuple[TranscriptEntry, ...]]:
-        """Yield an agent's conversation so far, then new entries as they are written, without end.
-
-        Raises:
-            NoRecord: its program writes nothing down that swarm can read.
-        """
-        with files.os_errors(f"cannot read what {agent} said"):
-            found = self._transcript(agent, session)
-            yield tuple(found.more())
-            while True:
-                time.sleep(_LOOK_EVERY)
-                more = found.more()
-                if more:
-                    yield tuple(more)
-
-    def _transcript(self, agent: str, session: str | None) -> Transcript:
-        from swarm.programs.reading.transcripts import open_transcript
-        from swarm.project import names
-        from swarm.sessions import transcripts
-        from swarm.sessions.errors import NoRecord
-
-        names.check_name("agent", agent)
-        name, source = transcripts.find_source(self._world, agent, session)
-        found = open_transcript(source)
-        if found is None:
-            raise NoRecord(
-                f"there is no record that swarm can read of what {name} says: its program is {source.get('program')}",
-                hint=f"while it is there, this shows its pane: swarm peek {name}",
-            )
-        return found
-
-    def doctor(self) -> tuple[Check, ...]:
-        """Find problems, each with the command that fixes it. Never writes, never waits."""
-        from swarm.sessions import doctor
-
-        return doctor.checks(self._world)
-
     def _choose(
         self, verb: str, sessions: Sequence[str], *, everything: bool, agent: str
     ) -> list[tuple[Session, tuple[Agent, ...]]]:
@@ -430,9 +329,10 @@ class Agents(Sets):
         if agent:
             found, one = self._find(agent, sessions[0] if sessions else None)
             chosen: list[tuple[Session, tuple[Agent, ...]]] = [(found, (one,))]
+        elif everything:
+            chosen = [(session, session.agents) for session in self._sessions()]
         else:
-            named = self._sessions() if everything else tuple(self._session(name) for name in sessions)
-            chosen = [(session, session.agents) for session in named]
+            chosen = [(target.session, target.agents) for target in map(self._target, sessions)]
         for session, group in chosen:
             self._refuse_strangers(verb, session, *group)
         return chosen

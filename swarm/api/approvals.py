@@ -1,4 +1,4 @@
-"""The namespace ``swarm.approvals``: list what agents ask, allow, deny, revoke, and grants for programs."""
+"""The namespace ``swarm.approvals``: list requests, approve, deny, revoke, and grants for programs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Approvals(Door):
 
         Args:
             question: the id, or the beginning of one.
-            answers: for each of its ``questions`` what you say to it: one of the choices or words of your own.
+            answers: for each of its ``questions`` your answer: one of the choices, or words of your own.
             always: allow the same for the rest of the agent's life, too.
             rule: allow all of this, such as ``Bash(git *)``; implies *always*.
 
@@ -97,7 +97,7 @@ class Approvals(Door):
     def grant(self, name: str) -> str:
         """Let a program answer agents as the user does, by a grant of this name; return the token it has to hold.
 
-        The program has it in ``SWARM_GRANT``. It is kept nowhere; whoever can read it there acts by the grant.
+        The program has it in ``SWARM_GRANT``. It is kept nowhere else; a process that reads it can use the grant.
 
         Raises:
             GrantExists, InvalidName
@@ -144,7 +144,7 @@ class Approvals(Door):
 
         Args:
             question: without a session it is of the only session that has the agent.
-            run_dir: the run folder that whoever asks was started with; if it is the agent's, its program asks.
+            run_dir: the run folder of the asking process; if it is the agent's, the agent's program asks.
             cwd: where the program works at this moment.
             timeout: seconds until it is left to the program.
         """
@@ -210,9 +210,10 @@ class Approvals(Door):
         return review
 
     def _program_asks(self, run_dir: Path) -> Callable[[], bool]:
-        """Return what tells whether the program of an agent still shows its question."""
+        """Return a check whether an agent's program still shows its question."""
         from swarm.machine.run_folder import program_facts
-        from swarm.programs import notes, registry
+        from swarm.programs import registry
+        from swarm.programs.reading import notes
 
         process = program_facts.read_process(run_dir)
         if process is None:
@@ -235,7 +236,7 @@ class Approvals(Door):
         return self._answered(question, Answer(verdict, by, reason, always or bool(rule), rule, answers=answers))
 
     def _answered(self, question: str, given: Answer) -> Approval:
-        """Answer for whoever was shown to have the right."""
+        """Record the answer of a caller whose right was checked."""
         from swarm.approvals import decide
 
         with files.os_errors(f"cannot answer {question[:40]}"):
@@ -248,6 +249,6 @@ class Approvals(Door):
 
 
 def _parent_waits() -> Callable[[], bool]:
-    """Return what tells whether the process that started this one is still there."""
+    """Return a check whether the process that started this one still runs."""
     parent = os.getppid()
     return lambda: os.getppid() == parent

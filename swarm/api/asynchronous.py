@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from swarm.kit.errors import SwarmError
+from swarm.messages.queues import LEASE
 from swarm.sessions.errors import WaitOver
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from swarm.agents.event_values import AgentEvent
     from swarm.api.swarm import Swarm
+    from swarm.bus.protocol import Claim
     from swarm.messages.office.post import Taken
     from swarm.sessions.waiting import Reached
 
@@ -28,7 +30,7 @@ STEP = 0.4
 class AsyncSwarm:
     """A ``Swarm`` on asyncio: each verb runs in a thread, and a wait that is cancelled ends within a second.
 
-    An event or messages that a cancelled wait had taken wait again for the next reader.
+    Events, messages and tasks that a cancelled wait had taken wait again for the next reader.
 
     Example:
         >>> swarm = AsyncSwarm(Swarm.open())                                    # doctest: +SKIP
@@ -39,6 +41,7 @@ class AsyncSwarm:
     def __init__(self, swarm: Swarm) -> None:
         self.swarm = swarm
         self.messages = AsyncMessages(swarm)
+        self.queues = AsyncQueues(swarm)
 
     def __repr__(self) -> str:
         return f"<AsyncSwarm {self.swarm.root}>"
@@ -127,8 +130,35 @@ class AsyncMessages:
                 return taken
 
 
+class AsyncQueues:
+    """The task queues of an ``AsyncSwarm``; see ``swarm.queues``."""
+
+    def __init__(self, swarm: Swarm) -> None:
+        self._swarm = swarm
+
+    def __repr__(self) -> str:
+        return f"<AsyncQueues of {self._swarm.root}>"
+
+    async def take(self, queue: str, *, wait: float | None = 0.0, limit: int = 1, lease: float = LEASE) -> Claim | None:
+        """Take the next tasks of a queue; see ``Queue.take``.
+
+        Args:
+            wait: seconds to wait for the first; None waits as long as it takes.
+        """
+        tasks, left = self._swarm.queues.get(queue), _left(wait)
+
+        def give_back(claim: Claim | None) -> None:
+            if claim is not None:
+                tasks.back([message.id for message in claim.messages])
+
+        while True:
+            claim = await _step(lambda: tasks.take(wait=min(STEP, left()), limit=limit, lease=lease), give_back)
+            if claim is not None or left() <= 0:
+                return claim
+
+
 def _left(seconds: float | None) -> Callable[[], float]:
-    """Return what tells how many seconds are left of these."""
+    """Return a function that tells how many of these seconds are left."""
     if seconds is None:
         return lambda: STEP
     deadline = time.monotonic() + seconds

@@ -53,6 +53,22 @@ class Bridges(Door):
                     found.append(place.read(self._world.layout.state, name, may))
         return tuple(found)
 
+    def init(self, name: str, *, kind: str = "desktop") -> Path:
+        """Write a new file that defines a bridge into the user's swarm directory, and return it; overwrite nothing.
+
+        Args:
+            kind: ``desktop``, ``webhook`` or ``command``.
+
+        Raises:
+            BridgeExists, InvalidName, NotForAgents
+        """
+        from swarm.bridges import init
+        from swarm.callers import rights
+
+        rights.check(self._world, "bridges.init", attempt=f"cannot write bridge {name[:40]}")
+        with files.os_errors(f"cannot write bridge {name[:40]}"):
+            return init.write(name, kind, self._places())
+
     def start(self, name: str) -> BridgeStatus:
         """Start a bridge in the background; it goes on until it is stopped or the machine ends.
 

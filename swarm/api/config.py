@@ -99,7 +99,7 @@ class Config:
 
     @staticmethod
     def schema(name: str) -> dict[str, Any]:
-        """Return the JSON Schema of a kind of file: ``config``, ``role``, ``pod`` or ``workflow``.
+        """Return the JSON Schema of a kind of file: ``bridge``, ``config``, ``role``, ``pod`` or ``workflow``.
 
         Raises:
             UsageProblem: there is none of this name.

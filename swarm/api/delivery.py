@@ -40,10 +40,14 @@ class Delivery(Door):
 
     def report_endings(self) -> int:
         """Report every ended agent to the user's inbox, once; return the number of reports."""
-        from swarm.agents import endings
+        from swarm.agents import endings, orphans
 
         with files.os_errors("cannot report ended agents"):
-            return endings.report(self._world)
+            told = endings.report(self._world)
+            if orphans.are_any(self._world):
+                with self._changing("stop orphans"):
+                    pass
+        return told
 
     def notify_user(self, found: Sequence[SessionStatus]) -> int:
         """Notify the user of agents that newly wait, failed or are done; return their number."""

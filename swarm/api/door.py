@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from swarm.project.config.settings import Settings
     from swarm.project.model import Agent, Session
     from swarm.project.ports import Typist
+    from swarm.project.targets import Target
     from swarm.project.world import World
     from swarm.roles.find import RolePlaces
     from swarm.roles.role import Role
@@ -79,6 +80,10 @@ def _world_of(
         own.trust(str(folder))
     run, repository = (GitRunner, Git) if home is None else _without_git()
     runner = run(place.root, environ=environ, timeout=settings.git.timeout, retries=settings.git.retries)
+    if layout.state.is_dir():
+        from swarm.sandbox.looking import Looking
+
+        runner.confine = Looking(layout, place.common, environ)
     return World(
         git=repository(place, runner, jobs=settings.git.jobs),
         layout=layout,
@@ -118,7 +123,7 @@ def _home(start: Path, environ: dict[str, str], swarm_dir: Path | None, problem:
 
 
 class Opened:
-    """One repository, opened: what a ``Swarm`` and its namespaces share."""
+    """An opened repository: the state that a ``Swarm`` and its namespaces share."""
 
     def __init__(self, world: World, swarm_dir: Path | None, start: Path) -> None:
         self.world = world
@@ -200,6 +205,7 @@ class Door:
                 lease=settings.messages.lease,
                 settings=lambda: settings,
                 prepare=lambda: self._ready_for("send"),
+                acting=self._world.acting,
             )
         return self._opened.post
 
@@ -217,10 +223,17 @@ class Door:
         with files.os_errors("cannot read the sessions"):
             found = self._world.sessions.get(names.check_session(name))
         if found is None:
-            from swarm.project.world import no_session
+            from swarm.project.targets import no_session
 
             raise no_session(self._world, name)
         return found
+
+    def _target(self, text: str) -> Target:
+        """Return the session or the agent that a word names."""
+        from swarm.project import targets
+
+        with files.os_errors("cannot read the sessions"):
+            return targets.find(self._world, text)
 
     def _role(self, name: str) -> Role:
         return self._role_in(None, names.check_name("role", name))
@@ -234,7 +247,7 @@ class Door:
         """Return a role as a session has it: of the swarm directory with which it was made.
 
         Args:
-            pod: look among the roles of pods first, as for a session that is one.
+            pod: look among the roles of pods first, as for a session that belongs to one.
         """
         from dataclasses import replace
 
@@ -247,7 +260,7 @@ class Door:
         world = in_session(self._world, session)
         same = world.swarm_dir == self._world.swarm_dir
         places = self._roles if same else RolePlaces.standard(self._repository, world.swarm_dir)
-        if pod or (session is not None and session.template):
+        if pod or (session is not None and session.pod):
             places = replace(places, pod=True)
         with files.os_errors(f"cannot read the role {name}"):
             return find_role(names.check_name("role", name), places)
@@ -271,7 +284,7 @@ class Door:
 
     @contextlib.contextmanager
     def _making(self, what: str) -> Iterator[None]:
-        """Around making worktrees: whatever comes of it, nothing goes on looking for it."""
+        """Run a block that makes worktrees; end every background probe with it, also after an error."""
         with files.os_errors(what):
             try:
                 yield
@@ -285,18 +298,23 @@ class Door:
         return not (self._world.layout.state.is_dir() or adopt.has_copies(self._world))
 
     @contextlib.contextmanager
-    def _changing(self, command: str) -> Iterator[None]:
-        """Hold the lock, with everything that crashed before brought to an end."""
-        from swarm.agents import endings
+    def _changing(self, command: str, wait: float | None = None) -> Iterator[None]:
+        """Hold the lock, with everything that crashed before brought to an end.
+
+        Args:
+            wait: seconds for the lock; None: as the settings say.
+        """
+        from swarm.agents import endings, orphans
         from swarm.kit.errors import Interrupted
         from swarm.sessions import recovery
         from swarm.worktrees import transaction
 
         before = None
         try:
-            with self._locked(command):
+            with self._locked(command, wait):
                 recovery.recover(self._world, wait=not self._world.settings.cleanup.background)
                 endings.report(self._world)
+                orphans.stop_all(self._world)
                 before = self._world.journal.mark()
                 yield
         except Interrupted as error:  # it may have come when all was done
@@ -304,8 +322,20 @@ class Door:
                 error.message += f" ({done} is done, and stays)"
             raise
 
+    def _freshen(self, sessions: Sequence[Session]) -> None:
+        """Take in what agents committed in their boxes, if no other command is at work; who looks waits for nobody."""
+        if not any(agent.box for session in sessions for agent in session.agents):
+            return
+        from swarm.project.errors import Locked
+        from swarm.sandbox import fresh
+
+        if self._opened.held or not fresh.are_due(self._world, sessions):
+            return
+        with contextlib.suppress(Locked, OSError), self._changing("take in", wait=0):
+            fresh.take_in(self._world, sessions)
+
     @contextlib.contextmanager
-    def _locked(self, command: str) -> Iterator[None]:
+    def _locked(self, command: str, wait: float | None = None) -> Iterator[None]:
         from swarm.project import lock
         from swarm.project.statedir import prepare
         from swarm.project.swarm_dir import dirs
@@ -314,8 +344,9 @@ class Door:
         prepare(self._world)
         if environ.get("SWARM_ROOT") and not environ.get("SWARM_DIR"):
             dirs.resolve_dir(environ=environ, cwd=layout.root)
-        name, wait, tell = f"swarm {command}", self._world.settings.lock.timeout, self._world.progress
-        with lock.hold(layout.lock, command=name, timeout=wait, waiting=tell) as fd, self._telling_others(fd, name):
+        name, tell = f"swarm {command}", self._world.progress
+        limit = self._world.settings.lock.timeout if wait is None else wait
+        with lock.hold(layout.lock, command=name, timeout=limit, waiting=tell) as fd, self._telling_others(fd, name):
             self._world.git.bind_lock(fd)
             self._opened.held += 1
             try:

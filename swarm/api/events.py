@@ -1,4 +1,4 @@
-"""Verbs that wait: for agents, and for what happens to them; the namespace ``swarm.events``."""
+"""Verbs that wait for agents and their events; the namespace ``swarm.events``."""
 
 from __future__ import annotations
 

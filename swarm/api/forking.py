@@ -35,7 +35,7 @@ class Forking(Door):
 
         Args:
             name: of the new agent; default: the old one's with the next free number.
-            task: what it is told beside the task of the session; default: what the other one was told.
+            task: its own task, in addition to the session's; default: the other agent's task.
             setup: as for ``create``.
             dry_run: only return the plan.
 

@@ -36,7 +36,7 @@ class Hooks(Door):
 
     def note_trouble(self, hook: str, trouble: str, agent: str, session: str | None = None) -> None:
         """Record the failure of a hook of an agent's program; ``trouble`` returns it."""
-        from swarm.machine import hooklog
+        from swarm.machine.run_folder import hooklog
 
         found, one = self._find(agent, session)
         self._refuse_strangers("hooks.note_trouble", found, one)
@@ -45,20 +45,20 @@ class Hooks(Door):
     @staticmethod
     def note_own_trouble(hook: str, trouble: str) -> None:
         """Record the failure of a hook of the agent in whose pane this process runs; elsewhere do nothing."""
-        from swarm.machine import hooklog
+        from swarm.machine.run_folder import hooklog
 
         hooklog.note(os.environ.get("SWARM_RUN_DIR", ""), hook, trouble)
 
     def trouble(self, agent: str, session: str | None = None) -> tuple[int, str] | None:
         """Return the last failure of a hook of an agent's program, with its time (seconds), or None."""
-        from swarm.machine import hooklog
+        from swarm.machine.run_folder import hooklog
 
         found, one = self._find(agent, session)
         return hooklog.last(str(self._world.layout.run_folder(found.name, one.name)))
 
 
 def turns_of_this_program(read_event: Callable[[], dict[str, Any]]) -> Turns | None:
-    """Return what hands messages to the agent's program whose hook runs this; None outside of one.
+    """Return the delivery of messages to the program whose hook runs this process; None outside of a hook.
 
     Args:
         read_event: gives what the program told its hook.

@@ -38,6 +38,13 @@ def queue_names(root: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if (path / "reader.lock").exists())
 
 
+def bridge_names(root: Path) -> list[str]:
+    """Return the names of the bridges that served the repository."""
+    from swarm.messages.directory import bridges
+
+    return [bridge.agent for bridge in bridges(str(_layout(root).state))]
+
+
 def session_names(root: Path) -> tuple[str, ...]:
     """Return the names of the sessions, without reading their records."""
     return tuple(_store(root).names())
@@ -84,7 +91,7 @@ def override_keys() -> tuple[str, ...]:
 
 
 def read_overrides(words: Sequence[str]) -> dict[str, str]:
-    """Return what ``KEY=VALUE`` words say, as ``start`` takes it.
+    """Return the overrides of ``KEY=VALUE`` words, as ``start`` takes them.
 
     Raises:
         OverrideProblem: a word has no ``=``, or no key.
@@ -104,7 +111,7 @@ def pod_templates(root: Path) -> tuple[str, ...]:
 
 
 def read_variables(words: Sequence[str]) -> dict[str, str]:
-    """Return what ``NAME=VALUE`` words say, as ``pods.launch`` takes it.
+    """Return the variables of ``NAME=VALUE`` words, as ``pods.launch`` takes them.
 
     Raises:
         UsageProblem

@@ -24,6 +24,7 @@ class Merging(Door):
         from swarm.merging import diff
 
         found, one = self._find(agent, session)
+        self._freshen([found])
         with files.os_errors(f"cannot compare {agent}"):
             return diff.report(self._world, found, one, patch=patch)
 
@@ -31,9 +32,13 @@ class Merging(Door):
         """Forecast which agents will conflict, with each other and with their base, uncommitted work included.
 
         Never writes to the repository or a worktree, never waits.
+
+        Args:
+            session: only this one; or an agent, for its forecast and that of each pair it is in.
         """
         from swarm.merging import conflicts
 
+        self._freshen(self._sessions() if session is None else [self._target(session).session])
         with files.os_errors("cannot forecast conflicts"):
             return conflicts.forecast(self._world, session)
 
@@ -50,7 +55,7 @@ class Merging(Door):
         """Merge the agents of a session, or one of them, into a branch: all of them or none.
 
         Args:
-            target: ``SESSION`` or ``SESSION/AGENT``.
+            target: ``SESSION``, ``AGENT``, ``AGENT@SESSION`` or ``SESSION/AGENT``.
             into: the branch; default: the one that the session started from.
             how: ``merge``, ``squash`` or ``rebase``.
             committed_only: leave out uncommitted work, instead of refusing.
@@ -61,10 +66,12 @@ class Merging(Door):
             NotCommitted, MergeConflict, MergeBlocked, TargetNotFound: nothing was changed.
         """
         from swarm.merging import merge, merge_request
+        from swarm.sandbox import fresh
 
         request = merge_request.request(target, into=into, how=how, committed_only=committed_only, nested=nested)
         with files.os_errors(f"cannot merge {target}"):
             if dry_run or not self._world.layout.state.is_dir():
                 return merge.preview(self._world, request)
             with self._changing(f"merge {target}"):
+                fresh.require(self._world, self._target(target).session.name)
                 return merge.merge(self._world, request)

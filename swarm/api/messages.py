@@ -63,7 +63,8 @@ class Messages:
         """Send a message; when this returns it is on the disk in every recipient's inbox.
 
         Args:
-            to: ``agent``, ``agent@session``, ``all``, ``role:NAME``, ``parent``, ``user``, or several.
+            to: ``agent``, ``agent@session``, ``all``, ``role:NAME``, ``parent``, ``user``, a bridge's
+                name, or several.
             options: ``subject``, ``type``, ``priority``, ``id``, ``reply_to``, ``expects_reply``, ``deadline_ms``,
                 ``ttl_ms``, ``attach``, ``metadata``; see ``SendOptions``.
 
@@ -106,7 +107,7 @@ class Messages:
 
     def seen(self, taken: Taken, evidence: str) -> None:
         """Record that taken messages entered their reader's turn, with the evidence."""
-        with files.os_errors("cannot write down what was seen"):
+        with files.os_errors("cannot record the last look"):
             self._post.seen(taken, evidence)
 
     def done(self, taken: Taken) -> None:
@@ -141,7 +142,7 @@ class Messages:
             self._post.requeue(message_id, inbox)
 
     def _lease(self, seconds: float | None) -> float:
-        """Return for how many seconds messages are taken; refuse what nobody can mean."""
+        """Return the lease of taken messages in seconds; refuse a senseless one."""
         if seconds is None:
             return self._post.settings().messages.lease
         from swarm.messages.queues import check_lease
@@ -157,14 +158,14 @@ class Messages:
             return self._post.inbox(inbox, limit)
 
     def history(self, inbox: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
-        """Return the last messages of an inbox, whatever became of them."""
+        """Return the last messages of an inbox, in any state."""
         with files.os_errors("cannot read the inbox"):
             return self._post.history(inbox, limit)
 
     def outbox(self, agent: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
         """Return the last messages that an agent or the user has sent: one for each recipient, oldest first.
 
-        A message is in its recipients' inboxes and nowhere else: what was pruned or cleaned up there is not found.
+        A message is in its recipients' inboxes and nowhere else: after a prune or a cleanup it is not found.
 
         Args:
             agent: default: the caller.

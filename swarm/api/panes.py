@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.api.door import Door
 from swarm.kit import files
+from swarm.project import names
+from swarm.project.errors import AgentNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,10 +19,20 @@ class Panes(Door):
     """The panes in which the programs of agents run."""
 
     def show(self, agent: str, session: str | None = None) -> str:
-        """Make an agent's pane the one that an attached terminal shows; return its id."""
+        """Make an agent's pane the one that an attached terminal shows; return its id.
+
+        Args:
+            agent: an agent; or a session, for its first agent that has a pane.
+        """
         from swarm.agents import running
 
-        found, one = self._find(agent, session)
+        try:
+            found, one = self._find(agent, session)
+        except AgentNotFound:
+            whole = self._world.sessions.get(names.check_session(agent)) if session is None else None
+            if whole is None:
+                raise
+            found, one = whole, running.first_with_pane(self._world, whole)
         pane = running.pane_of(self._world, found, one)
         self._world.terminal.select(pane)
         return pane

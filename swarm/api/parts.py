@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """The parts of a ``World`` beside git and swarm's own records."""
+    """The parts of a ``World`` other than git and swarm's own records."""
 
     def __init__(
         self,

@@ -189,6 +189,23 @@ class Pods(Door):
         specs = [names.AgentSpec(one.name, one.role) for one in found.members]
         return swarm._start(name, specs, base, wish, setup=setup, dry_run=dry_run)  # noqa: SLF001  # the same
 
+    def release(self, agent: str, session: str | None = None) -> tuple[str, ...]:
+        """Give an agent its held task now, and return the agents for whom it waited.
+
+        Args:
+            session: default: the only one that has the agent.
+
+        Raises:
+            AgentNotFound, SessionNotFound, Ambiguous
+            NotHeld: it has its task, or was never to wait.
+        """
+        from swarm.agents import after
+
+        of_session, one = self._find(agent, session)
+        self._refuse_strangers("pods.release", of_session, one)
+        with files.os_errors(f"cannot release the task of {one.name}@{of_session.name}"):
+            return after.release(self._world, of_session, one)
+
     def stop(self, pod: str) -> StopReport:
         """Stop the agents of a pod, and of no other; worktrees and panes stay.
 

@@ -30,7 +30,7 @@ def as_problem(error: BaseException, attempt: str) -> SwarmError | None:
 
 
 def bug_report(error: BaseException, args: Sequence[str]) -> str:
-    """Return what a report says of a bug, with its traceback."""
+    """Return the text of a bug report, with the traceback."""
     import platform
     import sys
     import traceback

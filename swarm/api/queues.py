@@ -41,4 +41,4 @@ class Queues(Door):
             with files.os_errors(f"cannot make queue {name}"):
                 prepare(self._world)
 
-        return Queue(bus_of(self._world), name, worker(self._world.environ), make)
+        return Queue(bus_of(self._world), name, worker(self._world.environ, self._world.acting), make)

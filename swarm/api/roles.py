@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,6 +60,11 @@ class Roles:
         except NotARepo:
             root = None
         return cls(RolePlaces.standard(root, dirs.find_dir(environ=env, cwd=start)), env)
+
+    @property
+    def of_pods(self) -> Roles:
+        """The roles as the agents of a pod find them: those of ``pods/roles`` first."""
+        return Roles(replace(self._places, pod=True), self._environ)
 
     def __call__(self) -> tuple[Role, ...]:
         """Return all roles."""

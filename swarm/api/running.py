@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypedDict, cast
@@ -12,11 +14,11 @@ from swarm.api.sets import options_of
 from swarm.kit import files
 from swarm.kit.errors import UsageProblem, raise_all
 from swarm.project import names
-from swarm.sessions.errors import AgentExists
+from swarm.sessions.errors import AgentExists, BaseNotFound
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Unpack
 
     from swarm.agents.launching.launch_request import LaunchRequest
@@ -29,14 +31,16 @@ if TYPE_CHECKING:
 
 
 class RunOptions(TypedDict, total=False):
-    """What ``Swarm.run`` can be told beside its role and name.
+    """The options of ``Swarm.run``.
 
     Attributes:
         args: further arguments of its program.
         overrides: keys of its role with other values, such as ``{"model": "opus"}``.
-        program: an agent program by its name; default: what the role names, else the setting.
+        program: an agent program by its name; default: the role's, else the setting.
         print_mode: it does the task without a dialog, and ends.
-        pod: the team that it is to join; swarm makes it if there is none of this name.
+        sandbox: whether it runs in a box, which needs a worktree; None: as its role and the settings say.
+        pod: the team that it is to join, and whose roles come first; swarm makes it if there is none of this name.
+            Default: ``SWARM_POD``.
         directory: where ``root_dir: .`` is; default: the folder with which ``Swarm.open`` was called.
         setup: give its worktree the files and run the commands that configuration and role name.
         dry_run: only return the plan.
@@ -46,6 +50,7 @@ class RunOptions(TypedDict, total=False):
     overrides: Mapping[str, object]
     program: str | None
     print_mode: bool
+    sandbox: bool | None
     pod: str
     directory: str | os.PathLike[str] | None
     setup: bool
@@ -71,7 +76,7 @@ class Running(Agents):
         ``root_dir`` of its role, of which swarm changes and removes nothing.
 
         Args:
-            role: its role; empty: none, then *name* and *command* say who it is and what it runs.
+            role: its role; empty: none, then *name* and *command* are required.
             name: default: the name of the role. Its session has the same name.
             command: any command instead of an agent program, as words or as one text with quotes.
             task: its prompt.
@@ -88,7 +93,7 @@ class Running(Agents):
 
         given = Path(options.get("directory") or self._opened.start).absolute()
         with files.os_errors("cannot run an agent"):
-            found = self._role_in(None, role)
+            found = self._role_in(None, role, pod=bool(self._pod_of(options)))
             agent = names.check_name("agent", name or role) if name or role else ""
             if not agent or not (role or command):
                 hint = "swarm run --role ROLE, or: swarm run --name NAME -- COMMAND"
@@ -116,7 +121,11 @@ class Running(Agents):
         print_mode = options.get("print_mode", False)
         program = options.get("program")
         wish = self._wish("", {name: task} if task else None, program=program, command=command, print_mode=print_mode)
-        return replace(wish, args=tuple(options.get("args", ())), pod=names.check_pod(options.get("pod") or ""))
+        args, box = tuple(options.get("args", ())), options.get("sandbox")
+        return replace(wish, args=args, pod=self._pod_of(options), sandbox=box)
+
+    def _pod_of(self, options: RunOptions) -> str:
+        return names.check_pod(options.get("pod") or "") or self._pod_around()
 
     def _home_of(self, role: Role, given: Path) -> Self:
         """Return the repository, or swarm directory, that knows the agents in a role's ``root_dir``."""
@@ -148,7 +157,7 @@ class Running(Agents):
             places=(place,),
             add=True,
         )
-        with self._making(f"cannot run {name}"):
+        with self._making(f"cannot run {name}"), self._naming_the_branch(role):
             report = None if dry_run else self._again(request, role, wish, place)
             if report is None:
                 plan = self._preflight(request, [], dry_run=dry_run)
@@ -157,12 +166,28 @@ class Running(Agents):
                 else:
                     with self._changing(f"run {name}"):
                         report = create.create(self._world, request, plan and plan.facts)
+        if not dry_run:
+            from swarm.sessions import sockets
+
+            sockets.wait_for_answer(self._world, self._session(session), name)
         return AgentHandle(cast("Swarm", self), name, session, report)
+
+    @contextlib.contextmanager
+    def _naming_the_branch(self, role: Role) -> Iterator[None]:
+        """Let an error about the branch that nobody asked for say which one there is."""
+        try:
+            yield
+        except BaseNotFound as error:
+            if not role.options.worktree.branch_from and (branch := self._world.git.head_branch()):
+                error.message += f"; the role names no branch, and the main checkout is on {branch}"
+                error.hint = f"swarm run --role {role.name} --override worktree.branch_from={shlex.quote(branch)}"
+            raise
 
     def _again(self, request: Request, role: Role, wish: LaunchRequest, place: Place) -> CreateReport | None:
         """Start an agent that is there already and does not run; None: there is none of this name."""
         from swarm.agents.launching import launch_checks
         from swarm.agents.launching.launch_request import equipped
+        from swarm.sandbox import wish as box_wish
         from swarm.sessions import resume
         from swarm.sessions.create import create
 
@@ -178,6 +203,7 @@ class Running(Agents):
             problems = [*launch_checks.problems(self._world, mine)]
             problems += launch_checks.refusals(self._world, mine, role, placed=True)
             raise_all(f"cannot run {agent.name}", problems)
+            box_wish.check_again(self._world, mine.sandbox, role, agent)
             now = equipped(agent, mine, str(uuid4()))._replace(role=role.name)
             resume.run_again(self._world, session, now, role)
             found = self._session(session.name)
@@ -189,7 +215,7 @@ class Running(Agents):
         return (session, agent) if session is not None and agent is not None else None
 
     def _refuse_rerun(self, session: Session, agent: Agent, place: Place) -> None:
-        """Refuse to run an agent again that runs, belongs to somebody else, or was started elsewhere."""
+        """Refuse to rerun an agent that is running, belongs to another caller, or was started elsewhere."""
         from swarm.agents import view
         from swarm.sessions.create import single
 

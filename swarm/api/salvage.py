@@ -21,12 +21,15 @@ class Salvage(Door):
         """Return saved work, newest first. Never writes, never waits.
 
         Args:
+            session: only of this one, or of one agent; see ``get``.
             dropped: instead return dropped work that can still be restored.
         """
         from swarm.worktrees.saved import salvage
 
         with files.os_errors("cannot list the salvage"):
-            return salvage.entries(self._world, session, gone=dropped)
+            if session is None:
+                return salvage.entries(self._world, gone=dropped)
+            return tuple(salvage.meant(self._world, session, gone=dropped))
 
     def get(self, target: str) -> SalvageEntry:
         """Return one saved worktree: ``SESSION/AGENT`` or ``SESSION/AGENT@ID``."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from swarm.kit import files
 from swarm.kit.errors import SwarmError, UsageProblem
 from swarm.project import names
+from swarm.project.errors import SessionNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +121,7 @@ class Sets(Cleaning):
         """Remove worktrees and branches; swarm saves their content first, and can restore it.
 
         Args:
-            sessions: which; or *everything*.
+            sessions: sessions, or agents of them; or *everything*.
             elsewhere: of everything, also sessions made with another swarm directory; else they are skipped.
             force: also where work is uncommitted: it is salvaged, then removed.
             discard: do not salvage.  The only way to lose work; implies nothing about *force*.  A person has to
@@ -135,8 +136,10 @@ class Sets(Cleaning):
         """
         from swarm.sessions.cleanup import cleanup_request
 
+        agents = self._agents_among(sessions)
         request = cleanup_request.Request(
-            sessions=tuple(names.check_session(s) for s in sessions),
+            sessions=tuple(one for one in sessions if one not in agents),
+            agents=tuple(agents.values()),
             everything=everything,
             elsewhere=elsewhere,
             force=force,
@@ -146,6 +149,26 @@ class Sets(Cleaning):
             role=self._role_in if teardown else None,
         )
         return self._clean(request, dry_run=dry_run)
+
+    def _agents_among(self, words: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Return the words that name agents, with the session and the name of each; the others are sessions."""
+        from swarm.project import targets
+
+        found: dict[str, tuple[str, str]] = {}
+        for word in words:
+            name, where = targets.split_agent(word)
+            session = names.check_session(name if where is None else where)
+            if where is None and self._world.sessions.get(session) is not None:
+                continue
+            try:
+                one = targets.find(self._world, word)
+            except SessionNotFound:  # told of all at once, after the recovery
+                if where is None:
+                    continue
+                raise
+            if one.agent is not None:
+                found[word] = one.session.name, one.agent.name
+        return found
 
     def recover(self) -> RecoverReport:
         """Finish or roll back operations that a crash interrupted. Every changing verb does this first.
@@ -161,7 +184,7 @@ class Sets(Cleaning):
             return recovery.recover(self._world, wait=True)
 
     def restore(self, target: str, *, dry_run: bool = False) -> RestoreReport:
-        """Restore what a cleanup removed: branch, tree, index and modes.
+        """Restore a removed worktree: branch, tree, index and modes.
 
         Args:
             target: ``SESSION``, ``SESSION/AGENT`` or ``SESSION/AGENT@ID``; without an id the newest.
@@ -191,7 +214,7 @@ class Sets(Cleaning):
 
 
 def options_of(roles: Sequence[Role | None]) -> tuple[RoleOptions, ...]:
-    """Return what the roles say beside their texts."""
+    """Return the options of the roles, without their texts."""
     from swarm.roles.options import RoleOptions
 
     return tuple(role.options if role is not None else RoleOptions() for role in roles)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
     from swarm.api.approvals import Approvals
+    from swarm.api.boxes import Boxes
     from swarm.api.bridges import Bridges
     from swarm.api.config import Config
     from swarm.api.delivery import Delivery
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from swarm.api.salvage import Salvage
     from swarm.api.sandbox import Sandbox
     from swarm.api.sessions import Sessions
+    from swarm.api.tree import Tree
     from swarm.api.usage import Usage
     from swarm.api.workflows import Workflows
     from swarm.api.worktrees import Worktrees
@@ -109,6 +111,13 @@ class Swarm(Running, Forking, Waiting, Merging):
         return Events(self._opened)
 
     @property
+    def boxes(self) -> Boxes:
+        """The boxes of agents: what is seen in them, and what was refused."""
+        from swarm.api.boxes import Boxes
+
+        return Boxes(self._opened)
+
+    @property
     def hooks(self) -> Hooks:
         """Events and requests from the hooks of agents' programs; for swarm's own commands."""
         from swarm.api.hooks import Hooks
@@ -117,7 +126,7 @@ class Swarm(Running, Forking, Waiting, Merging):
 
     @property
     def config(self) -> Config:
-        """The settings: ``swarm.config.settings`` are those in effect, ``swarm.config()`` what can be set."""
+        """The settings: ``swarm.config.settings`` holds those in effect, ``swarm.config()`` lists all that exist."""
         from swarm.api.config import Config
 
         return Config(self._world.settings)
@@ -201,6 +210,13 @@ class Swarm(Running, Forking, Waiting, Merging):
         from swarm.api.sessions import Sessions
 
         return Sessions(self._opened)
+
+    @property
+    def tree(self) -> Tree:
+        """The tree of agents: spawn subtrees and workers, and learn what comes of them."""
+        from swarm.api.tree import Tree
+
+        return Tree(self._opened)
 
     @property
     def usage(self) -> Usage:

@@ -1,8 +1,9 @@
-"""Numbers and times as swarm writes and reads them, for the doors that show its results."""
+"""Names, numbers and times as swarm writes and reads them, for the doors that show its results."""
 
 from __future__ import annotations
 
 from swarm.kit.words import count as count  # noqa: PLC0414  # offered here
+from swarm.project.targets import split_agent as split_agent  # noqa: PLC0414  # offered here
 
 
 def milliseconds_from(text: str) -> int:
@@ -14,6 +15,13 @@ def milliseconds_from(text: str) -> int:
     from swarm.kit import scalars
 
     return scalars.milliseconds_from(text)
+
+
+def show_bytes(size: int) -> str:
+    """Return a size in its shortest spelling, such as ``1GiB``."""
+    from swarm.kit import scalars
+
+    return scalars.show_bytes(size)
 
 
 def show_seconds(seconds: float) -> str:

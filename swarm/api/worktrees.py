@@ -123,6 +123,20 @@ class Worktrees(Cleaning):
         request = cleanup_request.Request(only_missing=True, keep_branches=True, force=True, verb="worktree prune")
         return self._clean(request, dry_run=dry_run)
 
+    def take_in(self, agent: str, session: str | None = None) -> str:
+        """Take in what an agent committed in its box; return the reason where it is refused, empty if it is not.
+
+        swarm does this by itself after each commit, and before it looks at an agent's work.
+        """
+        from swarm.sandbox import fresh
+
+        found, one = self._find(agent, session)
+        if not one.is_boxed:
+            return ""
+        with files.os_errors(f"cannot take in the work of {agent}"), self._changing(f"take in {agent}"):
+            alone = self._session(found.name)._replace(agents=(one,))  # what is there is read below the lock
+            return "".join(fresh.take_in(self._world, [alone], everything=True).values())
+
     def lock(self, agent: str, session: str | None = None, *, reason: str = "") -> WorktreeInfo:
         """Lock a worktree against removal, in git's own way."""
         from swarm.sessions import marks
@@ -166,7 +180,7 @@ class Worktrees(Cleaning):
 
         Args:
             agent: only this one; default: all, or those of one session.
-            problems: what could not be updated or told is added here; it hinders no other agent.
+            problems: a list that gets the agents that could not be updated or notified; the others go on.
 
         Returns:
             The worktrees that have a new text.

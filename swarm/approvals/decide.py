@@ -44,7 +44,7 @@ def look(store: Approvals, problems: list[SwarmError] | None = None) -> tuple[Ap
 
 
 def look_in(state: Path, *, everything: bool = False, problems: list[SwarmError] | None = None) -> tuple[Approval, ...]:
-    """Return what agents ask and wait for, of the repository with this ``.swarm`` folder; needs no git."""
+    """Return the open requests of the repository with this ``.swarm`` folder, without git."""
     from swarm.approvals.store import Approvals
 
     own.trust(str(state))
@@ -93,7 +93,7 @@ def revoke(store: Approvals, question_id: str, given: Answer) -> Approval:
     """
     question, before = store.get(question_id)
     if before is None or not before.always:
-        how = "nobody has answered it" if before is None else f"{_how(before)}, for that one time"
+        how = "it has no answer yet" if before is None else f"{_how(before)}, for that one time"
         raise UsageProblem(f"cannot revoke {question.id}: {how}", hint="swarm approvals --standing")
     stamped = replace(given, at_ms=_now_ms())
     store.revoke(question.id, stamped)
@@ -165,7 +165,7 @@ def _wait(store: Approvals, put: Question, goes_on: Callable[[], bool], deadline
     while (found := store.answer_of(put.id)) is None:
         left = deadline - time.monotonic()
         if left <= 0 or not goes_on():
-            reason = "answered in the pane, or the turn ended" if left > 0 else "nobody answered in time"
+            reason = "answered in the pane, or the turn ended" if left > 0 else "the answer did not come in time"
             return _withdraw(store, put, reason)
         time.sleep(min(_LOOK_EVERY, left))
     return found

@@ -14,7 +14,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from swarm.approvals import values
+from swarm.approvals import requests, values
 from swarm.approvals.errors import AlreadyAnswered, ApprovalNotFound
 from swarm.approvals.values import Approval
 from swarm.kit import files
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from swarm.approvals.values import Answer, Question
 
-_QUESTION, _ANSWER, _REVOKED, _ALWAYS = ".question.json", ".answer.json", ".revoked.json", ".always.json"
+_QUESTION, _ANSWER = requests.QUESTION, requests.ANSWER
+_REVOKED, _ALWAYS = ".revoked.json", ".always.json"
 _HISTORY = "history.jsonl"
 #: It is there when every answer for always has its second name; an earlier swarm gave none.
 _NAMED = ".always-named"
@@ -107,7 +108,7 @@ class Approvals:
             raise AlreadyAnswered(taken) from None
 
     def _proved(self, question_id: str, record: dict[str, Any]) -> dict[str, Any]:
-        """Return what an answer's code is made over: it answers this question, and no other words of it."""
+        """Return the text under an answer's code: it binds the answer to the exact words of one question."""
         question = self._question(question_id)
         asked = None if question is None else values.question_to_record(question)
         return {"id": question_id, "question": asked, "answer": record}
@@ -235,7 +236,7 @@ class Approvals:
         return self._names()
 
     def forget(self, session: str, agent: str) -> None:
-        """Keep a line each of what an agent asked that is gone, and none of its files."""
+        """Reduce the questions of a removed agent to one line each, and delete their files."""
         for name in self.ids():
             with contextlib.suppress(SwarmError):  # an unreadable file stays, and is reported
                 one = self._one(name)

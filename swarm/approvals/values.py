@@ -104,7 +104,7 @@ class Question:
         return tuple(text for text, _ in _asked(self.tool, self.given))
 
     def with_answers(self, answers: tuple[str, ...]) -> dict[str, Any]:
-        """Return the tool's input with a person's answers in it, so that the tool asks nobody."""
+        """Return the tool's input with a person's answers in it, so that the tool asks no more."""
         return {**self.given, "answers": dict(zip(self.questions, answers, strict=True))}
 
 
@@ -235,7 +235,7 @@ def answer_from_record(record: Any) -> Answer:
 
 
 def past_to_record(one: Approval) -> dict[str, Any]:
-    """Return the JSON of a question that is over, without what the tool was given."""
+    """Return the JSON of a closed question, without the tool's input."""
     question = replace(one.question, given={}, said=one.question.summary)
     return {
         "schema": SCHEMA,

@@ -13,6 +13,14 @@ class BridgeNotFound(SwarmError):
     default_hint = "`swarm bridge list` shows the bridges"
 
 
+class BridgeExists(SwarmError):
+    """A bridge of this name is defined already."""
+
+    code = "BRIDGE_EXISTS"
+    exit_code = EXIT_EXISTS
+    default_hint = "give another name, or edit that file"
+
+
 class BridgeRuns(SwarmError):
     """A bridge of this name already runs for this repository."""
 

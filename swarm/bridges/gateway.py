@@ -16,8 +16,9 @@ from swarm.approvals.values import Answer, Verdict
 from swarm.bridges import lines, place
 from swarm.bridges.errors import BridgeRuns
 from swarm.bridges.ledger import Ledger
-from swarm.bus.addressing import USER
+from swarm.bus.addressing import BRIDGE, USER
 from swarm.bus.wire import ID, is_word
+from swarm.kit import files
 from swarm.kit.errors import Interrupted, SwarmError, UsageProblem
 from swarm.machine.run_folder.program_facts import one_line
 
@@ -40,6 +41,8 @@ _MOST_LOOKED_AT = 10_000
 _FULL = 256 << 10
 #: The types of lines that only swarm writes.
 _OWN = frozenset({"acked", "answered", "approval", "error", "sent"})
+#: How much of the end of a command's log is read for its last words, and how many characters of them are told.
+_TAIL, _MOST_WORDS = 4096, 120
 #: So many lines that mean nothing end a command.
 _MOST_BAD = 1000
 
@@ -65,6 +68,7 @@ class Gateway:
         self._state = state
         self._folder = place.folder_of(state, definition.name)
         self._post = post
+        self._own = f"{BRIDGE}{definition.name}"
         self._environ = definition.environment(environ, state.parent)
         self._answer = answer
         self._stop = False
@@ -106,7 +110,7 @@ class Gateway:
         pause = _FIRST_PAUSE
         while not self._stop:
             begun = time.monotonic()
-            why = self._run_command()
+            why = self._attempt()
             if self._stop:
                 return
             pause = _FIRST_PAUSE if time.monotonic() - begun > _WELL else pause
@@ -116,15 +120,27 @@ class Gateway:
                 time.sleep(0.05)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
+    def _attempt(self) -> str:
+        """Run the command to its end, and return why it ended; a full disk ends it as a fault of its own does."""
+        try:
+            with files.os_errors("cannot serve"):
+                return self._run_command()
+        except Interrupted:
+            raise
+        except SwarmError as problem:
+            return problem.message
+
     def _note(self, state: str, detail: str = "") -> None:
         if (state, detail) != (self._status.state, self._status.detail) or not self._status.pid:
             self._status = place.BridgeStatus(self._definition.name, state, one_line(detail), 0, os.getpid())
-            place.write(self._folder, self._status)
+            with contextlib.suppress(OSError):  # on a full disk the messages matter
+                place.write(self._folder, self._status)
 
     # --- the command ---------------------------------------------------------------------------------
 
     def _run_command(self) -> str:
         """Run the command to its end, and return why it ended."""
+        self._ledger.forget_used_codes()
         self._note(place.STARTING, self._status.detail if self._status.state == place.DOWN else "")
         self._handed.clear()
         self._asked.clear()
@@ -172,19 +188,27 @@ class Gateway:
                 if selector.select(0.05 if waiting else _LOOK_EVERY):
                     data = os.read(out, 1 << 16)
                     if not data:
-                        return _how_ended(child)
+                        return _how_ended(child) + self._last_words()
                     *whole, heard = (heard + data).split(b"\n")
                     waiting += b"".join(self._hear(one) for one in whole)
                     if len(heard) > lines.LONGEST or self._bad > _MOST_BAD:
                         return "it wrote lines that mean nothing, or are too long"
         return "stopped"
 
+    def _last_words(self) -> str:
+        """Return what the command wrote last to stderr, as the end of a sentence."""
+        with contextlib.suppress(OSError), open(self._folder / place.LOG, "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+            said = [one_line(line) for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
+            return f": {said[-1][:_MOST_WORDS]}" if said else ""
+        return ""
+
     # --- out -----------------------------------------------------------------------------------------
 
     def _news(self) -> bytes:
         """Return the lines of messages and requests that the command was not told since it was started."""
         found = bytearray()
-        for one in self._waiting():
+        for one in (*self._waiting(), *self._waiting_own()):
             if one.message.id not in self._handed and len(found) < _FULL:
                 self._handed[one.message.id] = one
                 found += lines.message(one.message)
@@ -201,6 +225,14 @@ class Gateway:
         """Return the messages to the user that the command has not acknowledged, whoever else read them."""
         return [one for one in self._post.history(USER, _MOST_LOOKED_AT) if not self._ledger.is_acked(one)]
 
+    def _waiting_own(self) -> tuple[Stored, ...]:
+        """Return the messages to the bridge itself that are not finished: it is the reader of that box."""
+        found = self._post.inbox(self._own, _MOST_LOOKED_AT)
+        if any(one.message.ttl_ms for one in found):
+            self._post.bus.expire(self._own)
+            found = self._post.inbox(self._own, _MOST_LOOKED_AT)
+        return found
+
     # --- in ------------------------------------------------------------------------------------------
 
     def _hear(self, data: bytes) -> bytes:
@@ -214,7 +246,9 @@ class Gateway:
             if found["type"] in _OWN or "sender" in found:  # it repeats what it hears; an answer would go on for ever
                 return b""
             self._bad -= 1
-            return {"ack": self._ack, "message": self._take, "answer": self._decide}.get(found["type"], _unknown)(found)
+            act = {"ack": self._ack, "message": self._take, "answer": self._decide}.get(found["type"], _unknown)
+            with files.os_errors("cannot write it down"):
+                return act(found)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             return lines.line("error", id=_id_of(found), code="LINE", message=f"cannot read the line: {error}")
         except Interrupted:
@@ -226,9 +260,21 @@ class Gateway:
         one = self._handed.get(str(found["id"]))
         if one is None:
             raise UsageProblem(f"cannot acknowledge {str(found['id'])[:60]!a}: it was not handed over")
-        if not self._ledger.is_acked(one):
+        if one.address == self._own:
+            self._finish(one)
+        elif not self._ledger.is_acked(one):
             self._ledger.ack(one, self._waiting())
         return lines.line("acked", id=one.message.id)
+
+    def _finish(self, one: Stored) -> None:
+        """Take a message to the bridge itself out of its box, for good."""
+        bus, name = self._post.bus, one.message.id
+        claim = bus.receive(self._own, who=USER, wanted=lambda other: other.id == name)
+        if claim is None:  # somebody has it in hand: a person, or this process, which could not write the rest
+            held = (other for other in bus.claims(self._own) if name in {message.id for message in other.messages})
+            claim = next(held, None)
+        if claim is not None:  # else it is finished already
+            bus.ack(claim, (name,), note=f"acknowledged by bridge {self._definition.name}")
 
     def _take(self, found: Mapping[str, Any]) -> bytes:
         """Send a message of the bridge's; said again under the same id it is the same message."""
@@ -251,11 +297,12 @@ class Gateway:
         return lines.line("sent", id=own, to=[one.to for one in sent])
 
     def _last_handed(self) -> str:
-        """Return the last message to the user from an agent."""
-        past = [one.message for one in self._post.history(USER, 100) if "@" in one.message.sender]
+        """Return the last message from an agent to the user, or to the bridge itself."""
+        boxes = (self._post.history(USER, 100), self._post.history(self._own, 100))
+        past = [one.message for box in boxes for one in box if "@" in one.message.sender]
         if not past:
             raise UsageProblem("no recipient is named", hint="name one as `to`, in the line or in the bridge's file")
-        return past[-1].id
+        return max(past, key=lambda one: one.time_ms).id
 
     def _decide(self, found: Mapping[str, Any]) -> bytes:
         """Answer a request: with the right in the user's file, and the code of this request, once."""

@@ -43,20 +43,30 @@ class Ledger:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RecordProblem(f"cannot read {self._path}: {error!r}") from error
 
-    def _write(self) -> None:
-        acked = {lane: sorted(numbers) for lane, numbers in self._acked.items()}
-        record = {"schema": 1, "upto": self._upto, "acked": acked, "codes": self._codes}
+    def _write(
+        self,
+        *,
+        upto: dict[str, int] | None = None,
+        acked: dict[str, set[int]] | None = None,
+        codes: dict[str, str] | None = None,
+    ) -> None:
+        """Write down what becomes different; it counts only when it is on the disk."""
+        upto, acked = self._upto | (upto or {}), self._acked | (acked or {})
+        codes = self._codes if codes is None else codes
+        numbers = {lane: sorted(found) for lane, found in acked.items()}
+        record = {"schema": 1, "upto": upto, "acked": numbers, "codes": codes}
         files.write_atomic(self._path, json.dumps(record).encode("ascii"))
+        self._upto, self._acked, self._codes, self.is_new = upto, acked, codes, False
 
     # --- messages ------------------------------------------------------------------------------------
 
     def begin(self, known: Iterable[Stored]) -> None:
         """Begin after all of these: the first start of a bridge tells no old messages."""
+        upto: dict[str, int] = {}
         for one in known:
             lane = one.message.priority
-            self._upto[lane] = max(self._upto.get(lane, -1), one.number)
-        self.is_new = False
-        self._write()
+            upto[lane] = max(upto.get(lane, -1), one.number)
+        self._write(upto=upto)
 
     def is_acked(self, one: Stored) -> bool:
         """Whether a message was acknowledged."""
@@ -70,21 +80,17 @@ class Ledger:
             waiting: all messages that are not acknowledged yet, this one among them.
         """
         lane = one.message.priority
-        behind = self._acked.setdefault(lane, set())
-        behind.add(one.number)
+        behind = {*self._acked.get(lane, ()), one.number}
         left = [other.number for other in waiting if other.message.priority == lane and other.number not in behind]
-        upto = min(left) - 1 if left else max(behind)
-        self._upto[lane] = max(self._upto.get(lane, -1), upto)
-        self._acked[lane] = {number for number in behind if number > self._upto[lane]}
-        self._write()
+        upto = max(self._upto.get(lane, -1), min(left) - 1 if left else max(behind))
+        self._write(upto={lane: upto}, acked={lane: {number for number in behind if number > upto}})
 
     # --- codes ---------------------------------------------------------------------------------------
 
     def code_of(self, question: str) -> str:
         """Return the one-time code of a request; the same until it is used."""
         if question not in self._codes:
-            self._codes[question] = secrets.token_hex(8)
-            self._write()
+            self._write(codes={**self._codes, question: secrets.token_hex(8)})
         return self._codes[question]
 
     def use(self, question: str, code: object) -> bool:
@@ -92,13 +98,18 @@ class Ledger:
         known = self._codes.get(question, "")
         if not known or not isinstance(code, str) or not hmac.compare_digest(known.encode(), code.encode()):
             return False
-        self._codes[question] = ""
-        self._write()
+        self._write(codes={**self._codes, question: ""})
         return True
 
     def keep_codes(self, questions: Iterable[str]) -> None:
         """Forget the codes of all other requests: they are over."""
-        kept = {name: code for name, code in self._codes.items() if name in set(questions)}
+        there = set(questions)
+        kept = {name: code for name, code in self._codes.items() if name in there}
         if kept != self._codes:
-            self._codes = kept
-            self._write()
+            self._write(codes=kept)
+
+    def forget_used_codes(self) -> None:
+        """Let requests whose code was used get a new one: those that wait still have got no answer by it."""
+        kept = {name: code for name, code in self._codes.items() if code}
+        if kept != self._codes:
+            self._write(codes=kept)

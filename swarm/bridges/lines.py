@@ -20,12 +20,13 @@ def line(what: str, /, **fields: Any) -> bytes:
 
 
 def message(one: Message) -> bytes:
-    """Return the line of a message to the user."""
+    """Return the line of a message to the user, or to the bridge."""
     return line(
         "message",
         id=one.id,
         time_ms=one.time_ms,
         sender=one.sender,
+        to=one.to,
         subject=one.subject,
         body=one.body,
         kind=one.type,

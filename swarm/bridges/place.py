@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
-from swarm.machine import locks
+from swarm.machine import atomic, locks
+from swarm.messages.directory import BRIDGE_LOCK, BRIDGES
 from swarm.project.names import check_name
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STARTING, UP, DOWN, STOPPED, REFUSED = "starting", "up", "down", "stopped", "refused"
-_LOCK, _STATE, LEDGER, LOG = "lock", "state.json", "ledger.json", "log"
+_LOCK, _STATE, LEDGER, LOG = BRIDGE_LOCK, "state.json", "ledger.json", "log"
 
 
 class BridgeStatus(NamedTuple):
@@ -62,7 +63,7 @@ def defined(places: Iterable[Path]) -> dict[str, Path]:
 
 def folder_of(state: Path, name: str) -> Path:
     """Return the folder of a bridge below ``.swarm``."""
-    return state / "bridges" / name
+    return state / BRIDGES / name
 
 
 def take(folder: Path) -> int:
@@ -73,19 +74,13 @@ def take(folder: Path) -> int:
     if not locks.try_lock(fd):
         os.close(fd)
         return -1
+    atomic.sweep_temporaries(folder)
     return fd
 
 
 def is_taken(folder: Path) -> bool:
     """Whether a supervisor lives."""
-    try:
-        fd = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        return not locks.try_lock(fd, shared=True)
-    finally:
-        os.close(fd)
+    return locks.is_held(folder / _LOCK)
 
 
 def write(folder: Path, status: BridgeStatus) -> None:

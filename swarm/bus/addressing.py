@@ -1,9 +1,11 @@
 """Resolve an address to recipients.
 
 agent            of the sender's own session; for a person, of the only session that has it
-agent@session    exactly this one
+agent@session    exactly this one; session/agent means the same
+session          all of a session, where no agent has this name
 all              everybody of the session but the sender; all@session, of another one
 role:NAME        everybody with this role but the sender; role:NAME@session
+bridge.NAME      the bridge of this name that served the repository; NAME alone where no agent has it
 parent           whoever the sender works for: the agent that started its session, while that is there; else the user
 user             the person
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit.errors import Ambiguous, SwarmError, UsageProblem, raise_all
+from swarm.kit.words import did_you_mean
 from swarm.project.errors import AgentNotFound, SessionNotFound
 
 if TYPE_CHECKING:
@@ -22,16 +25,20 @@ USER = "user"
 PARENT = "parent"
 EVERYBODY = ("all", "broadcast")
 ROLE = "role:"
+BRIDGE = "bridge."
 
 
 class Member(NamedTuple):
-    """An agent that can be written to.
+    """An agent, or a bridge, that can be written to.
 
     Attributes:
+        session: empty for a bridge.
         generation: which run of its name; see ``Session.generation_of``.
         program: the program that swarm starts for it; empty for a worktree without one.
         parent: address of the agent that started its session; empty when a person did.
         parent_generation: which run of that name it was.
+        above: the further ancestors, the nearest first, each with its address and generation.
+        kind: of its session: ``team``, ``subtree`` or ``worker``.
     """
 
     agent: str
@@ -41,11 +48,18 @@ class Member(NamedTuple):
     program: str = ""
     parent: str = ""
     parent_generation: str = ""
+    above: tuple[tuple[str, str], ...] = ()
+    kind: str = "team"
+
+    @property
+    def line(self) -> tuple[tuple[str, str], ...]:
+        """Whom it works for, the nearest first, each with address and generation."""
+        return ((self.parent, self.parent_generation), *self.above) if self.parent else ()
 
     @property
     def address(self) -> str:
         """How messages call it."""
-        return f"{self.agent}@{self.session}"
+        return f"{self.agent}@{self.session}" if self.session else f"{BRIDGE}{self.agent}"
 
 
 def split(to: str | Iterable[str]) -> tuple[str, ...]:
@@ -62,7 +76,12 @@ def split(to: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def resolve(
-    words: Sequence[str], members: Sequence[Member], sender: Member | None, attempt: str = "cannot send"
+    words: Sequence[str],
+    members: Sequence[Member],
+    sender: Member | None,
+    attempt: str = "cannot send",
+    *,
+    bridges: Sequence[Member] = (),
 ) -> tuple[Member | None, ...]:
     """Return the recipients that the words name, each once, in their order; None stands for the user.
 
@@ -78,16 +97,16 @@ def resolve(
     problems: list[SwarmError] = []
     for word in words:
         try:
-            found.update(dict.fromkeys(_meant(word, members, sender)))
+            found.update(dict.fromkeys(_meant(word, members, sender, bridges)))
         except SwarmError as problem:
             problems.append(problem)
     raise_all(attempt, problems)
     return tuple(found)
 
 
-def one(word: str, members: Sequence[Member], sender: Member | None) -> Member | None:
+def one(word: str, members: Sequence[Member], sender: Member | None, bridges: Sequence[Member] = ()) -> Member | None:
     """Return the single one that a word means; None is the user."""
-    meant = _meant(word, members, sender)
+    meant = _meant(word, members, sender, bridges)
     if len(meant) != 1 or is_group(word):
         raise UsageProblem(f"{word[:60]!a} is not one recipient", hint="name one agent, as AGENT@SESSION")
     return meant[0]
@@ -95,12 +114,14 @@ def one(word: str, members: Sequence[Member], sender: Member | None) -> Member |
 
 def is_group(word: str) -> bool:
     """Whether a word may mean several."""
-    name = word.partition("@")[0].casefold()
+    name = _usual(word).partition("@")[0].casefold()
     return name in EVERYBODY or name.startswith(ROLE)
 
 
-def _meant(word: str, members: Sequence[Member], sender: Member | None) -> Sequence[Member | None]:
-    name, at, session = word.partition("@")
+def _meant(
+    word: str, members: Sequence[Member], sender: Member | None, bridges: Sequence[Member]
+) -> Sequence[Member | None]:
+    name, at, session = _usual(word).partition("@")
     lower = name.casefold()
     if lower in (USER, PARENT):
         if at:
@@ -113,26 +134,66 @@ def _meant(word: str, members: Sequence[Member], sender: Member | None) -> Seque
         role = lower.removeprefix(ROLE) if lower.startswith(ROLE) else None
         able = [m for m in members if role is None or m.role.casefold() == role] or members
         return _group(word, role, _session(word, session, able if not session else members, sender), sender)
+    if not at and (bridge := _bridge(name, members, sender, bridges)) is not None:
+        return (bridge,)
     if at:
         return (_named(name, _of_session(session, members), f"session {_known(session, members)} has no agent"),)
-    if sender is not None:
-        return (_own(name, members, sender),)
-    return (_only(name, members),)
+    whole = [m for m in members if m.session.casefold() == lower]
+    if whole and not _same(name, members):
+        return _group(word, None, whole, sender)
+    return (_own(name, members, sender) if sender is not None else _only(name, members),)
+
+
+def _usual(word: str) -> str:
+    """Return ``SESSION/AGENT`` as ``AGENT@SESSION``, and any other word as it is."""
+    session, slash, agent = word.partition("/")
+    return f"{agent}@{session}" if slash and "@" not in word else word
+
+
+def _bridge(name: str, members: Sequence[Member], sender: Member | None, bridges: Sequence[Member]) -> Member | None:
+    """Return the bridge that a word means: an agent of the same name comes first."""
+    plain = name.casefold().removeprefix(BRIDGE)
+    is_whole = plain != name.casefold()
+    if not is_whole and _same(name, [m for m in members if sender is None or m.session == sender.session]):
+        return None
+    found = _same(plain, bridges)
+    if is_whole and not found:
+        raise AgentNotFound(
+            f"no bridge {plain[:60]!a} ever ran here", hint=f"start it: swarm bridge start {plain[:40]}"
+        )
+    return found[0] if found else None
 
 
 def _parent(members: Sequence[Member], sender: Member | None) -> Member | None:
-    """Return the agent that started the sender's session, if that same run still exists; else the user."""
-    if sender is None or not sender.parent:
+    """Return the agent that started the sender's session, else the nearest one above that is there, or the user."""
+    if sender is None:
         return None
-    wanted = (sender.parent, sender.parent_generation)
-    return next((m for m in members if (m.address, m.generation) == wanted), None)
+    there = {(m.address, m.generation): m for m in members}
+    return next((there[one] for one in sender.line if one in there), None)
+
+
+def out_of_reach(found: Iterable[Member | None], sender: Member) -> tuple[str, ...]:
+    """Return the recipients that a spawned agent cannot write to: it reaches its parent, the user and those below it.
+
+    Agents of one session reach each other, and bridges are the user's.
+    """
+    mine = (sender.address, sender.generation)
+    parent = sender.line[:1]
+    return tuple(
+        one.address
+        for one in found
+        if one is not None
+        and one.session not in ("", sender.session)
+        and (one.address, one.generation) not in parent
+        and mine not in one.line
+    )
 
 
 def _group(word: str, role: str | None, within: Sequence[Member], sender: Member | None) -> Sequence[Member]:
     found = [m for m in within if m != sender and (role is None or m.role.casefold() == role)]
     if not found:
         others = "" if sender is None else " but the sender"
-        raise AgentNotFound(f"{word[:60]!a} means nobody{others}")
+        raise AgentNotFound(f"{word[:60]!a} means no agent{others}")
     return found
 
 
@@ -154,7 +215,9 @@ def _session(word: str, named: str, members: Sequence[Member], sender: Member | 
 def _of_session(session: str, members: Sequence[Member]) -> Sequence[Member]:
     found = [m for m in members if m.session.casefold() == session.casefold()]
     if not found:
-        raise SessionNotFound(f"there is no session {session[:60]!a} with agents")
+        sessions = dict.fromkeys(m.session for m in members if m.session)
+        hint = did_you_mean(session, sessions, SessionNotFound.default_hint)
+        raise SessionNotFound(f"there is no session {session[:60]!a} with agents", hint=hint)
     return found
 
 
@@ -171,7 +234,7 @@ def _named(name: str, members: Sequence[Member], otherwise: str) -> Member:
     if not found:
         known = list(dict.fromkeys(m.agent for m in members))
         there = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
-        raise AgentNotFound(f"{otherwise} {name[:60]!a}", hint=f"there are: {there}")
+        raise AgentNotFound(f"{otherwise} {name[:60]!a}", hint=did_you_mean(name, known, f"there are: {there}"))
     return found[0]
 
 
@@ -194,8 +257,4 @@ def _only(name: str, members: Sequence[Member]) -> Member:
             f"there is no agent {name[:60]!a}: no session exists",
             hint="start one with `swarm start`, or write to user",
         )
-    session = next((m.session for m in members if m.session.casefold() == name.casefold()), "")
-    if session and not found:
-        hint = f"{session} is a session; for all its agents write all@{session}"
-        raise AgentNotFound(f"there is no agent {name[:60]!a}", hint=hint)
     return found[0] if found else _named(name, members, "there is no agent")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.log.files import beginning_of, locked_folder
 from swarm.bus.log.log import Full, Log
-from swarm.bus.message import PRIORITIES
+from swarm.bus.wire import PRIORITIES
 from swarm.machine import own
 from swarm.machine.atomic import sweep_temporaries, sync_file, sync_folder, write_all, write_atomic
 
@@ -170,7 +170,7 @@ class Box:
             raise self.not_there() from None
 
     def _allow(self, lane: int, size: int) -> None:
-        """Count what waits, and allow what may be added to a lane before it is counted again.
+        """Count the waiting messages, and set how many a lane may take before the next count.
 
         That is a small part of the quota, and when it is near no more than the record that is to be added now. What
         was allowed to a lane long ago and not used is not known to those who fill another one.
@@ -229,7 +229,7 @@ class Box:
         return None
 
     def _may_hold(self, message_id: str) -> bool:
-        """Whether a message may be here: a process that asks often reads only what is new since it last asked."""
+        """Whether a message may be in this box. A process that asks again reads only the lines added since."""
         from swarm.bus.reader.choose import ids_in
 
         for lane, log in enumerate(self.lanes):
@@ -248,7 +248,7 @@ class Box:
                 self._durable[place.lane, base] = upto
 
     def secure_tails(self, tails: list[tuple[int, int]]) -> None:
-        """Make sure that what stands before some ends of lanes, as ``tails`` just gave them, is on the disk."""
+        """Sync every lane up to the given ends, as ``tails`` just returned them."""
         for lane, end in tails:
             log = self.lanes[lane]
             opened, upto = self._secured.get(lane, (0, 0))

@@ -9,7 +9,7 @@ class BusProblem(SwarmError):
     """swarm could not send, take or finish a message."""
 
     code = "BUS"
-    default_hint = "fix what the message names, then try again"
+    default_hint = "fix the problem in the message, then try again"
 
 
 class MessageProblem(BusProblem):

@@ -109,7 +109,7 @@ class FileBus(Looking):
             watches.put_back()
 
     def expire(self, address: str) -> None:
-        """Give up what waits in a box and was not taken within its time to live, and tell the senders.
+        """Expire the messages of a box whose time to live is over, and notify their senders.
 
         Whoever takes does the same; this is for a box from which nobody takes.
         """

@@ -35,7 +35,7 @@ _NAME = 200
 
 
 def take_in(box: Box, send: Callable[[Message], Receipt]) -> None:
-    """Send what lies in the drop folder, each file once; a full box leaves the rest there."""
+    """Send each file of the drop folder once; if the box is full, the rest stays there."""
     folder = box.folder + "/drop"
     for name in dropped(box.folder):
         path = f"{folder}/{name}"

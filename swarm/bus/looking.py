@@ -77,9 +77,9 @@ class Looking(Boxes):
 
     def _over(self, held: OpenClaim) -> str:
         """Return why a claim is over; empty while it is not."""
-        from swarm.bus.reader import taking
+        from swarm.bus.reader.state import over
 
-        return taking.over(held, self._machine)
+        return over(held, self._machine)
 
     def claims(self, address: str) -> tuple[Claim, ...]:
         """Return the claims in flight; any process that knows a claim can finish it."""
@@ -112,7 +112,7 @@ class Looking(Boxes):
             return tuple(view.peek(box, limit, self._over))
 
     def history(self, address: str, limit: int = 100) -> tuple[Stored, ...]:
-        """Return the last messages, whatever became of them, oldest first."""
+        """Return the last messages in any state, oldest first."""
         from swarm.bus import view
 
         box = self._box(box_of(address))
@@ -139,7 +139,7 @@ class Looking(Boxes):
         return tuple(trace for trace in found if trace is not None)
 
     def answers(self, address: str, message_id: str) -> tuple[Message, ...]:
-        """Return what came into a box as an answer to a message."""
+        """Return the messages in a box that answer a message."""
         from swarm.bus import view
 
         return tuple(

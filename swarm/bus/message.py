@@ -13,7 +13,7 @@ from json.encoder import encode_basestring as _quoted
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus import wire
-from swarm.bus.wire import ADDRESS, BOX, GROUPS, ID, MAX_TEXT, SURELY_FITS, TYPE, is_word
+from swarm.bus.wire import ADDRESS, BOX, GROUPS, ID, MAX_TEXT, PRIORITIES, SURELY_FITS, TYPE, is_word
 
 if TYPE_CHECKING:
     from typing import Any
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from swarm.bus.errors import MessageProblem
 
 SCHEMA = 1
-#: Most urgent first.
-PRIORITIES = ("interrupt", "high", "normal", "low")
 MAX_EXTRA = 64 << 10
 MAX_AFTER = 100
 #: Maximum depth of metadata and artifacts: printing them recurses as far.
@@ -34,15 +32,16 @@ OWN_IDS = ("budget", "dead", "delivery", "ended", "event", "heartbeat", "overdue
 #: The sender of files in a drop folder.
 DROP = "swarm.drop"
 DEAD_LETTER = "dead-letter"
-#: Kinds of boxes: an agent's messages; tasks; events of agents for their starter.
-KINDS = ("inbox", "queue", "events")
+#: Kinds of boxes: an agent's messages; tasks; events of agents for their starter; messages to a bridge.
+KINDS = ("inbox", "queue", "events", "bridge")
 
 
 class Message(NamedTuple):
     """One message.
 
     Attributes:
-        to: one recipient: ``agent@session``, ``user``, ``inbox.<name>``, ``queue.<name>`` or ``events.<name>``.
+        to: one recipient: ``agent@session``, ``user``, ``inbox.<name>``, ``queue.<name>``, ``events.<name>`` or
+            ``bridge.<name>``.
         sender: the sender; swarm knows it from the process, never from the message's words.
         id: made by the sender, so that sending again cannot make two; "" lets the bus make one.
         time_ms: when it was sent, for people only; nothing is ordered by it. 0 means now.
@@ -90,7 +89,7 @@ class Message(NamedTuple):
 
 
 _FILE_HINT = "put it into a file, and attach that"
-_ADDRESS_HINT = "agent@session, user, inbox.NAME or queue.NAME"
+_ADDRESS_HINT = "agent@session, user, inbox.NAME, queue.NAME or bridge.NAME"
 _ID_HINT = "up to 100 letters and digits, and . _ : + - between them, such as job-17"
 
 
@@ -120,7 +119,7 @@ def new_id(now_ms: int = 0) -> str:
 
 
 def box_of(address: str) -> str:
-    """Return the box that an address of one recipient means: ``inbox.<name>``, ``queue.<name>`` or ``events.<name>``.
+    """Return the box that an address of one recipient means: its kind, a dot, and its name, such as ``inbox.user``.
 
     Raises:
         MessageProblem: it is none, or means more than one recipient.
@@ -240,7 +239,7 @@ def _dump(value: Any) -> str:
 
 
 def _rest(m: Message) -> str:
-    """Write what most messages do not have."""
+    """Return the fields that most messages leave empty."""
     for name in (*_TEXTS, *_NUMBERS):
         value = getattr(m, name)
         if name in _NUMBERS and not _is_time(value):

@@ -73,7 +73,7 @@ class Claim(NamedTuple):
 
     Attributes:
         attempts: how many times each has been handed out by now.
-        who: the name in which it was taken, as the taker said.
+        who: the taker, under the name that it gave.
         since_ms: when, by the time of day, for people only.
         taker: the process that holds the claim, or else the one that took it; None: not known.
     """
@@ -149,7 +149,7 @@ class Task(NamedTuple):
     Attributes:
         needs: ids of those it waits for that are not done yet.
         blocked: why one of those never will be done as things are; "" while there is hope.
-        who: the name in which it was taken last, if it is claimed or done.
+        who: the last taker's name, if it is claimed or done.
         since_ms: when it was taken, done or given up.
         note: the result given with the acknowledgement.
     """
@@ -194,7 +194,7 @@ class Machine(Protocol):
 
 
 class Bus(Protocol):
-    """Boxes of messages. An address is what ``message.box_of`` understands."""
+    """Boxes of messages. ``message.box_of`` reads their addresses."""
 
     def declare(self, address: str, *, generation: str = "") -> None:
         """Make a box for this run of its owner."""
@@ -245,7 +245,7 @@ class Bus(Protocol):
         """Return the unfinished messages, by lane, oldest first; changes nothing."""
 
     def history(self, address: str, limit: int = 100) -> tuple[Stored, ...]:
-        """Return the last messages, whatever became of them, oldest first."""
+        """Return the last messages in any state, oldest first."""
 
     def dead(self, address: str) -> tuple[Stored, ...]:
         """Return the dead letters."""
@@ -254,7 +254,7 @@ class Bus(Protocol):
         """Let a dead letter wait again, at its old place, as if never tried."""
 
     def find(self, message_id: str) -> tuple[Trace, ...]:
-        """Return what became of a message in each box that it was sent to."""
+        """Return the state of a message in each box that got it."""
 
     def record_event(self, address: str, message_id: str, event: str, evidence: str = "") -> None:
         """Write down that a message was ``nudged`` or ``seen``."""
@@ -284,11 +284,11 @@ class Tasks(Bus, Protocol):
 
 
 class PostBus(Tasks, Protocol):
-    """The bus under the post office: it also looks into all boxes at once, and removes what is old."""
+    """The bus under the post office: it also reads all boxes at once, and removes old messages."""
 
     @property
     def root(self) -> str:
-        """The folder in which the post office keeps its own notes, beside the messages."""
+        """The folder of the messages, where the post office also keeps its own notes."""
 
     def close(self) -> None:
         """Let go of the files."""
@@ -304,7 +304,7 @@ class PostBus(Tasks, Protocol):
         """
 
     def answers(self, address: str, message_id: str) -> tuple[Message, ...]:
-        """Return what came into a box as an answer to a message."""
+        """Return the messages in a box that answer a message."""
 
     def thread(self, thread_id: str) -> tuple[Stored, ...]:
         """Return the messages of a thread in all boxes."""
@@ -325,7 +325,7 @@ class PostBus(Tasks, Protocol):
         """Whether a message is known not to be kept any longer."""
 
     def expire(self, address: str) -> None:
-        """Give up what was not taken from a box within its time to live, and notify the senders."""
+        """Expire the messages of a box whose time to live is over, and notify their senders."""
 
     def prune(self, address: str, keep: Keep, *, dry_run: bool = False) -> Pruned:
         """Remove old finished messages of a box."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swarm.bus.log import files
-from swarm.bus.message import OWN_IDS, POSTMASTER, PRIORITIES, Message, encode, new_id
+from swarm.bus.message import OWN_IDS, POSTMASTER, Message, encode, new_id
 from swarm.bus.protocol import Receipt
+from swarm.bus.wire import PRIORITIES
 
 if TYPE_CHECKING:
     from swarm.bus.box import Box
@@ -79,7 +80,7 @@ def _is_same(sender: str, record: bytes, place: Place, there: Line) -> bool:
 
 
 def as_given(message: Message) -> Message:
-    """Return only what the sender gave: the message without its time and its runs."""
+    """Return the sender's part of a message, without its time and runs."""
     return message._replace(to="", id="", time_ms=0, generation="", sender_generation="")
 
 
@@ -105,7 +106,7 @@ def _kept_for_swarm(message_id: str) -> SwarmError:
 
 
 def _finished(record: bytes, message: Message, box: Box, machine: Machine, lane: int, *, durable: bool) -> bytes:
-    """Add what the bus itself needs to know, in most messages nothing."""
+    """Add the bus's own fields; most messages need none."""
     parts = []
     if message.after:
         needed = [_place_of(box, one) for one in message.after]

@@ -9,9 +9,10 @@ from heapq import merge
 from typing import TYPE_CHECKING
 
 from swarm.bus.errors import MessageProblem
-from swarm.bus.message import KINDS, PRIORITIES, Message, from_record
+from swarm.bus.message import KINDS, Message, from_record
 from swarm.bus.protocol import Claim, Event, Stored, Trace
 from swarm.bus.reader.choose import place_of, unsettled
+from swarm.bus.wire import PRIORITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -10,7 +10,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from swarm.bus.message import PRIORITIES
+from swarm.bus.wire import PRIORITIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,7 +80,7 @@ class Watches:
         self._used: dict[bool, Wake] = {}
 
     def wait(self, seconds: float, *, readers_only: bool) -> None:
-        """Wait for what could give the reader something to do; the first time only begins to watch, so look again."""
+        """Wait for a change that may matter to the reader. The first call only starts watching, so look again."""
         watch = self._used.get(readers_only)
         if watch is None:
             kept = self._box.watches[readers_only]

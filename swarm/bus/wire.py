@@ -10,6 +10,8 @@ ID = (_PLAIN_CHARS, _PLAIN_CHARS + "._:+-", 100)
 TYPE = (_SMALL, _SMALL + "0123456789_.-", 40)
 ADDRESS = (_PLAIN_CHARS, _PLAIN_CHARS + "_.@:-", 128)
 BOX = (_PLAIN_CHARS, _PLAIN_CHARS + "_-", 81)
+#: Most urgent first.
+PRIORITIES = ("interrupt", "high", "normal", "low")
 #: Words that mean several recipients, or one that is not an agent of this name.
 GROUPS = ("all", "parent", "broadcast", "root")
 MAX_TEXT = 1 << 20
@@ -29,7 +31,7 @@ def id_of(time_ms: int, number: int) -> str:
 
 
 def head(sender: str, to: str, kind: str, priority: str) -> str:
-    """Return what stands in a record between the id and the time; all of them are words."""
+    """Return the part of a record between its id and its time; all values are words."""
     return f'","from":"{sender}","to":"{to}","type":"{kind}","priority":"{priority}","time":'
 
 
@@ -44,7 +46,7 @@ def record(message_id: str, head: str, time_ms: int, content: str, rest: str) ->
 
 
 def content(subject: str, body: str, extra: str = "") -> str:
-    """Return what stands in the content; subject and body as JSON texts."""
+    """Return the content of a record, with subject and body as JSON texts."""
     return f'"subject":{subject},"body":{body}{extra}'
 
 

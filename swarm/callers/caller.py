@@ -56,9 +56,13 @@ class Caller(NamedTuple):
         return f"{user_name()} by grant {self.grant}" if self.grant else user_name()
 
 
-def caller_of(state: str, environ: Mapping[str, str]) -> Caller:
-    """Return what this process is to the repository with this ``.swarm`` folder."""
-    who = whoami(environ, state=state)
+def caller_of(state: str, environ: Mapping[str, str], acting: Identity | None = None) -> Caller:
+    """Return the kind of caller that this process is for the repository with this ``.swarm`` folder.
+
+    Args:
+        acting: the agent for which it acts, as it has seen that one.
+    """
+    who = acting or whoami(environ, state=state)
     if who is not None:
         return Caller(AGENT, who)
     doubt = person.doubt()
@@ -72,8 +76,8 @@ def caller_of(state: str, environ: Mapping[str, str]) -> Caller:
 
 
 def caller(world: World) -> Caller:
-    """Return what this process is."""
-    return caller_of(os.fspath(world.layout.state), world.environ)
+    """Return the kind of caller that this process is."""
+    return caller_of(os.fspath(world.layout.state), world.environ, world.acting)
 
 
 def actor(world: World) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm.kit.errors import EXIT_REFUSED, SwarmError
+from swarm.kit.errors import EXIT_NOT_FOUND, EXIT_REFUSED, SwarmError
 
 
 class NotForAgents(SwarmError):
@@ -19,3 +19,19 @@ class NotAPerson(SwarmError):
     code = "NOT_A_PERSON"
     exit_code = EXIT_REFUSED
     default_hint = "type it in a terminal of your own; for a program: swarm approvals grant NAME"
+
+
+class IdentityRefused(SwarmError):
+    """A process asked to act as an agent that it does not belong to."""
+
+    code = "IDENTITY_REFUSED"
+    exit_code = EXIT_REFUSED
+    default_hint = "an agent's program starts its own door: swarm mcp --agent NAME"
+
+
+class NotInTree(SwarmError):
+    """The agent is not below the caller, nor its parent."""
+
+    code = "NOT_IN_TREE"
+    exit_code = EXIT_NOT_FOUND
+    default_hint = "`swarm tree` lists the agents that you can reach"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.machine.identity import Identity
-    from swarm.project.model import Session
+    from swarm.project.model import Agent, Session
     from swarm.project.world import World
 
 
@@ -27,10 +27,27 @@ class Checkout(NamedTuple):
     ref: str
 
 
+def seen(world: World) -> Identity | None:
+    """Return the agent that calls: the one that a server acts for, else the one to which this process belongs."""
+    return world.acting or whoami(world.environ, state=str(world.layout.state))
+
+
 def starter(world: World) -> Parent | None:
     """Return the agent of this repository to which this process belongs; None: a person, or one of elsewhere."""
-    who = whoami(world.environ, state=str(world.layout.state))
+    who = seen(world)
     return here(world, who) if who is not None else None
+
+
+def line_above(world: World) -> tuple[Parent, ...]:
+    """Return the ancestors of the agent that calls, the nearest first; none of a person."""
+    me = starter(world)
+    session = world.sessions.get(me.session) if me is not None else None
+    return line_of(session) if session is not None else ()
+
+
+def line_of(session: Session) -> tuple[Parent, ...]:
+    """Return whom the agents of a session work for: their parent, then the ancestors."""
+    return (session.parent, *session.ancestors) if session.parent is not None else ()
 
 
 def here(world: World, who: Identity) -> Parent | None:
@@ -58,11 +75,23 @@ def living(world: World, session: Session) -> Parent | None:
 
     Whether its program runs does not matter; what it is told waits for it.
     """
-    parent = session.parent
-    if parent is None:
+    return session.parent if session.parent is not None and is_there(world, session.parent) else None
+
+
+def heir(world: World, session: Session) -> Parent | None:
+    """Return the agent that is told of a session: its parent, else the nearest ancestor there is; None: the user."""
+    return next((one for one in line_of(session) if is_there(world, one)), None)
+
+
+def is_there(world: World, one: Parent) -> bool:
+    """Whether an agent's record is there, of this very run of its name."""
+    return find(world, one) is not None
+
+
+def find(world: World, one: Parent) -> tuple[Session, Agent] | None:
+    """Return the record of an agent, if it is of this very run of its name."""
+    session = world.sessions.get(one.session)
+    agent = session.agent(one.agent) if session is not None else None
+    if session is None or agent is None or session.generation_of(agent) != one.generation:
         return None
-    found = world.sessions.get(parent.session)
-    agent = found.agent(parent.agent) if found is not None else None
-    if found is None or agent is None or found.generation_of(agent) != parent.generation:
-        return None
-    return parent
+    return session, agent

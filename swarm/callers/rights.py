@@ -13,7 +13,6 @@ from swarm.callers import caller as callers
 from swarm.callers import parents
 from swarm.callers.errors import NotAPerson, NotForAgents
 from swarm.machine import person
-from swarm.machine.identity import whoami
 from swarm.roles.rights import VERBS, Need, Right
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from swarm.roles.role import Role
 
 #: Verbs at whose end the programs of their targets do not run, or not as they did.
-_ENDS_PROGRAMS = frozenset({"cleanup", "worktrees.remove", "restart", "stop"})
+_ENDS_PROGRAMS = frozenset({"cleanup", "worktrees.remove", "restart", "stop", "tree.cleanup", "tree.stop"})
 
 
 class Caller(NamedTuple):
@@ -43,7 +42,7 @@ class Caller(NamedTuple):
 
 def caller(world: World) -> Caller | None:
     """Return the agent to which this process belongs; None when it is none."""
-    who = whoami(world.environ, state=str(world.layout.state))
+    who = parents.seen(world)
     if who is None:
         return Caller("of a supervisor that cannot be seen", None) if person.descends_from_agent() else None
     me = parents.here(world, who)
@@ -86,7 +85,7 @@ def check(world: World, verb: str, targets: Iterable[tuple[Session, Agent | None
 
 
 def check_others(world: World, verb: str, attempt: str) -> None:
-    """Refuse where an agent calls without the right to do this to what others made, such as their branches."""
+    """Refuse an agent that may not do this to the work of others, such as their branches."""
     who = caller(world)
     if who is not None and VERBS[verb] not in who.may:
         _refuse(who, verb, attempt, ["what others made"])
@@ -149,6 +148,8 @@ def for_people(attempt: str, address: str) -> NotForAgents:
 
 def _started(world: World, me: Parent, session: Session) -> bool:
     """Whether an agent started a session, directly or through another agent."""
+    if me in session.ancestors:
+        return True
     seen = set()
     found: Session | None = session
     while found is not None and found.parent is not None and found.name not in seen:
@@ -200,7 +201,7 @@ def check_overrides(world: World, keys: Collection[str]) -> None:
 
 def given(world: World, role: Role | None) -> tuple[str, ...]:
     """Return the rights of an agent of a role: none from a file that agents can edit, and none its starter lacks."""
-    if role is None or not role.options.may or not _is_users_own(world, role):
+    if role is None or not role.options.may or not is_users_own(world, role):
         return ()
     return passed_on(world, role.options.may)
 
@@ -220,11 +221,11 @@ def warnings(world: World, roles: Iterable[Role | None]) -> tuple[str, ...]:
         missing = [right for right in role.options.may if right not in given(world, role)] if role is not None else []
         if role is not None and missing:
             lacking = f"is without {', '.join(missing)}: its starter has no such right"
-            found.append(f"may of role {role.name} {lacking if _is_users_own(world, role) else NO_RIGHTS}")
+            found.append(f"may of role {role.name} {lacking if is_users_own(world, role) else NO_RIGHTS}")
     return tuple(dict.fromkeys(found))
 
 
-def _is_users_own(world: World, role: Role) -> bool:
+def is_users_own(world: World, role: Role) -> bool:
     """Whether a role's file is in a directory of the user's, outside of the repository and its worktrees."""
     from swarm.roles.role import RoleKind
 

@@ -58,7 +58,8 @@ class Root(Group):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, then the options on one line: the whole page fits a small terminal."""
         self.format_commands(ctx, formatter)
-        write_line(formatter, f"Options: {'  '.join(option_names(self, ctx))}")
+        shown = (one for one in option_names(self, ctx) if "-completion" not in one)  # `docs/commands.md` has those
+        write_line(formatter, f"Options: {'  '.join(shown)}")
 
 
 def build() -> Any:  # a class of typer's copy of click

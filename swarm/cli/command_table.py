@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 #: What most users need; the help explains each on a line.
 EVERYDAY = {
     "start": Entry("start", "Start a team: a worktree, a pane and an agent for each role"),
-    "status": Entry("status", "Show what every agent is doing"),
+    "status": Entry("status", "Show the state of every agent"),
     "attach": Entry("start", "Show the panes in this terminal"),
     "send": Entry("send", "Send a message to agents or to the user"),
     "approvals": Entry("approvals", "List permission requests and questions"),
@@ -48,6 +48,14 @@ GROUPS = {
         "shell": Entry("places", "Open a shell in an agent's worktree"),
         "pod": Entry("pod", "Launch, stop, list, show, create and check teams kept in files"),
     },
+    "Tree": {
+        "tree": Entry("tree", "Show who works for whom, and what came of it"),
+        "spawn": Entry("spawn", "Spawn a subtree with a branch of its own, or a worker in your own folder"),
+        "notify-parent": Entry("tree", "Tell your parent what came of your task"),
+        "wait-event": Entry("wait_event", "Print the next event of your agents"),
+        "adopt": Entry("tree", "Give a spawned agent another parent"),
+        "serve": Entry("mcp", "Serve the MCP doors of all agents in one process"),
+    },
     "Messages": {
         "broadcast": Entry("send", "Send a message to every agent of the session"),
         "reply": Entry("send", "Answer a message"),
@@ -57,7 +65,6 @@ GROUPS = {
         "thread": Entry("message", "Show the conversation of a message"),
         "queue": Entry("queue", "Share work between agents: add, take and finish tasks"),
         "wait": Entry("wait", "Wait until agents are idle, done or stopped"),
-        "wait-event": Entry("wait_event", "Print the next event of your agents"),
     },
     "Approvals": {
         "approve": Entry("approvals", "Approve a request, or answer a question"),
@@ -71,7 +78,7 @@ GROUPS = {
         "open": Entry("places", "Open an agent's worktree in your editor"),
         "conflicts": Entry("conflicts", "Forecast merge conflicts between agents"),
         "worktree": Entry("worktree", "Create, show, lock and remove worktrees"),
-        "restore": Entry("restore", "Restore what a cleanup removed"),
+        "restore": Entry("restore", "Restore worktrees that a cleanup removed"),
         "salvage": Entry("salvage", "List, show and delete saved work"),
         "session": Entry("cleanup", "Delete records of old sessions"),
         "recover": Entry("recover", "Finish or roll back interrupted operations"),
@@ -84,7 +91,7 @@ GROUPS = {
         "workflow": Entry("workflow", "List and show predefined teams"),
         "config": Entry("config", "Show the settings, and the schemas of files"),
         "validate": Entry("validate", "Check configuration, roles and records"),
-        "sandbox": Entry("sandbox", "Check whether this machine can make boxes for agents"),
+        "sandbox": Entry("sandbox", "Look at boxes of agents, and whether this machine can make them"),
         "help": Entry("about", "Show the help of a command, or all commands"),
         "version": Entry("about", "Print the version"),
     },
@@ -93,6 +100,7 @@ GROUPS = {
 #: For agent programs; the help does not show them.
 INTERNAL = {
     "hook": Entry("hook", "Take an event from an agent program's hook"),
+    "mcp": Entry("mcp", "Offer swarm's tools to an agent's program by MCP"),
     "permission-request": Entry("permission", "Answer an agent program's permission request"),
 }
 

@@ -48,9 +48,13 @@ def _directory(ctx: typer.Context) -> Path:
 
 
 @_quiet
-def sessions(known: ModuleType, root: Path, _incomplete: str) -> Iterator[str]:
-    """Complete session names."""
-    yield from known.session_names(root)
+def sessions(known: ModuleType, root: Path, incomplete: str) -> Iterator[str]:
+    """Complete session names, and behind a slash the agents of one."""
+    if "/" not in incomplete:
+        yield from known.session_names(root)
+        return
+    for session in known.sessions(root):
+        yield from (f"{session.name}/{agent.name}" for agent in session.agents)
 
 
 @_quiet
@@ -69,6 +73,7 @@ def recipients(known: ModuleType, root: Path, incomplete: str) -> Iterator[str]:
     for session in known.sessions(root):
         found += [f"{agent.name}@{session.name}" for agent in session.agents]
         found += sorted({f"role:{agent.role}" for agent in session.agents})
+    found += known.bridge_names(root)
     yield from (f"{before}{comma}{name}" for name in dict.fromkeys(found))
 
 
@@ -165,7 +170,7 @@ def overrides(known: ModuleType, _root: Path, incomplete: str) -> Iterator[str]:
 
 
 def answer(command: Any, run: Run) -> int:  # a class of typer's copy of click
-    """Do what the shell's completion function asks for."""
+    """Answer a request of the shell's completion function."""
     before = _mend_bash_words(os.environ)
     said = io.StringIO()
     code = 0

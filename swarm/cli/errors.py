@@ -1,4 +1,4 @@
-"""Show errors: what could not be done, why, a hint, and the code."""
+"""Show errors: the failed attempt, its cause, a hint, and the code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def exit_code_of(error: SwarmError) -> int:
 
 
 def from_usage(error: Any, command: str) -> tuple[str, UsageProblem]:
-    """Return (command, error) for what typer says about a command line; *command* is its recognized part."""
+    """Return (command, error) of typer's complaint about a command line; *command* is the recognized part."""
     context = getattr(error, "ctx", None)
     if context is not None:
         command = command_of(context)
@@ -95,7 +95,7 @@ def _show_sent(output: Output, error: SentInPart) -> None:
 
 
 def _attempt_of(error: SwarmError) -> str:
-    """Return what an error says before it lists its problems."""
+    """Return the attempt that an error names before it lists its problems."""
     listed = "; ".join(problem.message for problem in _parts(error))
     return error.message.removesuffix(listed).rstrip(": ") or "cannot do this"
 

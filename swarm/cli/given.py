@@ -9,7 +9,7 @@ from swarm import EnvironmentProblem, UsageProblem
 
 
 def from_stdin(limit: int) -> bytes:
-    """Return what stands on standard input, at most one byte more than *limit*.
+    """Read standard input, at most one byte more than *limit*.
 
     Raises:
         UsageProblem: it is closed, or cannot be read.
@@ -35,7 +35,7 @@ def need_stdout(what: str) -> None:
     """
     if _is_closed():
         raise EnvironmentProblem(
-            f"cannot {what}: standard output is closed, and nobody would see it", hint="leave `>&-` out"
+            f"cannot {what}: standard output is closed, so the output would be lost", hint="leave `>&-` out"
         )
 
 

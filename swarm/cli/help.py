@@ -41,7 +41,7 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what stands behind the command in the usage line."""
+        """Return the words after the command in the usage line."""
         return ["[OPTIONS]", *(name for name, _ in _arguments(self)), *_required(self)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -51,7 +51,7 @@ class Command(TyperCommand):
 
 
 class CommandWithRest(Command):
-    """A command that hands on what stands behind ``--``, whatever it looks like."""
+    """A command that passes all words after ``--`` on unread."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words up to the first ``--``, and keep the others."""
@@ -61,7 +61,7 @@ class CommandWithRest(Command):
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what stands behind the command in the usage line."""
+        """Return the words after the command in the usage line."""
         return [*super().collect_usage_pieces(ctx), "[-- ARG…]"]
 
 

@@ -6,14 +6,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from swarm import Hooks, SwarmError
-from swarm.cli.verb import split_agent
+from swarm.api.words import split_agent
 
 if TYPE_CHECKING:
     from swarm.cli.verb import Run
 
 
 def hook_failed(run: Run, agent: str, hook: str, error: Exception) -> tuple[str, ...]:
-    """Write down what went wrong in a hook beside the agent it is about, where that is known; return what to tell.
+    """Log a hook's failure in its agent's run folder, if the agent is known; return the lines to print.
 
     Args:
         agent: whom the command named; empty: it is the one whose pane this is.

@@ -24,6 +24,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         gc.set_threshold(_ALLOCATIONS)
     try:
         _replace_closed_streams()
+        if "SWARM_SOCKET" in os.environ:
+            from swarm.api.forwarding import forwarded
+
+            code = forwarded(sys.argv[1:] if argv is None else argv)
+            if code is not None:
+                return code
         from swarm.cli.app import run
 
         return run(list(sys.argv[1:] if argv is None else argv))

@@ -25,7 +25,7 @@ _STYLES = {"heading": "1", "bad": "1;31", "warn": "33", "good": "32", "hint": "3
 
 
 class OutputLost(Exception):
-    """Nobody reads what we print any more, or it cannot be written."""
+    """The reader of the output is gone, or the output cannot be written."""
 
 
 class Answer(NamedTuple):
@@ -235,7 +235,7 @@ class Output:
 
 
 def jsonable(value: object) -> object:
-    """Return *value* in what JSON knows: dataclasses become objects, paths text, enums their value."""
+    """Return *value* as JSON knows it: dataclasses become objects, paths text, enums their value."""
     result: object = str(value)
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, Enum)):
         result = value
@@ -253,7 +253,7 @@ def jsonable(value: object) -> object:
 
 
 def write(stream: TextIO | None, text: str) -> None:
-    """Write at once, whatever the encoding of the stream.
+    """Write at once, in any encoding of the stream.
 
     Raises:
         OutputLost: stdout is closed or full. stderr may be: there is nobody to tell.

@@ -41,7 +41,7 @@ TaskFile = Annotated[
 
 
 def read_tasks(run: Run, options: Sequence[str] | None, file: str | None) -> tuple[str, dict[str, str]]:
-    """Return the task of all agents, and what some of them are told beside it.
+    """Return the task of all agents, and the further tasks of some.
 
     Raises:
         UsageProblem: a text cannot be read, or is given twice.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from swarm import Swarm
 
 ROOT = "swarm"
-_STOPPING = "stopping: swarm undoes the operation, or the next swarm command finishes it (Ctrl-C again: stop at once)"
+_STOPPING = "stopping: swarm undoes the operation, or the next command finishes it\n(Ctrl-C again: stop at once)"
 
 #: Of commands that make worktrees, and of those that remove them.
 NoSetup = Annotated[
@@ -207,16 +207,6 @@ def group(name: str, about: str, example: str, default: str = "") -> typer.Typer
 def command_of(ctx: typer.Context) -> str:
     """Return the words of the command without the program's name."""
     return ctx.command_path.removeprefix(ROOT).strip()
-
-
-def split_agent(text: str) -> tuple[str, str | None]:
-    """Read ``AGENT``, ``AGENT@SESSION`` or ``SESSION/AGENT``; the library refuses invalid names."""
-    agent, at, session = text.partition("@")
-    if not at and "/" in text:
-        session, at, agent = text.partition("/")
-    if at and not session:
-        raise UsageProblem(f"cannot read {text!r}: no session is named after the @", hint=f"write {agent}@SESSION")
-    return agent, session if at else None
 
 
 def milliseconds(option: str, text: str | None) -> int | None:

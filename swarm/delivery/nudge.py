@@ -17,6 +17,7 @@ import time
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from swarm.agents import orphans
 from swarm.agents.errors import AgentNotRunning
 from swarm.agents.view import View, state_of
 from swarm.bus.errors import ClaimLost, InboxNotFound, MessageNotFound
@@ -57,7 +58,7 @@ _ENTERS, _TAKEN_WITHIN = 3, 1.0
 
 
 def nudge(world: World, typist: Typist, session: Session, agent: Agent) -> str:
-    """Announce what waits for an agent, if it is due and possible; return in words what came of it."""
+    """Announce an agent's waiting messages, if due and possible; return the outcome in words."""
     run = world.layout.run_folder(session.name, agent.name)
     with _alone(run):
         return _Nudge(world, typist, session, agent, run).do()
@@ -86,6 +87,9 @@ class _Nudge:
         if self._is_in_hand(waiting):
             self._remember(up_ms() + _IN_HAND_MS)
             return "it has messages in hand"
+        if orphans.is_paused(self._world, self._session):
+            self._remember(up_ms() + _IN_HAND_MS)
+            return "its parent has ended, and it is left in peace"
         facts = processes.facts(self._run)
         if facts.alive and facts.prints:
             return self._leave_alone(waiting, deaf=facts.deaf)
@@ -97,7 +101,7 @@ class _Nudge:
         return words
 
     def _waiting(self) -> dict[str, Stored | None]:
-        """Return what waits, by id; files that are no messages yet count as well."""
+        """Return the waiting messages by id, with the files of the drop folder."""
         try:
             stored = self._bus.peek(self._address, _MOST)
         except InboxNotFound:
@@ -146,12 +150,13 @@ class _Nudge:
     # --- announce -------------------------------------------------------------------------------
 
     def _announce(self, waiting: dict[str, Stored | None]) -> tuple[int, str]:
-        """Type the line if it is due; return when to look again, 0 when that is as remembered, and what came of it."""
+        """Type the line if it is due; return the time of the next look (0: as remembered) and the outcome."""
         due = self._memory.due(up_ms())
         if not due:
             return 0, "nothing waits" if not waiting else "it was told"
         try:
-            pane = self._free_prompt()
+            view = self._ready()
+            pane = "" if self._has_way() else self._free_prompt(view)
         except PaneBusy as obstacle:
             return self._memory.held(up_ms()), obstacle.message
         shell = self._agent.program == "shell"
@@ -161,20 +166,35 @@ class _Nudge:
         self._memory.announced(due, up_ms(), self._pause_ms)
         self._remember(self._memory.next())  # first: after a kill here nothing is typed twice
         try:
-            self._type(pane, line, old)
+            how = self._hand_over(line) if not pane else ""
+            if not how:
+                pane = pane or self._free_prompt(view)
+                self._type(pane, line, old)
+                how = f"pasted into {pane} at its prompt"
         except SwarmError as problem:
             return 0, f"typed, not submitted: {problem.message}"
         for one in due:
             if waiting[one] is not None:
                 with suppress(MessageNotFound):
-                    self._bus.record_event(self._address, one, "nudged", f"pasted into {pane} at its prompt")
-        return 0, f"pasted into {pane} at its prompt"
+                    self._bus.record_event(self._address, one, "nudged", how)
+        return 0, how
 
-    def _free_prompt(self) -> str:
-        """Return the pane whose prompt is free.
+    def _has_way(self) -> bool:
+        """Whether the program can be given a text past its pane; agents that share a folder share its conversations."""
+        program = registry.program(self._agent.program, self._agent.command)
+        return program.takes_texts and not self._agent.shared
+
+    def _hand_over(self, line: str) -> str:
+        """Give the program the line; return how, and nothing where it did not take it."""
+        facts = processes.facts(self._run)
+        program = registry.program(self._agent.program, self._agent.command)
+        return program.hand_over(self._run, facts.pid, line) if facts.alive else ""
+
+    def _ready(self) -> View:
+        """Look at the agent, which is to be idle.
 
         Raises:
-            PaneBusy: it is not; says why.
+            PaneBusy: it is not, or nothing may be said.
         """
         view = View(self._world, {(self._session.name, self._agent.name)})
         status = view.status(self._session, self._agent)
@@ -183,6 +203,14 @@ class _Nudge:
             raise PaneBusy("the setting agents.nudge forbids typing into panes")
         if status.state not in allowed:
             raise PaneBusy(f"it is {status.state}, not idle" + (f": {status.detail}" if status.detail else ""))
+        return view
+
+    def _free_prompt(self, view: View) -> str:
+        """Return the pane whose prompt is free.
+
+        Raises:
+            PaneBusy: it is not; says why.
+        """
         pane = view.pane(self._session, self._agent)
         if pane is None:
             raise PaneBusy("it has no pane")

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from swarm.bus.protocol import Claim
     from swarm.messages.office.post import Post
 
-#: Messages delivered to the program and not yet found in its record.
-GIVEN = "given.json"
 _MOST = 20
 _WAIT = 5.0
 _LOOK_EVERY = 0.2
@@ -96,13 +94,13 @@ class Turns:
 
     def _give(self, messages: Sequence[Message]) -> str:
         ids = [message.id for message in messages]
-        runfiles.write(self._run_dir, GIVEN, {"ids": ids, "at_ms": _now_ms(), "record": self._record})
+        runfiles.write(self._run_dir, runfiles.GIVEN, {"ids": ids, "at_ms": _now_ms(), "record": self._record})
         return framing.batch(messages, self._post.me().address)
 
     # --- earlier deliveries ---------------------------------------------------------------------
 
     def _settle(self, deadline: float) -> None:
-        """Acknowledge what the program was given last, as soon as its record shows it; else give it back."""
+        """Acknowledge the last delivered messages once the program's record shows them; else release them."""
         claim = self._claim()
         while claim is not None and self._lives():
             left = [message.id for message in claim.messages if not self._is_known(message.id)]
@@ -121,7 +119,7 @@ class Turns:
         return given_in_hand(self._run_dir, self._post.bus.claims(self._post.address()))
 
     def _without_known(self, claim: Claim) -> list[Message]:
-        """Acknowledge what an earlier life of the program has in its record; return the rest."""
+        """Acknowledge the messages that the program's record already holds from an earlier run; return the rest."""
         known = [message.id for message in claim.messages if self._was_given(message.id) and self._is_known(message.id)]
         self._acknowledge(claim, known)
         return [message for message in claim.messages if message.id not in known]
@@ -166,7 +164,7 @@ def is_lost(run_dir: str, ids: Sequence[str], record: str, idle_since: Callable[
     Args:
         record: the file of its conversation; empty: the one that was named when it was given.
     """
-    given = runfiles.read(run_dir, GIVEN) or {}
+    given = runfiles.read(run_dir, runfiles.GIVEN) or {}
     at_ms = given.get("at_ms")
     if not ids or not isinstance(at_ms, int) or _now_ms() - at_ms < _LOST_MS:
         return False
@@ -178,7 +176,7 @@ def is_lost(run_dir: str, ids: Sequence[str], record: str, idle_since: Callable[
 
 
 def _given(run_dir: str) -> frozenset[str]:
-    ids = (runfiles.read(run_dir, GIVEN) or {}).get("ids")
+    ids = (runfiles.read(run_dir, runfiles.GIVEN) or {}).get("ids")
     return frozenset(one for one in ids if isinstance(one, str)) if isinstance(ids, list) else frozenset()
 
 
@@ -197,5 +195,5 @@ def _tail(path: str) -> bytes:
 
 
 def program_lives(pid: int, start: int) -> Callable[[], bool]:
-    """Return what tells whether a program is still there."""
+    """Return a check whether a program still runs."""
     return lambda: processes.is_alive(pid, start)

@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from swarm.delivery.typed import cut, is_faint, squeezed
-from swarm.kit.ttys import EDITORS, takes_lines
+from swarm.machine.ttys import EDITORS, takes_lines
 from swarm.terminal.errors import TerminalProblem
 from swarm.terminal.values import Screen
 

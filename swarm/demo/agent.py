@@ -1,4 +1,4 @@
-"""The demo agent's day: say who it is, do the work, obey the task's orders, then those at the prompt."""
+"""The demo agent's day: introduce itself, do the work, obey the task's orders, then those at the prompt."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class DemoAgent:
     # --- messages -------------------------------------------------------------------------------
 
     def _look_into_inbox(self) -> int | None:
-        """Between two pieces of work: read what came in, until there is nothing more."""
+        """Read all new messages, between two pieces of work."""
         code: int | None = None
         while code is None and self._post.has_news():
             code = self._read_mail("")

@@ -1,4 +1,4 @@
-"""Who the demo agent is and what it was asked to do."""
+"""The demo agent's identity and task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_DELAY = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A word and what belongs to it, as typed at the prompt."""
+    """An order typed at the prompt: a word and its arguments."""
 
     word: str
     rest: str = ""
@@ -36,7 +36,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be done.
+    """The task, with the orders in it.
 
     Attributes:
         text: the task without the orders in it.
@@ -83,7 +83,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """What the environment tells.
+    """The agent's identity, from the environment.
 
     Attributes:
         actor: the agent's name.

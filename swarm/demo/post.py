@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from swarm.demo.repo import Trouble
+from swarm.machine import broker
 from swarm.machine.inbox_watch import Inbox
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Letter:
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Letter:
-        """Take it from what ``swarm inbox --json`` prints."""
+        """Read a message from the output of ``swarm inbox --json``."""
         content = record.get("content") or {}
         return cls(
             id=str(record.get("id", "")),
@@ -57,7 +58,7 @@ class Letter:
 
     @property
     def text(self) -> str:
-        """What it says, in one line."""
+        """The subject and body, in one line."""
         return self.body if not self.subject else f"{self.subject}. {self.body}"
 
     @property
@@ -67,14 +68,14 @@ class Letter:
 
 
 class Post:
-    """One agent's inbox, and what it sends."""
+    """One agent's inbox and outgoing messages."""
 
     def __init__(self, me: Me, environ: Mapping[str, str]) -> None:
         state = environ.get("SWARM_STATE_DIR")
         self._me = me
         self._pulls = environ.get("SWARM_DEMO_INBOX") == "pull"
-        self._there = bool(state and me.session)
-        self.inbox = Inbox(f"{state}/messages/inbox/{me.actor}-{me.session}" if self._there else "")
+        self._there = bool((state or broker.path()) and me.session)
+        self.inbox = Inbox(f"{state}/messages/inbox/{me.actor}-{me.session}" if state and me.session else "")
         mark = self.inbox.mark()  # before the look: what comes after it shall still be news
         self._seen: list[int] | None = mark if self.inbox.is_fresh() else None
 

@@ -1,4 +1,4 @@
-"""What the demo agent writes down of its conversation, as the real programs do: ``swarm transcript`` reads it."""
+"""The demo agent's record of its conversation, which ``swarm transcript`` reads like those of real programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Record:
         self._path = folder and folder / FILE
 
     def note(self, who: str, text: str) -> None:
-        """Add what was said; a full disk stops no agent."""
+        """Add an entry; a full disk stops no agent."""
         if self._path is None or not text.strip():
             return
         line = json.dumps({"at_ms": time.time_ns() // 1_000_000, "who": who, "text": text})

@@ -15,7 +15,7 @@ _QUIET = ("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.quotePa
 
 
 class Trouble(Exception):
-    """Something did not work; says what, in a line."""
+    """A git command failed; the message is one line."""
 
 
 class Repo:
@@ -32,7 +32,7 @@ class Repo:
         self._keys: set[str] = set()
 
     def ask(self, *args: str) -> str:
-        """Return what a git command prints.
+        """Run a git command and return its output.
 
         Raises:
             Trouble: it failed.
@@ -43,7 +43,7 @@ class Repo:
         return os.fsdecode(done.stdout)
 
     def try_ask(self, *args: str) -> str:
-        """Return what a git command prints, nothing if it fails."""
+        """Run a git command and return its output; empty if it fails."""
         done = self._git(*args)
         return os.fsdecode(done.stdout) if done.returncode == 0 else ""
 
@@ -89,7 +89,7 @@ class Repo:
             raise Trouble(f"cannot write {path}: {error.strerror}") from error
 
     def commit(self, paths: list[str], subject: str, key: str = "") -> str:
-        """Commit these files and nothing else, whatever is in the index; return the short id.
+        """Commit these files and nothing else from the index; return the short id.
 
         Args:
             key: by which ``has`` knows it again.

@@ -1,4 +1,4 @@
-"""How the demo agent talks with the others: what it tells, asks and answers, and what it makes of their words."""
+"""The demo agent's messages: it tells, asks and answers, and acts on the words of others."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Talk:
         self._orders = known
 
     def tell(self, to: str, text: str, key: str) -> None:
-        """Tell another agent something; without words, what was done."""
+        """Tell another agent something; without words, report the work done."""
         self._send(to, text or self._work.summary(), key=key)
 
     def ask(self, to: str, question: str, key: str) -> None:
@@ -59,7 +59,7 @@ class Talk:
         self._screen.say(text, label=f"  to {to.partition('@')[0]}{', a question' if question else ''}: ")
 
     def read(self) -> int | None:
-        """Read what came in and act on it; an exit status ends the agent."""
+        """Read new messages and act on them; an exit status ends the agent."""
         code: int | None = None
         try:
             letters = self._post.take()

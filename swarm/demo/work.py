@@ -1,4 +1,4 @@
-"""What the demo agent does, by role: a few true facts or lines of code, each committed."""
+"""The demo agent's work, by role: a few true facts or lines of code, each committed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of work: what it is called, and what does it; it returns the text for the notes."""
+    """One step of work: its name, and a function that does it and returns the text for the notes."""
 
     title: str
     do: Callable[[], str]
@@ -80,7 +80,7 @@ class Work:
         return Step(text, do)
 
     def do(self, step: Step, key: str = "") -> str:
-        """Do a step and commit it; return what was committed, nothing when that was done before.
+        """Do a step and commit it; return the commit, empty if it was done before.
 
         Args:
             key: names it over a resume.
@@ -98,7 +98,7 @@ class Work:
         return f"{self._repo.commit([*self._also, self.notes], subject, key)} {subject}"
 
     def note(self, text: str, who: str, key: str) -> str:
-        """Write down what another one said; return what was committed, nothing when it was noted before.
+        """Note another agent's words and commit them; return the commit, empty if they were noted before.
 
         Raises:
             Trouble: it could not be done.
@@ -111,7 +111,7 @@ class Work:
         return f"{self._repo.commit([self.notes], subject, key)} {subject}"
 
     def summary(self) -> str:
-        """Say what was done so far."""
+        """Return a summary of the work so far."""
         mine = self._repo.try_ask("log", "--format=%h %s", "-n", "50", f"--grep=^{re.escape(self._me.actor)}: ")
         done = mine.splitlines()
         if not done:
@@ -120,7 +120,7 @@ class Work:
         return f"{number} on {self._repo.branch}, the last is {done[0]}; my notes are in {self.notes}."
 
     def answer(self, question: str) -> str:
-        """Answer with what is true: a reviewer its verdict, everybody what was done and where a name occurs."""
+        """Answer truthfully: a reviewer gives its verdict, every role its work so far and the places of a name."""
         if self._me.role == "reviewer":
             verdict = " ".join(self._find_overlaps().partition("\n\n")[2].replace("- `", "`").split())
             return f"{verdict.removesuffix('.')}. {self.summary()}"
@@ -129,7 +129,7 @@ class Work:
         return (f"There is {', '.join(found)}. " if found else "") + self.summary()
 
     def edit(self, path: str, line: str, key: str = "") -> str:
-        """Add a line to any file of the worktree and commit it; return what was committed, nothing if it was before."""
+        """Add a line to any file of the worktree and commit it; return the commit, empty if nothing changed."""
         if self._repo.has(key):
             return ""
         if self._repo.is_ignored(path):

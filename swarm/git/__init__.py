@@ -1,1 +1,1 @@
-"""Git repositories: running git, and reading and writing what git has in its folder."""
+"""Git repositories: run git, and read and write the files in git's folder."""

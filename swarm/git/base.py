@@ -75,7 +75,7 @@ class Base:
         self.runner.bind_lock(fd)
 
     def stop_all(self) -> None:
-        """End whatever git runs for us."""
+        """End every git process that we started."""
         self.runner.stop_all()
 
     def resume(self) -> None:
@@ -83,7 +83,7 @@ class Base:
         self.runner.resume()
 
     def look_closely(self, since: object = None) -> None:
-        """Begin to find out what the next ``add_worktree`` and ``fill`` can do without running git.
+        """Start probing how far the next ``add_worktree`` and ``fill`` can do without running git.
 
         They wait for the answer; never asked, both leave everything to git.
 
@@ -101,7 +101,7 @@ class Base:
             look.begin()  # noted down before: whatever stops it half way, it is ended
 
     def _look_on(self) -> None:
-        """Use a moment in which nothing else is to be done for what ``fill`` will need."""
+        """Use an idle moment to read ahead for ``fill``."""
         look = self._look
         if look is not None:
             look.read_ahead(self.root)

@@ -103,7 +103,7 @@ class Configuration(Base):
             self._remove_section("extensions", there)
 
     def exclude_in_worktree(self, admin: AdminDir, *files: str) -> None:
-        """Hide *files* in one worktree, with those hidden before; what the user ignores everywhere stays ignored."""
+        """Hide *files* in one worktree, with those hidden before; the user's own global excludes still count."""
         exclude = admin.path / "swarm-exclude"
         old = exclude.read_bytes() if exclude.is_file() else self._user_excludes()
         new = dict.fromkeys(b"/" + re.sub(rb"([\\*?\[ ])", rb"\\\1", os.fsencode(file)) + b"\n" for file in files)

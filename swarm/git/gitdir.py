@@ -14,15 +14,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm.git.running import others
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
 from swarm.project.layout import HEADS
 from swarm.project.model import AdminDir, WorktreeEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable
 
-_PROC = "/proc"
 _LIMIT = 1 << 16
 #: How much is kept of what is larger.
 _SHOWN = 1 << 12
@@ -85,7 +85,7 @@ STUB = "ref: refs/heads/.invalid"
 
 
 def head_of(folder: Path) -> str:
-    """Return what the ``HEAD`` file of a git or admin folder says; empty when it is a link or not readable."""
+    """Return the content of the ``HEAD`` file of a git or admin folder; empty if it is a link or not readable."""
     path = folder / "HEAD"
     return "" if path.is_symlink() else _text(path) or ""
 
@@ -142,7 +142,7 @@ def ref_locks(common: Path, refs: Iterable[str]) -> tuple[Path, ...]:
 
 
 def tips(common: Path, refs: Iterable[str]) -> dict[str, str]:
-    """Return what those refs say that are files of their own: git itself reads such a file first."""
+    """Return the commits of the refs that are loose files; git itself reads these first."""
     found = {}
     for ref in refs:
         path = common / ref
@@ -161,7 +161,7 @@ def own_folder(common: Path, tree: Path) -> Path | None:
 
 
 def entry_of(common: Path, tree: Path) -> WorktreeEntry | None:
-    """Return what ``git worktree list`` says of a worktree; None where only git can tell."""
+    """Return a worktree's entry as ``git worktree list`` shows it; None where only git can tell."""
     folder = own_folder(common, tree)
     if folder is None:
         return None
@@ -288,57 +288,20 @@ def _is_packed(packed: Path, ref: str) -> bool:
 
 def live_git(common: Path, root: Path) -> bool:
     """Whether some git process seems to be at work in this repository (Linux; elsewhere: unknown, so True)."""
-    return not os.path.isdir(_PROC) or any(True for _ in _gits(common, root))
+    return not others.CAN_SEE or any(True for _ in others.at_work(common, _trees(common, root)))
 
 
-def _gits(common: Path, root: Path) -> Iterator[int]:
-    """Give the git processes whose folder is in this repository (Linux)."""
-    places = (str(common), str(root))
-    for entry in os.listdir(_PROC):
-        if not entry.isdigit():
-            continue
-        try:
-            with open(f"{_PROC}/{entry}/comm", "rb") as file:
-                name = file.read().strip()
-            if name != b"git" and not name.startswith(b"git-"):
-                continue
-            cwd = os.readlink(f"{_PROC}/{entry}/cwd")
-        except OSError:
-            continue
-        if any(cwd == place or cwd.startswith(place + "/") for place in places):
-            yield int(entry)
+def _trees(common: Path, root: Path) -> list[str]:
+    """Return the working trees of a repository: a git in one that lies elsewhere works in the same repository."""
+    return [str(root), *(os.path.dirname(admin.gitdir) for admin in admin_dirs(common) if admin.gitdir)]
 
 
 def collector(common: Path, root: Path) -> int:
     """Return a process that is removing objects which nothing names; 0 where there is none.
 
-    A ``git gc`` has left a note of itself.  A ``git prune`` or ``git repack`` leaves none, and is seen on Linux when
-    its folder is in the repository.
+    A ``git gc`` has left a note of itself.  A ``git prune`` or ``git repack`` leaves none, and is seen on Linux.
     """
-    found = _noted_gc(common)
-    if found or not os.path.isdir(_PROC):
-        return found
-    return next((pid for pid in _gits(common, root) if _told(pid) in (b"gc", b"prune", b"repack")), 0)
-
-
-def _told(pid: int) -> bytes:
-    """Return the command line of a git process; empty when it has ended."""
-    try:
-        with open(f"{_PROC}/{pid}/cmdline", "rb") as file:
-            return subcommand(file.read().split(b"\0"))
-    except OSError:
-        return b""
-
-
-def subcommand(argv: Sequence[bytes]) -> bytes:
-    """Return the command in a command line of git; empty where there is none."""
-    words = iter(argv[1:])
-    for word in words:
-        if word in (b"-C", b"-c", b"--git-dir", b"--work-tree", b"--namespace", b"--config-env"):
-            next(words, b"")
-        elif not word.startswith(b"-"):
-            return word
-    return b""
+    return _noted_gc(common) or others.collecting(common, _trees(common, root))
 
 
 def _noted_gc(common: Path) -> int:
@@ -356,13 +319,12 @@ def _noted_gc(common: Path) -> int:
 
 
 def remove_stale_locks(common: Path, root: Path, locks: Iterable[Path], since_ns: int, aside: Path) -> list[str]:
-    """Move away lock files that a killed git of an operation of ours left; return what stands in the way.
+    """Move away lock files that a killed git of our operation left; return the locks that block.
 
-    A lock is ours when the operation named it before it began (it was not there then), the file is
-    no older than the operation, and no git runs in the repository any more: swarm's own ones inherit
-    the repository lock, which the caller holds, and of the user's there is none.  A lock that everybody
-    uses must also stay as it is for a moment: a program that is not called git would be done with it.
-    Those of ``refs/swarm/`` need not be named: nobody else makes refs there.
+    A lock is ours if the operation named it before it began, when the lock was not there, and the file is no older.
+    Also no git may run in the repository any more.  swarm's own inherit the repository lock, which the caller holds;
+    the user's are looked for.  A lock that other programs use, too, must also stay unchanged for a moment: a program
+    not called git would be done with it.  Locks of ``refs/swarm/`` need not be named, as only swarm makes refs there.
     """
     kept: list[str] = []
     shared: dict[Path, os.stat_result] = {}

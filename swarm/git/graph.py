@@ -1,4 +1,4 @@
-"""The history of some commits, walked once: who is whose ancestor, and where two of them parted."""
+"""The history of some commits, walked once: ancestors, and the commits at which histories parted."""
 
 from __future__ import annotations
 

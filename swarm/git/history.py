@@ -37,14 +37,14 @@ class Asks(Protocol):
     """The protocol of an object that runs git for lookups."""
 
     def ask(self, *args: str, stdin: bytes = b"") -> bytes:
-        """Return what git prints."""
+        """Run git and return its output."""
 
     def attempt(self, *args: str, stdin: bytes = b"") -> tuple[int, bytes, bytes]:
         """Return exit code, output and error text."""
 
 
 def commits(runner: GitRunner, root: Path, tip: str, base: str) -> tuple[Commit, ...]:
-    """Return what *tip* has and *base* has not, newest first, at most fifty."""
+    """Return the commits of *tip* that *base* lacks, newest first, at most fifty."""
     # GitPython hands every variable on to git, also those that lead to another repository or break it.
     if len(tip) == 40 and not is_redirected(os.environ):
         found = _by_library(root, tip, base)
@@ -57,7 +57,7 @@ def commits(runner: GitRunner, root: Path, tip: str, base: str) -> tuple[Commit,
 
 
 def _by_library(root: Path, tip: str, base: str) -> tuple[Commit, ...] | None:
-    """Ask GitPython; None where it stumbles: git itself will say at what."""
+    """Ask GitPython; None if it fails, as git itself then gives the reason."""
     import git
 
     try:
@@ -131,7 +131,7 @@ def landed_by(git: Asks, graph: Graph | None, asked: Sequence[tuple[str, str]], 
 
 
 def _by_content(git: Asks, graph: Graph, forks: Sequence[tuple[str, str]], target: str) -> list[str]:
-    """Compare what the tips have changed since they forked with what *target* has since then."""
+    """Compare the changes of the tips since they forked with those of *target* since then."""
     theirs = {tip: [c for c in graph.since(target, fork) if not graph.is_merge(c)] for tip, fork in forks}
     own = {tip: [c for c in graph.since(tip, target) if not graph.is_merge(c)] for tip, _ in forks}
     looked = {tip: commits[:_LOOKED_AT] for tip, commits in theirs.items()}
@@ -158,7 +158,7 @@ def _is_rebased(git: Asks, tip: str, target: str) -> bool:
 
 
 def _patch_ids(git: Asks, commits: Iterable[str]) -> dict[str, str]:
-    """Return commit → what tells its change from others; a line may name the parent to compare it with."""
+    """Return commit → id of its change; a line may name the parent to compare it with."""
     lines = "".join(f"{line}\n" for line in commits).encode("ascii")
     diff = git.ask("diff-tree", "--stdin", "--root", *_PATCH, stdin=lines) if lines else b""
     out = git.ask("patch-id", "--stable", stdin=diff).decode("ascii") if diff else ""

@@ -24,7 +24,7 @@ _OBJECT_TYPES = frozenset({b"commit", b"tree", b"blob", b"tag"})
 
 
 def admin_head(runner: GitRunner, admin: AdminDir) -> str:
-    """Return what the ``HEAD`` of a worktree says: ``ref: NAME`` or a commit; git is asked where refs are in tables."""
+    """Return the ``HEAD`` of a worktree: ``ref: NAME`` or a commit. Where refs are in tables, git reads it."""
     if admin.head != gitdir.STUB:
         return admin.head
     env = {"GIT_DIR": str(admin.path)}
@@ -48,6 +48,13 @@ class Refs(Base):
         code, out, _ = self.runner.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")
         found = out.decode("ascii").strip()
         return found if code == 0 and found.isalnum() else None  # `^main` means everything but that
+
+    def commit_trouble(self, name: str) -> str:
+        """Return why a name means no commit, in git's words; nothing where git takes it for something else."""
+        if name.startswith("-") or "\0" in name or not name:
+            return ""
+        code, _, err = self.runner.attempt("rev-list", "-1", "--no-walk", "--end-of-options", name, "--")
+        return err.decode("utf-8", "replace").strip() if code else ""
 
     def head_trouble(self) -> str:
         """Return why HEAD is no commit: git's words, or nothing when there simply is none yet."""
@@ -110,7 +117,7 @@ class Refs(Base):
             (self.common / "logs" / name).unlink(missing_ok=True)
 
     def tips(self, *names: str) -> dict[str, str]:
-        """Return what exactly these refs say, of those that there are."""
+        """Return the commits of exactly these refs, as far as they exist."""
         found = gitdir.tips(self.common, names)
         return found if len(found) == len(names) else self.refs(*names)
 

@@ -50,7 +50,7 @@ class Git(Refs, Configuration):
     # --- worktrees -----------------------------------------------------------------------------
 
     def worktrees(self) -> tuple[WorktreeEntry, ...]:
-        """Return what git lists, the main checkout first."""
+        """Return git's list of worktrees, the main checkout first."""
         code, out, err = self.runner.begin("worktree", "list", "--porcelain", "-z").outcome()
         if code == 0:
             return parse_worktrees(out, end=b"\0")
@@ -107,12 +107,13 @@ class Git(Refs, Configuration):
         from swarm.git.shortcuts import copying, register
 
         look = self._look
-        source = look.source if look is not None and look.copies() else None
-        if look is not None and source is not None and content == source.tree:
+        source = look.source if look is not None else None
+        converted = look.converted() if look is not None else None
+        if look is not None and source is not None and converted is not None and content == source.tree:
             pairs = [(tree, admin) for tree in trees if (admin := gitdir.pointer_of(tree)) is not None]
             if lacking := look.missing():  # git would notice while it wrote the files
                 raise GitBroken(f"cannot write the files of {trees[0].name}: missing object {lacking[0]}")
-            if copying.copy(source, self.root, pairs, backdate_ns, look.ahead) == 0:
+            if copying.copy(source, self.root, pairs, backdate_ns, look.ahead, converted) == 0:
                 for _, admin in pairs if commit else ():
                     register.note_filled(admin, commit)
                 return
@@ -171,7 +172,7 @@ class Git(Refs, Configuration):
         return self.runner.begin("status", *STATUS, cwd=tree)
 
     def is_untouched(self) -> bool:
-        """Whether the main checkout is what its commit says, as far as that can be seen without running git."""
+        """Whether the main checkout equals its commit, as far as that shows without running git."""
         from swarm.git.shortcuts import untouched
 
         mark, source = self._main_index()
@@ -187,7 +188,7 @@ class Git(Refs, Configuration):
         return tuple(self._with_head(admin) for admin in gitdir.admin_dirs(self.common))
 
     def worktree(self, tree: Path) -> WorktreeEntry | None:
-        """Return what git lists of one worktree, without running it; None where only ``worktrees`` can tell."""
+        """Return git's entry of one worktree, without running git; None where only ``worktrees`` can tell."""
         return gitdir.entry_of(self.common, tree)
 
     def own_folder(self, tree: Path) -> Path | None:

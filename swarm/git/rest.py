@@ -1,4 +1,4 @@
-"""See what has changed in worktrees without a git for each of them; two are asked for all.
+"""Find changes in many worktrees with two git processes for all, instead of one each.
 
 That is possible where nothing is staged or hidden: the index is the tree of the commit, entry for entry, and git
 converts no file.  Then a file is unchanged if the system says of it what the index says; else it is read.  Of

@@ -86,7 +86,7 @@ def line_of(words: Sequence[str]) -> str:
 
 
 def command(value: str) -> str:
-    """Check a command given as one line: swarm starts the program itself, so what only a shell knows is refused.
+    """Check a command given as one line. swarm starts the program without a shell, so shell syntax is refused.
 
     Raises:
         ValueError: it cannot be meant so.
@@ -126,7 +126,7 @@ def _needs_a_shell(line: str) -> str:
 
 
 def _unquoted(line: str) -> tuple[str, str]:
-    """Return a line without what quotes protect from being an operator, and without what they protect at all."""
+    """Return a line without the operators that quotes protect, and without all quoted text."""
     bare, expanded = "", ""
     quote, escaped = "", False
     for char in line:

@@ -75,7 +75,7 @@ WorktreeError = SwarmError
 
 
 def one_line(text: str) -> str:
-    """Return *text* with escapes for what would end the line or turn the terminal around.
+    """Return *text* with line ends and terminal control characters escaped.
 
     Paths may hold any byte; a message with one in it stays one honest line.  Bytes that are no UTF-8
     are kept as they are: whoever prints decides about them.
@@ -140,7 +140,7 @@ class EnvironmentProblem(SwarmError):
 
     code = "ENVIRONMENT"
     exit_code = EXIT_ENVIRONMENT
-    default_hint = "fix what the message names, then try again"
+    default_hint = "fix the problem in the message, then try again"
 
 
 class NoSpace(EnvironmentProblem):

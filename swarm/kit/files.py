@@ -25,6 +25,7 @@ from swarm.machine.atomic import write_atomic as write_atomic  # noqa: PLC0414
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import BinaryIO
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 #: Of Linux: the current folder, and "do not replace".
@@ -57,7 +58,7 @@ def os_errors(what: str) -> Iterator[None]:
 
 
 def write_new(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Create *path* with *data*; whatever is already there, also a dangling link, stays and is an error."""
+    """Create *path* with *data*; an existing entry, also a dangling link, stays and is an error."""
     fd = own.open(os.fspath(path), atomic.NEW, 0o600)
     try:
         write_all(fd, data)
@@ -77,6 +78,20 @@ def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:
         os.close(fd)
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file to read; it may be of somebody who would have us wait at a pipe.
+
+    Raises:
+        OSError: not there, not readable.
+        EnvironmentProblem: it is no regular file.
+    """
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115  # for the caller
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise EnvironmentProblem(f"cannot read {path}: it is not a regular file")
+    return file
+
+
 def read_small(path: Path, limit: int = 1 << 20) -> bytes:
     """Return the content of a regular file.
 
@@ -84,17 +99,13 @@ def read_small(path: Path, limit: int = 1 << 20) -> bytes:
         OSError: not there, not readable.
         EnvironmentProblem: it is no regular file (opening never blocks on a pipe), or larger than *limit*.
     """
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
+    with open_regular(path) as file:
+        fd = file.fileno()
         info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            raise EnvironmentProblem(f"cannot read {path}: it is not a regular file")
         # One byte more than there is: so the end is seen at once. It may grow meanwhile, and in /proc all have no size.
         data = os.read(fd, min(info.st_size, limit) + 1)
         while len(data) != info.st_size and len(data) <= limit and (more := os.read(fd, _PIECE)):
             data += more
-    finally:
-        os.close(fd)
     if len(data) > limit:
         raise EnvironmentProblem(f"cannot read {path}: it is larger than {limit} bytes")
     return data
@@ -296,7 +307,7 @@ def remove_tree(path: Path | str) -> None:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy whatever is at a path, a folder with all in it, with modes and times.
+    """Copy a file, a link or a whole folder, with modes and times.
 
     Sockets and devices are left out: nothing can be in them.  A folder that is there already is added to.
     """

@@ -1,4 +1,4 @@
-"""One language for what files and settings hold: how a value is read, checked, shown and told to editors.
+"""One schema language for files and settings: it reads, checks and shows values, and describes them to editors.
 
 A form reads plain values, as YAML or a caller gives them.  A wrong one is a `Misfit`, which says where in the value
 each trouble is; `swarm.kit.yaml.Node.problems` finds its line and column.
@@ -22,6 +22,7 @@ from swarm.kit.scalars import (
     show_milliseconds,
     show_seconds,
 )
+from swarm.kit.words import did_you_mean
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -71,7 +72,7 @@ class Misfit(ValueError):
 
 
 def troubles_of(error: ValueError) -> tuple[Trouble, ...]:
-    """Return what an error of a form or a check says."""
+    """Return the troubles in an error of a form or a check."""
     return error.troubles if isinstance(error, Misfit) else (Trouble(str(error)),)
 
 
@@ -166,7 +167,7 @@ def filled(value: str) -> str:
 
 
 def choice(*words: str, hints: Mapping[str, str] | None = None) -> Form[str]:
-    """One of *words*; *hints* say what to write instead of others."""
+    """One of *words*; *hints* give the right word for common wrong ones."""
     known = tuple(str(word) for word in words)
 
     def read(raw: object) -> str:
@@ -178,7 +179,7 @@ def choice(*words: str, hints: Mapping[str, str] | None = None) -> Form[str]:
 
 
 def then(form: Form[S], make: Callable[[S], T]) -> Form[T]:
-    """What *make* makes of a value of *form*."""
+    """The result of *make* for a value of *form*."""
     return cast("Form[T]", form._replace(read=cast("Any", lambda raw: make(form.read(raw)))))
 
 
@@ -218,32 +219,31 @@ def amount(low: float, high: float) -> Form[float]:
 
 def seconds(low: float, high: float) -> Form[float]:
     """A time in seconds."""
-    return Form(
-        f"time from {show_seconds(low)} to {show_seconds(high)}; a bare number is seconds",
-        lambda raw: _within(seconds_from(raw), low, high, show_seconds),
-        _counted(_TIME, low, high),
-        show=show_seconds,
-    )
+    return _measure("time", "seconds", low, high, seconds_from, show_seconds, _TIME)
 
 
 def milliseconds(low: int, high: int) -> Form[int]:
     """A time in milliseconds."""
-    return Form(
-        f"time from {show_milliseconds(low)} to {show_milliseconds(high)}; a bare number is milliseconds",
-        lambda raw: _within(milliseconds_from(raw), low, high, show_milliseconds),
-        _counted(_TIME, low, high),
-        show=show_milliseconds,
-    )
+    return _measure("time", "milliseconds", low, high, milliseconds_from, show_milliseconds, _TIME)
 
 
 def size(low: int, high: int) -> Form[int]:
     """A size in bytes."""
-    return Form(
-        f"size from {show_bytes(low)} to {show_bytes(high)}; a bare number is bytes",
-        lambda raw: _within(bytes_from(raw), low, high, show_bytes),
-        _counted(_SIZE, low, high),
-        show=show_bytes,
-    )
+    return _measure("size", "bytes", low, high, bytes_from, show_bytes, _SIZE)
+
+
+def _measure(
+    kind: str,
+    unit: str,
+    low: _Number,
+    high: _Number,
+    parse: Callable[[object], _Number],
+    show: Callable[[_Number], str],
+    pattern: str,
+) -> Form[_Number]:
+    """A number with a unit, between two limits."""
+    name = f"{kind} from {show(low)} to {show(high)}; a bare number is {unit}"
+    return Form(name, lambda raw: _within(parse(raw), low, high, show), _counted(pattern, low, high), show=show)
 
 
 def _counted(pattern: str, low: float, high: float) -> Schema:
@@ -287,7 +287,7 @@ def listing(one: Form[T], name: str = "", *, most: int = 500, distinct: bool = T
 
 
 def gather(tasks: Iterable[tuple[tuple[str | int, ...], str, Callable[[], T]]]) -> list[T]:
-    """Do all tasks, each with its path and the name of its key, then raise what went wrong."""
+    """Do all tasks, each with its path and the name of its key, then raise all their errors."""
     found: list[T] = []
     troubles: list[Trouble] = []
     for path, key, task in tasks:
@@ -357,11 +357,8 @@ def camel(name: str) -> str:
 
 
 def _hint(fields: Mapping[str, Field], name: str) -> str:
-    from difflib import get_close_matches
-
     spellings = [spelled for known, field in fields.items() for spelled in (known, *field.aliases)]
-    close = get_close_matches(_snake(name), spellings, n=1)
-    return f"did you mean {close[0]}?" if close else f"the keys are {', '.join(fields)}"
+    return did_you_mean(_snake(name), spellings, f"the keys are {', '.join(fields)}")
 
 
 def _object(fields: Mapping[str, Field]) -> Schema:
@@ -422,7 +419,7 @@ def kind_of(raw: object) -> str:
 
 
 def shown(raw: object) -> str:
-    """Spell a value for a message, cut short if it is long; of what holds others, only say what it is."""
+    """Spell a value for a message, cut short if it is long; of a container name only the kind."""
     if raw is None or isinstance(raw, (Mapping, list, tuple)):
         return kind_of(raw)
     if isinstance(raw, bool):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.kit.commandline import STAMP
@@ -11,6 +10,7 @@ from swarm.machine import processes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
 
 
 def processes_in(folders: Sequence[Path], but: Collection[int] = ()) -> dict[Path, tuple[str, ...]]:
@@ -23,14 +23,17 @@ def processes_in(folders: Sequence[Path], but: Collection[int] = ()) -> dict[Pat
         but: these, and everything that they started, are left out.
     """
     found: dict[Path, list[str]] = {folder: [] for folder in folders}
+    below = {f"{folder}/": folder for folder in folders}
+    prefixes = tuple(below)
     left_out = {*but, *(seen.pid for pid in but for seen in processes.below(pid))}
     for pid in _pids() if folders else ():
         if pid in left_out:
             continue
         for place in _places(pid):
-            hit = next((f for f in folders if place == str(f) or place.startswith(f"{f}/")), None)
-            if hit is not None and not _is_of_a_setup(pid):
-                found[hit].append(f"{_name(pid)} (pid {pid})")
+            inside = f"{place}/"
+            if inside.startswith(prefixes) and not _is_of_a_setup(pid):
+                hit = next(folder for prefix, folder in below.items() if inside.startswith(prefix))
+                found[hit].append(f"{processes.name(pid)} (pid {pid})")
                 break
     return {folder: tuple(names) for folder, names in found.items()}
 
@@ -60,10 +63,3 @@ def _places(pid: int) -> Iterator[str]:
 
 def _is_of_a_setup(pid: int) -> bool:
     return any(word.startswith(f"{STAMP}=".encode("ascii")) for word in processes.environment(pid).split(b"\0"))
-
-
-def _name(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return "process"

@@ -127,7 +127,7 @@ def end_agents(agents: Sequence[tuple[str | Path, str]], grace: float) -> list[l
 
 
 def _ask(run_dir: str | Path, grace: float) -> tuple[program_facts.Process | None, float]:
-    """Have an agent's supervisor end it; return what is known of the program, and the grace that its rest gets."""
+    """Have an agent's supervisor end it; return the program's facts, and the grace for its other processes."""
     known = program_facts.read_process(run_dir)
     supervisor = _supervisor(known, run_dir)
     gone = supervisor is not None and _end_supervisor(supervisor, grace)
@@ -137,7 +137,7 @@ def _ask(run_dir: str | Path, grace: float) -> tuple[program_facts.Process | Non
 def _end_rest(
     known: program_facts.Process | None, run_dir: str | Path, stamp: str, grace: float, marked: Sequence[Process]
 ) -> list[Process]:
-    """End what an agent's supervisor left behind; return what lives on.
+    """End the processes that an agent's supervisor left behind; return the survivors.
 
     Args:
         marked: the processes that carry the stamp.
@@ -202,9 +202,9 @@ def _left_of(processes: list[Process], patience: float) -> list[Process]:
 
 
 def _has(pid: int, wanted: Sequence[bytes], *, below: bool) -> bool:
-    words = proc.environment(pid).split(b"\0")
+    words = set(proc.environment(pid).split(b"\0"))
     starts = tuple(word + b"/" for word in wanted) if below else ()
-    return any(word in wanted or (starts and word.startswith(starts)) for word in words)
+    return not words.isdisjoint(wanted) or (below and any(word.startswith(starts) for word in words))
 
 
 def _last_word(pid: int) -> str:
@@ -219,7 +219,7 @@ def _last_word(pid: int) -> str:
 
 
 def _stamped_by_ps(wanted: str, *, below: bool) -> list[Process]:
-    """Look for the stamp in what ps shows behind the command: the environment, of our own processes."""
+    """Find processes by a stamp in their environment, which ps shows after the command."""
     show_environment = "-axEww" if sys.platform == "darwin" else "axeww"
     lines = (line.split() for line in _ps(show_environment, "-o", "pid=,command=").splitlines())
     starts = f"{wanted}/" if below else wanted

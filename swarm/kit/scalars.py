@@ -39,7 +39,7 @@ class Bare(str):
 
 
 def plain_scalar(text: str) -> str | int | bool:
-    """Return what an unquoted word means; ``str()`` of an integer gives the word back."""
+    """Return the value of an unquoted word; ``str()`` of an integer gives the word back."""
     if text.lower() in _BOOLEANS:
         return _BOOLEANS[text.lower()]
     return int(text) if re.fullmatch(_INTEGER, text) else text

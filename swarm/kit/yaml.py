@@ -47,11 +47,11 @@ class Node:
         return f"{self.source}:{self.line}:{self.column}"
 
     def problem(self, what: str, *, hint: str | None = None) -> ConfigProblem:
-        """Return the error that says *what* is wrong here."""
+        """Return the error for a problem at this place."""
         return ConfigProblem(f"{self.where}: {what}", hint=hint)
 
     def problems(self, error: ValueError) -> list[ConfigProblem]:
-        """Return what a form says against this value, with line and column, in the order of the file."""
+        """Return a form's complaints about this value, with line and column, in the order of the file."""
         found = [(_place_of(self, one), one) for one in troubles_of(error)]
         found.sort(key=lambda item: (item[0].line, item[0].column))
         return [place.problem(one.text, hint=one.hint) for place, one in found]

@@ -113,7 +113,7 @@ def is_temporary(entry: str, name: str = "") -> bool:
 
 
 def sweep_temporaries(path: str | os.PathLike[str], name: str = "") -> None:
-    """Remove what kills in ``write_atomic`` left in a folder: beside the file *name*, else all."""
+    """Remove temporary files that kills in ``write_atomic`` left in a folder: those of the file *name*, else all."""
     folder = os.fspath(path)
     try:
         found = own.listdir(folder)

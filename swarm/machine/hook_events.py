@@ -12,7 +12,11 @@ from __future__ import annotations
 import os
 import time
 
-from swarm.machine import locks, own, records
+from swarm.machine import broker, locks, own, records
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 EVENTS = "events.jsonl"
 _OLD = "events.old.jsonl"
@@ -31,6 +35,8 @@ _KEPT = (
     "last_assistant_message",
 )
 _LONGEST = 500
+#: So much of the end of the notes is read for the last events.
+_TAIL = 1 << 14
 
 
 def main(args: list[str]) -> int:
@@ -40,6 +46,8 @@ def main(args: list[str]) -> int:
     """
     run_dir, *more = args
     event = read()
+    if broker.path():
+        return _forward(event, more)
     note(run_dir, event)
     if not more:
         return 0
@@ -58,6 +66,16 @@ def main(args: list[str]) -> int:
     os.set_inheritable(fd, True)  # noqa: FBT003  # the command keeps the lock
     _hand_on(event)
     return os.execv(command[0], command)  # noqa: S606  # argv, no shell
+
+
+def _forward(event: dict[str, object], more: list[str]) -> int:
+    """Hand an event to the supervisor outside of the box, and say what the command there said."""
+    wait = f"{more[0]}\0{os.environ.get(more[0].partition('=')[0], '')}" if more else ""
+    text = broker.as_text(records.line(event))
+    answer = broker.ask({"kind": "event", "event": text, "wait": wait})
+    for fd, name in ((1, "out"), (2, "err")):
+        os.write(fd, broker.as_bytes(answer.get(name, "")))
+    return int(answer.get("code", 0))
 
 
 def _note_conversation(run_dir: str, event: dict[str, object]) -> None:
@@ -87,8 +105,27 @@ def is_awaited(run_dir: str) -> bool:
     return processes.is_alive(pid, start)
 
 
+def newest(run_dir: str | os.PathLike[str]) -> Iterator[dict[str, object]]:
+    """Give the last events, the newest first; of very long ones only some."""
+    import json
+
+    try:
+        with open(os.path.join(run_dir, EVENTS), "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+            lines = file.read().splitlines()
+    except OSError:
+        return
+    for line in reversed(lines):
+        try:
+            event = json.loads(line)
+        except ValueError:  # the first one was cut
+            continue
+        if isinstance(event, dict):
+            yield event
+
+
 def _hand_on(event: dict[str, object]) -> None:
-    """Put what the waiter needs of the event where it will read it: on its standard input."""
+    """Put the waiter's part of the event on its standard input."""
     told: dict[str, object] = {
         key: event[key] for key in ("hook_event_name", "transcript_path", "source", "prompt") if key in event
     }

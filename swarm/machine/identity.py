@@ -96,6 +96,16 @@ def whoami(environ: Mapping[str, str] | None = None, pid: int | None = None, sta
     return next(mine, found[0] if found else None)
 
 
+def of_run_folder(run_dir: str) -> Identity | None:
+    """Return the agent of a run folder while its supervisor or its program runs."""
+    process = records.read(f"{run_dir}/process.json")
+    if process is None or process.get("boot_id") != processes.boot_id() or not is_run_folder(run_dir):
+        return None
+    named = ((_number(process, pid), _number(process, start)) for pid, start in (_SUPERVISOR, _PROGRAM))
+    alive = any(pid > 0 and processes.is_alive(pid, start) for pid, start in named)
+    return Identity(run_dir, process) if alive else None
+
+
 def _all(hint: str, one: int) -> list[Identity]:
     """Return every agent that a process runs below, the nearest first."""
     found: list[Identity] = []

@@ -49,7 +49,7 @@ class Inbox:
         return [*found, drop.st_mtime_ns if drop else 0, len(dropped(self._folder))]
 
     def is_made(self) -> bool:
-        """Whether the engine has made it whole: what makes it count comes last."""
+        """Whether the engine has finished making it: the file that makes it count comes last."""
         return _stat(f"{self._folder}/{_MADE}") is not None
 
     def is_fresh(self) -> bool:
@@ -57,7 +57,7 @@ class Inbox:
         return not dropped(self._folder) and all(_is_bare(f"{self._folder}/{lane}") for lane in _LANES)
 
     def watch(self) -> tuple[int, ...]:
-        """Return what to wait for beside other things; begins to watch folders that have appeared since."""
+        """Return the descriptors to wait for; also start watching folders that have appeared since."""
         folders = [f"{self._folder}/{name}" for name in (*_LANES, _DROP)] if self._folder else []
         for folder in (*folders, *self._also):
             info = _stat(folder)

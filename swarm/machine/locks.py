@@ -5,16 +5,29 @@ The repository's own lock is `project/lock.py`, through filelock; it is held acr
 
 from __future__ import annotations
 
+import os
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
 
 
 def try_lock(fd: int, *, shared: bool = False) -> bool:
-    """Lock an open file if nobody holds it; *shared* with others who do so."""
+    """Lock an open file if it is free; *shared* lets others share it."""
     try:
         flock(fd, (LOCK_SH if shared else LOCK_EX) | LOCK_NB)
     except BlockingIOError:
         return False
     return True
+
+
+def is_held(path: str | os.PathLike[str]) -> bool:
+    """Whether a process holds the lock of a file; a missing file has none."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not try_lock(fd, shared=True)
+    finally:
+        os.close(fd)
 
 
 def lock(fd: int) -> None:

@@ -88,6 +88,11 @@ def environment(pid: int) -> bytes:
     return b""
 
 
+def name(pid: int) -> str:
+    """Return the name of a process's program, for people."""
+    return read(f"/proc/{pid}/comm").decode("utf-8", "replace").strip() or "process"
+
+
 def everything() -> dict[int, Seen]:
     """Return every process by its pid."""
     if not HAS_PROC:
@@ -121,6 +126,20 @@ def below(pid: int) -> list[Seen]:
         found += [child for child in new if not child.ended]
         parents = [child.pid for child in new]
     return found
+
+
+#: The number that a program has inside of its box: bubblewrap is the first process there.
+NUMBER_IN_BOX = 2
+
+
+def in_box(pid: int) -> Seen | None:
+    """Return the program in a box, from the outer one of bubblewrap's two processes; None: it has not begun."""
+    for _ in range(2):
+        words = read(f"/proc/{pid}/task/{pid}/children").split()
+        if not words:
+            return None
+        pid = int(words[0])
+    return look(pid)
 
 
 def send(pid: int, start: int, signum: int) -> bool:

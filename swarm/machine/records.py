@@ -1,16 +1,13 @@
-"""Read swarm's small JSON files, and hooks' events, without the ``json`` module.
-
-It is the same scanner and the same text, without the parts that use regular expressions; where Python does not have
-them, it is the module itself. With ``json`` the guard would take more than three times a bare Python's start.
-"""
+"""Read swarm's small JSON files, and hooks' events."""
 
 from __future__ import annotations
 
+import json
 import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
 SCHEMA = 1
@@ -19,7 +16,6 @@ MARKER = ".swarm-dir.txt"
 #: The variables that name one.
 NAMING = ("SWARM_DIR", "SWARM_ROOT")
 _LIMIT = 64 << 10
-_BLANK = " \t\n\r"
 _MARKER_LIMIT, _MOST_PARTS = 4096, 4
 _REGULAR, _KIND = 0o100000, 0o170000  # `stat` tells the same
 
@@ -76,66 +72,19 @@ def is_marked(folder: str) -> bool:
     return line[:1] == b"v" and len(parts) <= _MOST_PARTS and all(one.isdigit() and len(one) <= 6 for one in parts)
 
 
-class _Ways:
-    """The callbacks of the scanner."""
-
-    strict = True
-    object_hook = object_pairs_hook = None
-    parse_float = float
-    parse_int = int
-    parse_constant = float
-
-    def __init__(self) -> None:
-        self.memo: dict[str, str] = {}
-
-
 def loads(data: bytes) -> object:
     """Read one value.
 
     Raises:
         ValueError: it is none.
     """
-    scan = _scanner()
-    if scan is None:
-        import json
-
+    try:
         return json.loads(data)
-    text = data.decode("utf-8").strip(_BLANK)
-    try:
-        found, end = scan(text, 0)
-    except (StopIteration, SystemError, RecursionError) as error:
-        raise ValueError("it is no JSON") from error
-    if end != len(text):
-        raise ValueError("there is more than one value")
-    return found
-
-
-def _scanner() -> Callable[[str, int], tuple[object, int]] | None:
-    try:
-        from _json import make_scanner  # the fast half of the json module
-    except ImportError:
-        return None
-    return make_scanner(_Ways())  # type: ignore[arg-type]  # any object that has these says how
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
 
 
 def line(record: Mapping[str, object]) -> bytes:
     """Return plain values by name as one line of ASCII; anything else in it is left out."""
-    parts = [f"{_text(name)}: {word}" for name, value in record.items() if (word := _word(value))]
-    return ("{" + ", ".join(parts) + "}\n").encode("ascii")
-
-
-def _word(value: object) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return repr(value) if isinstance(value, int) else ""
-
-
-def _text(text: str) -> str:
-    try:
-        from _json import encode_basestring_ascii
-    except ImportError:
-        from json.encoder import encode_basestring_ascii
-    made: str = encode_basestring_ascii(text)
-    return made
+    plain = {name: value for name, value in record.items() if value is None or isinstance(value, (str, int))}
+    return json.dumps(plain).encode("ascii") + b"\n"

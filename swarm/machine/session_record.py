@@ -1,4 +1,4 @@
-"""Read a session's record, ``session.json``, for all who need to know little of it and start at once.
+"""Read the few fields of a session's record, ``session.json``, that processes beside an agent need.
 
 ``project/codec.py`` knows its whole form, and writes it.
 """

@@ -59,7 +59,7 @@ class Tail:
                         yield found
 
     def last(self, most: int, *words: bytes) -> list[dict[str, Any]]:
-        """Return the objects near the end of the file as it is now; what ``lines`` has given does not matter.
+        """Return the objects near the end of the file as it is now, whether or not ``lines`` gave them before.
 
         Args:
             most: how many bytes are looked at.

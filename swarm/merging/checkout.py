@@ -1,9 +1,8 @@
 """Move a branch and its checkout to a merge that was tried in a quarantine.
 
 A checkout follows its branch with git's own two-tree merge, which keeps local changes and refuses
-where they would be lost.  If that is cut short, ``take_back`` puts each file of the difference back to
-what it was, as long as it is the old one, the new one, or a beginning of one of them; any other content
-is somebody's work and stays.
+where they would be lost.  If that is cut short, ``take_back`` restores each file of the difference that
+is the old one, the new one, or a beginning of one of them.  Any other content is the user's work and stays.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ class Merging:
         return tuple(what for name, what in OPERATIONS.items() if files.exists(checkout.gitdir / name))
 
     def local_work(self, checkout: Checkout, changes: Changes) -> LocalWork:
-        """Return what of a checkout stands in the way of these changes, and what else has to do with them."""
+        """Return the local work in a checkout that blocks these changes or must follow them."""
         listed = ("diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=dirty")
         with self._by_copy(checkout) as where:
             env = {**where, **ONE_INDEX}
@@ -111,7 +110,7 @@ class Merging:
         return LocalWork(tuple(sorted(found)), tuple(sorted(left_out)), stale=stale or bool(hidden))
 
     def before(self, checkout: Checkout, changes: Changes, local: LocalWork) -> dict[str, list[str]]:
-        """Return what ``take_back`` must know of a checkout as it is now.
+        """Return the present state of a checkout, for ``take_back``.
 
         That is: the paths that a sparse checkout leaves out, and the folders that will be new.
         """
@@ -271,7 +270,7 @@ class Merging:
         return tuple(kept)
 
     def _same(self, checkout: Checkout, entries: Mapping[str, tuple[str, str]]) -> set[str]:
-        """Return the paths whose files are exactly what these entries say."""
+        """Return the paths whose files equal these entries exactly."""
         with self._index_of(checkout, entries) as env:
             self._git.run("update-index", "-q", "--refresh", env=env, cwd=checkout.tree, ok=(0, 1))
             flags = ("--name-only", "-z", "--no-renames", "--ignore-submodules=dirty")
@@ -288,7 +287,7 @@ class Merging:
             yield env
 
     def _is_begun(self, checkout: Checkout, path: str, *entries: tuple[str, str] | None) -> bool:
-        """Whether the file is a beginning of what git would write there."""
+        """Whether the file is a half-written form of git's content."""
         target = checkout.tree / path
         if target.is_symlink():
             return False
@@ -329,7 +328,7 @@ def _kind_of(tree: Path, path: str) -> str:
 
 
 def _in_the_way(tree: Path, path: str, tracked: Collection[str], changes: Changes) -> set[str]:
-    """Return what git does not know, or what stays, at the place of a new file: git would write over it."""
+    """Return untracked or remaining files at the place of a new file, which git would overwrite."""
     parts = path.split("/")
     for depth in range(1, len(parts)):
         parent = "/".join(parts[:depth])

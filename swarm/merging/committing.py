@@ -75,7 +75,7 @@ class Committer:
         )
 
     def throw_away(self, tree: str, parents: Sequence[str]) -> str:
-        """Make a commit that nobody will see."""
+        """Make a throw-away commit, which no branch will hold."""
         nobody = b"swarm <swarm@localhost> " + self._at
         return self._write(tree, parents, b"throw-away\n", nobody, nobody, _UTF8)
 

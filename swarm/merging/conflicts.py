@@ -23,8 +23,8 @@ from swarm.merging.values import (
     suggest_order,
 )
 from swarm.project import layout as places
-from swarm.project import names
-from swarm.project.world import no_session
+from swarm.project import targets
+from swarm.worktrees.errors import no_own_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from swarm.git.graph import Graph
     from swarm.merging.quarantine import Quarantine
     from swarm.project.model import Agent, Session
+    from swarm.project.targets import Target
     from swarm.project.world import World
 
 
@@ -87,14 +88,15 @@ def forecast(world: World, session: str | None) -> ConflictReport:
         SessionNotFound, GitTooOld
     """
     world.git.require((2, 38), "forecast conflicts")
-    agents = _agents(world, session)
+    target = targets.find(world, session) if session is not None else None
+    agents = _agents(world, target)
     with world.merging.quarantine() as box:
         world.progress("looking at the worktrees")
         seen = _against_base(box, _look(world, box, agents))
         world.progress("trying the merges")
         live = [one for one in seen if not one.forecast.landed]
         pairs = _pairs(box, live)
-    return ConflictReport(
+    report = ConflictReport(
         agents=tuple(one.forecast for one in seen),
         pairs=pairs,
         hot=_hot_files([one.forecast for one in live]),
@@ -104,10 +106,22 @@ def forecast(world: World, session: str | None) -> ConflictReport:
             [one.forecast.name for one in live if one.forecast.status in (Forecast.CONFLICT, Forecast.UNKNOWN)],
         ),
     )
+    if target is None or target.agent is None:
+        return report
+    return _of_one(report, f"{target.agent.name}@{target.session.name}")
+
+
+def _of_one(report: ConflictReport, name: str) -> ConflictReport:
+    """Return the part of a report that is about one agent: it has no order."""
+    return ConflictReport(
+        agents=tuple(one for one in report.agents if one.name == name),
+        pairs=tuple(pair for pair in report.pairs if name in (pair.one, pair.other)),
+        hot=tuple(file for file in report.hot if name in file.agents),
+    )
 
 
 def weights(pairs: Iterable[PairForecast]) -> dict[frozenset[str], int]:
-    """Return what ``suggest_order`` wants to know of the pairs; not knowing counts as a conflict."""
+    """Return the weight of each pair for ``suggest_order``; an unknown forecast counts as a conflict."""
     return {
         frozenset((pair.one, pair.other)): max(1, len(pair.conflicts))
         for pair in pairs
@@ -115,13 +129,11 @@ def weights(pairs: Iterable[PairForecast]) -> dict[frozenset[str], int]:
     }
 
 
-def _agents(world: World, session: str | None) -> list[tuple[Session, Agent]]:
-    if session is None:
-        return [(one, agent) for one in world.sessions.all() for agent in one.agents if not agent.shared]
-    found = world.sessions.get(names.check_session(session))
-    if found is None:
-        raise no_session(world, session)
-    return [(found, agent) for agent in found.agents if not agent.shared]
+def _agents(world: World, target: Target | None) -> list[tuple[Session, Agent]]:
+    if target is not None and target.agent is not None and target.agent.shared:
+        raise no_own_tree(f"{target.agent.name}@{target.session.name}", target.agent.worktree)
+    sessions = world.sessions.all() if target is None else (target.session,)
+    return [(one, agent) for one in sessions for agent in one.agents if not agent.shared]
 
 
 def _look(world: World, box: Quarantine, agents: Sequence[tuple[Session, Agent]]) -> list[_Seen]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+from swarm.kit import files
+from swarm.kit.errors import SwarmError
+from swarm.merging import acting
 from swarm.merging.conflicts import base_of, branch_tip, checkout_of
 from swarm.merging.values import DiffReport, Snapshot
 from swarm.worktrees.errors import WorktreeNotFound, no_own_tree
 
 if TYPE_CHECKING:
+    from swarm.git.changes import Checkout
+    from swarm.merging.quarantine import Quarantine
     from swarm.project.model import Agent, Session
     from swarm.project.world import World
 
@@ -34,6 +40,9 @@ def report(world: World, session: Session, agent: Agent, *, patch: bool = True) 
         fork = box.graph((onto, seen.head)).fork(onto, seen.head) if onto else ""
         if not fork or fork == seen.head:  # all of it has landed, or there is no such branch any more
             fork = agent.base
+        committed, uncommitted = box.files(fork, seen.head), box.files(seen.head, seen.commit)
+        there = (*(one.path for one in (*committed, *uncommitted) if one.status != "deleted"), *seen.untracked)
+        ignored = _ignored(world, agent, box, checkout) if checkout is not None else ()
         return DiffReport(
             session=session.name,
             agent=agent.name,
@@ -42,11 +51,33 @@ def report(world: World, session: Session, agent: Agent, *, patch: bool = True) 
             base=fork,
             head=seen.head,
             commits=world.trees.commits(seen.head, fork),
-            files=box.files(fork, seen.head),
+            files=committed,
             patch=box.patch(fork, seen.head) if patch else "",
-            uncommitted=box.files(seen.head, seen.commit),
+            uncommitted=uncommitted,
             uncommitted_patch=box.patch(seen.head, seen.commit) if patch else "",
             staged=seen.staged,
             untracked=seen.untracked,
             missing=checkout is None,
+            acting=tuple(acting.acting(dict.fromkeys((*there, *ignored)), _hooks(world))),
         )
+
+
+def _ignored(world: World, agent: Agent, box: Quarantine, checkout: Checkout) -> tuple[str, ...]:
+    """Return the ignored files that can act on the machine, but for those that swarm put into the worktree."""
+    found = box.ignored(checkout, acting.often_ignored())
+    placed = {one.path for one in agent.placed}
+    return tuple(path for path in found if path not in placed and not _is_the_users(world, checkout, path))
+
+
+def _is_the_users(world: World, checkout: Checkout, path: str) -> bool:
+    """Whether the main checkout has the same file: the project's setup copies and links some."""
+    try:
+        return files.read_small(world.layout.root / path) == files.read_small(checkout.tree / path)
+    except (OSError, SwarmError):
+        return False
+
+
+def _hooks(world: World) -> str:
+    """Return the folder of the worktree from which git takes its hooks; empty where it takes them from elsewhere."""
+    hook = world.git.hook("pre-commit")
+    return "" if os.path.isabs(hook) else os.path.normpath(os.path.dirname(hook)) if hook else ""

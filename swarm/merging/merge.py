@@ -31,9 +31,9 @@ from swarm.merging.merge_request import Request, Work
 from swarm.merging.trial import MOST_SHOWN, Landing
 from swarm.merging.values import LocalWork, MergeReport
 from swarm.project import layout as places
-from swarm.project.errors import AgentNotFound
+from swarm.project import targets
 from swarm.project.layout import op_ref
-from swarm.project.world import new_operation_id, no_session
+from swarm.project.world import new_operation_id
 from swarm.worktrees import transaction
 from swarm.worktrees.errors import WorktreeNotFound, no_own_tree
 from swarm.worktrees.examine import examine_all
@@ -52,13 +52,14 @@ if TYPE_CHECKING:
 _WORK = frozenset(
     {
         *(RiskKind.MODIFIED, RiskKind.STAGED, RiskKind.UNTRACKED, RiskKind.HIDDEN, RiskKind.OPERATION),
-        *(RiskKind.NESTED, RiskKind.SUBMODULE, RiskKind.IDENTITY),
+        *(RiskKind.NESTED, RiskKind.SUBMODULE, RiskKind.IDENTITY, RiskKind.UNREADABLE),
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
+    session: str
     report: MergeReport
     checkout: Checkout | None
     changes: Changes
@@ -84,7 +85,7 @@ def merge(world: World, request: Request) -> MergeReport:
             plan = _plan(world, box, request, sign=world.merging.signs())
             if plan.report.new == plan.report.old:
                 return plan.report
-            record = _record(world, request, plan)
+            record = _record(world, plan)
             _keep(world, box, plan.report, record)
         _move(world, plan, record)
     except BaseException as error:
@@ -127,18 +128,13 @@ def _plan(world: World, box: Quarantine, request: Request, *, sign: bool) -> _Pl
         checkout=checkout.tree if checkout else None,
         warnings=warnings,
     )
-    return _Plan(report, checkout, changes, local)
+    return _Plan(session.name, report, checkout, changes, local)
 
 
 def _choose(world: World, request: Request) -> tuple[Session, tuple[Agent, ...]]:
-    session = world.sessions.get(request.session)
-    if session is None:
-        raise no_session(world, request.session)
-    if request.agent is None:
-        return session, tuple(one for one in session.agents if not one.shared)
-    agent = session.agent(request.agent)
+    session, agent = targets.find(world, request.target)
     if agent is None:
-        raise AgentNotFound(f"session {session.name} has no agent {request.agent}")
+        return session, tuple(one for one in session.agents if not one.shared)
     if agent.shared:
         raise no_own_tree(f"{agent.name}@{session.name}", agent.worktree)
     return session, (agent,)
@@ -204,9 +200,14 @@ def _elsewhere(world: World, one: Work, target: Target) -> Iterator[Risk]:
 
 def _linked(world: World) -> Sequence[WorktreeEntry]:
     """Return the worktrees but the main checkout; git is asked only where its plain files do not tell all."""
-    entries = [world.git.worktree(Path(os.path.dirname(admin.gitdir))) for admin in world.git.admin_dirs()]
-    known = [entry for entry in entries if entry is not None]
-    return known if len(known) == len(entries) else world.git.worktrees()[1:]
+    admins = world.git.admin_dirs()
+    known = []
+    for admin in admins:
+        tree = Path(os.path.dirname(admin.gitdir))
+        entry = world.git.worktree(tree)
+        if entry is not None and world.git.own_folder(tree) == admin.path:
+            known.append(entry)
+    return known if len(known) == len(admins) else world.git.worktrees()[1:]
 
 
 def _checkout(world: World, branch: str) -> Checkout | None:
@@ -222,7 +223,9 @@ def _checkout(world: World, branch: str) -> Checkout | None:
         if entry.branch != branch or not entry.path.is_dir():
             continue
         admin = world.git.admin_of(entry.path)
-        if admin is None:
+        # An agent can write into the notes that its worktree is a colleague's, or any folder of the user's.
+        own = admin is not None and world.git.own_folder(entry.path) == admin.path
+        if admin is None or not own or admin.head != f"ref: {places.HEADS}{branch}":
             raise MergeBlocked(f"cannot merge into {branch}: git's notes about its worktree {entry.path} are damaged")
         found.append(Checkout(entry.path, admin.path))
     busy = world.merging.busy(branch)
@@ -303,7 +306,7 @@ def _move(world: World, plan: _Plan, record: dict[str, Any]) -> None:
 
 
 def _settle(world: World, record: dict[str, Any], error: BaseException) -> None:
-    """Take everything back in this process; what cannot be taken back now is left to the next command."""
+    """Roll back in this process; the next command does the part that fails now."""
     try:
         outcome = continue_merge(world, record)
     except Exception as second:  # noqa: BLE001  # the first error is what the user must see; this is added to it
@@ -318,7 +321,7 @@ def _settle(world: World, record: dict[str, Any], error: BaseException) -> None:
             error.details = "\n".join([*([error.details] if error.details else []), *notes])
 
 
-def _record(world: World, request: Request, plan: _Plan) -> dict[str, Any]:
+def _record(world: World, plan: _Plan) -> dict[str, Any]:
     report, checkout = plan.report, plan.checkout
     locks = list(world.git.ref_locks([places.HEADS + report.into]))
     if checkout is not None:
@@ -327,7 +330,7 @@ def _record(world: World, request: Request, plan: _Plan) -> dict[str, Any]:
         "kind": "merge",
         "operation": new_operation_id(),
         "verb": "merge",
-        "session": request.session,
+        "session": plan.session,
         "started_ns": time.time_ns(),
         "boot": boot_id(),
         "pid": os.getpid(),

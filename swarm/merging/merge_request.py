@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from swarm.kit.errors import (
-    UsageProblem,
-)
+from swarm.kit.errors import UsageProblem
 from swarm.merging.values import MergeMethod
-from swarm.project import names
 
 if TYPE_CHECKING:
     from swarm.project.model import Agent, Session
@@ -20,14 +17,13 @@ class Request:
     """The request of a merge.
 
     Attributes:
-        agent: one agent of the session; None for all.
+        target: a session, or one agent of it; see `project/targets.py`.
         into: the target branch; None for the one that the session started from.
         committed_only: leave out uncommitted work, instead of refusing.
         nested: take in nested repositories (gitlinks) that the branch does not have.
     """
 
-    session: str
-    agent: str | None = None
+    target: str
     into: str | None = None
     how: MergeMethod = MergeMethod.MERGE
     committed_only: bool = False
@@ -35,21 +31,17 @@ class Request:
 
 
 def request(target: str, *, into: str | None, how: str, committed_only: bool, nested: bool = False) -> Request:
-    """Read ``SESSION``, ``SESSION/AGENT`` or ``AGENT@SESSION`` and the rest of a request.
+    """Read the words of a request; `project/targets.py` reads the target.
 
     Raises:
         UsageProblem
     """
-    session, slash, agent = target.partition("/")
-    if not slash and "@" in target:
-        agent, slash, session = target.partition("@")
     try:
         way = MergeMethod(how)
     except ValueError:
         ways = ", ".join(MergeMethod)
         raise UsageProblem(f"cannot merge by {how!r}", hint=f"how is one of: {ways}") from None
-    name = names.check_name("agent", agent) if slash else None
-    return Request(names.check_session(session), name, into, way, committed_only, nested)
+    return Request(target, into, way, committed_only, nested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +54,5 @@ class Work:
 
     @property
     def name(self) -> str:
-        """Return what people call the agent."""
+        """Return the agent's address, as users write it."""
         return f"{self.agent.name}@{self.session.name}"

@@ -131,6 +131,12 @@ class Quarantine:
             commit = self._throw_away(tree, (head, *_merging_with(checkout.gitdir)))
         return Snapshot(head, commit, differing, tuple(dict.fromkeys(staged)), tuple(others))
 
+    def ignored(self, checkout: Checkout, names: Iterable[str]) -> tuple[str, ...]:
+        """Return those of some paths that are in a worktree and that git ignores there."""
+        with standin.of_worktree(self._git, checkout.tree, checkout.gitdir, self._common) as where:
+            asked = ("ls-files", "-o", "-i", "--exclude-standard", "-z", "--", *names)
+            return tuple(self._ask({**self._env, **where}, checkout, *asked))
+
     def _ask(self, env: Mapping[str, str], checkout: Checkout, *args: str) -> list[str]:
         out = self._git.ask(*args, env=env, cwd=checkout.tree)
         return [os.fsdecode(item) for item in (out.split(b"\0") if "-z" in args else out.splitlines()) if item]
@@ -166,7 +172,7 @@ class Quarantine:
         return raw_changes(self._run(*RAW_DIFF, old, new))
 
     def commits(self, tip: str, known: str) -> tuple[str, ...]:
-        """Return what *tip* has and *known* has not, oldest first."""
+        """Return the commits of *tip* that *known* lacks, oldest first."""
         out = self._run("rev-list", "--topo-order", "--reverse", tip, f"^{known}")
         return tuple(out.decode("ascii").split())
 
@@ -284,7 +290,7 @@ class Quarantine:
         return commit
 
     def keep(self, tip: str, known: Sequence[str]) -> None:
-        """Copy a commit and what belongs to it into the repository.
+        """Copy a commit and its objects into the repository.
 
         Args:
             known: commits that are there already.

@@ -30,7 +30,7 @@ class Landing:
         self._stuck: set[str] = set()
 
     def all(self, work: Sequence[Work]) -> tuple[tuple[MergedAgent, ...], str]:
-        """Return what became of each, and the new tip.
+        """Return the outcome of each agent, and the new tip.
 
         Raises:
             MergeConflict
@@ -49,7 +49,7 @@ class Landing:
         return (*there, *done), at
 
     def _go(self, work: Sequence[Work]) -> tuple[list[MergedAgent], list[AgentConflicts], str]:
-        """Put one after the other on top of the target; return what became of each, and the last tip."""
+        """Put one agent after the other on top of the target; return the outcome of each, and the last tip."""
         at = self._old
         done: list[MergedAgent] = []
         failed: list[AgentConflicts] = []
@@ -90,7 +90,7 @@ class Landing:
         return tuple(found or before)
 
     def _one(self, at: str, one: Work) -> str | tuple[FileConflict, ...]:
-        """Put one agent on top of *at*; return the new tip, or what conflicts."""
+        """Put one agent on top of *at*; return the new tip, or the conflicts."""
         if self._how is MergeMethod.REBASE:
             return self._rebase(at, one)
         merged = self._box.merge(at, one.tip)

@@ -108,6 +108,18 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
+class ActingFile:
+    """A changed file that acts on the user's machine without a word of the user's.
+
+    Attributes:
+        reason: the program that runs it, and when.
+    """
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class DiffReport:
     """An agent's changes.
 
@@ -119,6 +131,7 @@ class DiffReport:
         staged: the part of *uncommitted* that is in the index.
         untracked: files that git does not know.
         missing: the worktree is gone; the branch is shown.
+        acting: those of all these files, deleted ones excepted, that act on the user's machine by themselves.
     """
 
     session: str
@@ -135,6 +148,7 @@ class DiffReport:
     staged: tuple[str, ...] = ()
     untracked: tuple[str, ...] = ()
     missing: bool = False
+    acting: tuple[ActingFile, ...] = ()
 
 
 # --- conflicts ---------------------------------------------------------------------------------------
@@ -228,7 +242,7 @@ class ConflictReport:
 
 @dataclass(frozen=True, slots=True)
 class AgentConflicts:
-    """Why one agent cannot be merged: the files, and what they conflict with."""
+    """The conflicts of one agent: its files, and the commits or agents against which they conflict."""
 
     agent: str
     against: tuple[str, ...]

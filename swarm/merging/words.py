@@ -1,4 +1,4 @@
-"""Parse what git prints about merges and differences."""
+"""Parse git's output about merges and differences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KIND = re.compile(r"CONFLICT \(([^)]*)\)")
 
 
 def read_merge(answer: Answer, names: Sequence[str]) -> Merged:
-    """Read what git says of a merge: the files in conflict, and of what kind that is.
+    """Read git's report of a merge: the files in conflict, and the kinds of conflict.
 
     Args:
         names: the commits; git adds one to a name that is taken.
@@ -57,7 +57,7 @@ def _kind(said: str) -> str:
 
 
 def _real_name(path: str, names: Sequence[str]) -> str:
-    """Take away what git adds to a name that is taken: ``file~<commit>``."""
+    """Remove the suffix that git adds to a name in use: ``file~<commit>``."""
     for name in names:
         path = path.removesuffix(f"~{name}")
     return path

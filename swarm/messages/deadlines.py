@@ -188,7 +188,7 @@ def _answers(bus: PostBus, message: Message) -> list[Message]:
 
 
 def reply_to(bus: PostBus, message: Message) -> Reply | None:
-    """Return what became of the answer to a message; None when it asks for none."""
+    """Return the state of the answer to a message; None if it asks for none."""
     import time
 
     if not message.requires_response:

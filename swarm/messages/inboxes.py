@@ -28,7 +28,7 @@ def inbox_folder(world: World, session: str, agent: str) -> Path:
 
 
 def events_folder(world: World, session: str, agent: str) -> Path:
-    """Return where the events wait of what an agent started."""
+    """Return the folder in which events wait for the agent that started others."""
     return world.layout.state / "messages" / "events" / tail(agent, session)
 
 

@@ -57,6 +57,6 @@ def checked_stored(state: str, stored: Stored) -> Stored:
 
 
 def _said(message: Message) -> dict[str, Any]:
-    """Return what the code is made over: not the time, nor which run of the recipient was meant."""
+    """Return the text under the code: without the time, and without the run of the recipient."""
     metadata = {key: value for key, value in message.metadata.items() if key not in (CODE, UNPROVEN)}
     return {"message": encode(message._replace(metadata=metadata, time_ms=1, generation="")).decode()}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from swarm.bus.protocol import Claim, Depth, PostBus, Receipt, Task
+    from swarm.machine.identity import Identity
 
 PERSON = "user"
 LEASE = 600.0
@@ -40,12 +41,12 @@ class Worker(NamedTuple):
         return not self.holder.pid
 
 
-def worker(environ: Mapping[str, str]) -> Worker:
-    """Return the worker for which this process acts."""
+def worker(environ: Mapping[str, str], acting: Identity | None = None) -> Worker:
+    """Return the worker for which this process acts; *acting* is the agent that a server has seen."""
     from swarm.machine.identity import whoami
     from swarm.machine.processes import boot_id
 
-    who = whoami(environ)
+    who = acting or whoami(environ)
     if who is None:
         return Worker(PERSON, Holder(boot_id(), 0, 0))
     return Worker(who.address, Holder(who.boot, who.program_pid, who.program_start), who.generation)
@@ -126,7 +127,7 @@ class Queue:
         return self._bus.send(message)
 
     def _note_life(self, message: Message) -> None:
-        """Schedule a check for the task's expiry, in case nobody takes tasks any more."""
+        """Schedule a check for the task's expiry, as no agent may take tasks again."""
         from swarm.messages import deadlines
 
         encode(message)  # is it a message?
@@ -147,7 +148,7 @@ class Queue:
             )
 
     def done(self, ids: Sequence[str], result: str = "") -> TaskOutcome:
-        """Tasks are done; *result* is kept with each.
+        """Finish tasks; swarm keeps *result* with each.
 
         Raises:
             ClaimLost, NotForAgents, MessageNotFound: nothing was settled.
@@ -248,7 +249,7 @@ class Queue:
             )
         last = next((event for event in reversed(trace.events) if event.name == "returned"), None)
         why = f", it went back: {last.evidence}" if last is not None and last.evidence else ""
-        raise ClaimLost(f"nobody has taken task {task_id}{why}", hint=f"swarm queue take {self.name}")
+        raise ClaimLost(f"no agent has taken task {task_id}{why}", hint=f"swarm queue take {self.name}")
 
 
 def queues(bus: PostBus) -> tuple[tuple[str, Depth], ...]:

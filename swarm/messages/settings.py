@@ -35,7 +35,7 @@ def open_bus(folder: str, settings: Callable[[], Settings]) -> PostBus:
 
 
 def saved_boxes(salvage: str) -> Iterator[str]:
-    """Give whatever in the salvage folder may be a box of an agent that was cleaned up; a restore brings it back."""
+    """Yield the saved boxes of removed agents in the salvage folder; a restore brings them back."""
     folders = [salvage]
     for _ in ("session", "agent", "entry", "box"):
         folders = [path for folder in folders for path in _folders_in(folder)]

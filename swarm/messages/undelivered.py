@@ -53,7 +53,7 @@ def _notice(session: Session, agent: Agent, sender: str, messages: list[Message]
         sender=POSTMASTER,
         type=NOTICE,
         id=f"delivery.{sha256(once.encode()).hexdigest()[:16]}",
-        subject=f"{address} was cleaned up before it read what you sent",
+        subject=f"{address} was cleaned up before it read your message",
         body=f"{count(len(messages), 'message')} of yours to {address} ({ids}) {verb} {where}.",
     )
 

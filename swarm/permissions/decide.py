@@ -1,4 +1,4 @@
-"""Decide what an agent may do without asking, and what it may never do.
+"""Decide which tool calls an agent may make without asking, and which never.
 
 A deny rule wins over every allow rule (``permission_denials``).  What no rule settles is asked.  The other
 direction is strict: something that cannot be understood is never allowed, and a shell command only when every part

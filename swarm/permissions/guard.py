@@ -86,7 +86,7 @@ def _read(run_dir: str) -> Any:
 
 
 def _judge(run_dir: str, event: dict[str, Any]) -> bytes:
-    """Return what the program is answered; empty when no rule has anything to say."""
+    """Return the answer to the program; empty if no rule matches."""
     from swarm.machine import records
 
     rules = _read(run_dir)
@@ -154,7 +154,7 @@ def _place(rules: dict[str, Any], event: dict[str, Any]) -> Place:
 
 
 def _real() -> Callable[[str], str]:
-    """Return what follows links, each path once: many rules ask about the same one."""
+    """Return a function that follows links and remembers each path, as many rules ask about the same one."""
     known: dict[str, str] = {}
 
     def real(path: str) -> str:
@@ -166,7 +166,7 @@ def _real() -> Callable[[str], str]:
 
 
 def _names(cwd: str) -> Callable[[str], list[str] | None]:
-    """Return what gives the files that a shell would put in the place of a pattern; None where it cannot tell."""
+    """Return a function that expands a pattern to files as a shell does, or to None where it cannot tell."""
 
     def listing(folder: str, links: bool) -> Iterator[tuple[str, bool]]:  # noqa: FBT001  # said by place, of two
         try:

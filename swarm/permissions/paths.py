@@ -59,7 +59,7 @@ def absolute(path: str, place: Place) -> str:
 
 
 def spellings(path: str, place: Place) -> set[str]:
-    """Return a path as it counts in rules: as written, and as what links lead to, before and after ``..``."""
+    """Return the forms of a path that count in rules: as written, and with links followed, before and after ``..``."""
     whole = absolute(path, place)
     if place.real is None:
         return {whole}
@@ -111,7 +111,7 @@ def _seen_through(place: Place) -> tuple[Place, ...]:
 
 
 def _real_folder(pattern: str, place: Place) -> str:
-    """Return what links lead to from the folder or file that a rule is about all of; empty when it has other stars."""
+    """Return the real path of a folder or file that a rule covers whole; empty if the rule has other stars."""
     whole = pattern.removesuffix("/**")
     fixed = "" if place.real is None or "*" in whole or "?" in whole else fixed_part(pattern, place)
     return place.real(fixed) if place.real is not None and fixed not in ("", "/") else ""
@@ -166,7 +166,7 @@ def _is_name(part: str, name: str) -> bool:
 
 
 def with_stars(form: Sequence[T], name: str, is_one: Callable[[T, str], bool]) -> bool:
-    """Whether a name is of a form, in which ``*`` is anything and *is_one* says what is each other part."""
+    """Whether a name fits a pattern, in which ``*`` is anything and *is_one* compares each other part."""
     at, star, again, here = 0, -1, 0, 0
     while here < len(name):
         if at < len(form) and form[at] == "*":

@@ -158,9 +158,9 @@ def _is_slip(tool: str, known: str) -> bool:
 
 def like(tool: str) -> str:
     """Return the known tool whose name is most like another one; empty when none is."""
-    from difflib import get_close_matches
+    from swarm.kit.words import closest
 
-    return next(iter(get_close_matches(tool, sorted(KNOWN), n=1, cutoff=0.8)), "")
+    return closest(tool, sorted(KNOWN), 0.8)
 
 
 def is_known(rule: Rule) -> bool:

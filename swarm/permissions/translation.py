@@ -47,7 +47,7 @@ def spaced(pattern: str) -> str:
 
 
 class Way(NamedTuple):
-    """How a program says what a deny rule has in its parentheses; each gives texts of the program's own kind.
+    """A program's way to write the parts of a deny rule's parentheses, as texts in its own language.
 
     Attributes:
         commands, files: all forms of one.
@@ -62,7 +62,7 @@ class Way(NamedTuple):
 
 
 def denied_forms(tool: str, pattern: str, way: Way) -> tuple[tuple[str, ...], str]:
-    """Return the forms of what a deny rule is about, and what they do not reach."""
+    """Return the forms of a deny rule's argument, and the calls that they do not cover."""
     if tool == "Bash":
         return tuple(way.commands(pattern)), BY_TEXT
     if tool in EDITORS:

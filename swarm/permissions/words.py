@@ -157,7 +157,7 @@ def named(part: Part, place: Place) -> Iterator[Named]:
 
 
 def plain(word: str, place: Place) -> str:
-    """Put in what is known: the home, and the folder where it is at work."""
+    """Fill in the known variables: the home, and the working directory."""
     if word == "~+" or word.startswith("~+/"):
         word = "." + word[2:]
     word = _put_in(word, "HOME", place.home)
@@ -231,12 +231,12 @@ def _file(word: str) -> str:
 
 
 def _takes_files(names: set[str], word: str) -> bool:
-    """Whether what is not known of a word is a file that is sent."""
+    """Whether the unknown part of a word is a file that is sent."""
     return "curl" in names and ("@" in word or "=<" in word or word.startswith(("-T", "--upload-file=", "-K")))
 
 
 def _programs(part: Part) -> set[str]:
-    """Return what may be the program: the first word, or one behind a program that runs others."""
+    """Return the words that may be the program: the first, or one after a program that runs others."""
     first = {program(part.words)}
     several = part.wraps or bool(first & _RUNNERS)
     return first | {word.rpartition("/")[2] for word in part.words[1:]} if several else first
@@ -263,7 +263,7 @@ def _written(part: Part, names: set[str], arguments: Sequence[Argument]) -> Iter
 def _made(
     part: Part, names: set[str], arguments: Sequence[Argument], operands: Sequence[Argument]
 ) -> Iterator[Argument]:
-    """Give what is written by programs that copy, pack, or make files."""
+    """Yield the files written by programs that copy, pack, or make files."""
     if names & _COPY:
         yield from _copied(arguments, next(iter(names & _COPY)))
     if names & _TAR:
@@ -321,7 +321,7 @@ def _after(arguments: Sequence[Argument], letters: str, longs: Sequence[str]) ->
 
 
 def _copied(arguments: Sequence[Argument], name: str) -> Iterator[Argument]:
-    """Give what a copy writes: its last word, or files of the same names in it."""
+    """Yield the files that a copy writes: its last word, or files of the same names in it."""
     rest: list[Argument] = []
     skip = False
     for one in arguments:

@@ -11,11 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from swarm.kit.errors import SwarmError
-    from swarm.machine.run_folder.program_facts import Process
     from swarm.permissions.rules import Rules
     from swarm.permissions.translation import Gaps
+    from swarm.programs.model_access import Service
     from swarm.programs.reading.screen_rules import Rules as ScreenRules
-    from swarm.programs.status import OwnWords
     from swarm.programs.values import Launch, LaunchSpec, Login
     from swarm.project.config.sections import Telemetry
     from swarm.roles.options import RoleOptions
@@ -32,14 +31,20 @@ class Program:
     Attributes:
         name: what the user types.
         prints: it has a print mode: it can do one task without a dialog, and end.
+        takes_texts: it may have a way to be given a text past its pane: ``hand_over``.
         background: variables that only its sessions in the background have in their environment.
         obeys: the keys of a role that it obeys. A heartbeat needs a program that can be seen idle.
+        title: what its makers call it.
+        acts: files of a project from which it takes programs or permissions, as patterns of ``merging/acting.py``.
     """
 
     name: str
     prints: bool = False
+    takes_texts: bool = False
     background: tuple[str, ...] = ()
     obeys: frozenset[str] = frozenset()
+    title: str = ""
+    acts: tuple[str, ...] = ()
 
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return the command that starts it, as a shell would find it."""
@@ -50,7 +55,7 @@ class Program:
         raise NotImplementedError
 
     def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
-        """Say what of a role the program would refuse: nothing."""
+        """Return the parts of a role that the program would refuse: none."""
         return iter(())
 
     def settings_problems(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
@@ -77,13 +82,13 @@ class Program:
         return ""
 
     def preapprove(self, home: str, main: Path, trees: Sequence[Path], environ: Mapping[str, str]) -> None:
-        """Answer beforehand what the program asks at its first start in a folder."""
+        """Answer the program's questions at its first start in a folder in advance."""
 
     def withdraw(self, home: str, trees: Sequence[Path]) -> None:
         """Take that back for folders that are gone."""
 
     def forget(self, run_dir: Path, tree: Path) -> None:
-        """The same for one agent, from what was written down at its start."""
+        """Forget the answers for one agent, from the note made at its start."""
 
     def screens(self) -> ScreenRules | None:
         """Return the rules by which its state is read from its pane, from ``data/screens/``; None: it has none."""
@@ -91,37 +96,48 @@ class Program:
 
         return screens.find(self.name)
 
-    def own_words(self, run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWords | None:
-        """Return what the living program says of its state in its own way; None: it says nothing.
+    def asking(self, run_dir: Path, pid: int, start: int) -> Callable[[], bool]:
+        """Return a check whether a question of the program still takes an answer: while it lives."""
+        return lambda: processes.is_alive(pid, start)
+
+    def hand_over(self, run_dir: Path, pid: int, text: str) -> str:
+        """Put a text into the conversation of the running program, past its pane; return how: it has no such way.
 
         Args:
-            told: what was noted about the program when it was launched.
-        """
-        return None
-
-    def elsewhere(self, run_dir: Path, pid: int, told: Mapping[str, str]) -> str:
-        """Return in words where an agent's conversation goes on without its pane; empty: nowhere.
-
-        Args:
-            pid: of its program; 0 when that has ended.
-            told: what was noted about the program when it was launched.
+            pid: of the program.
         """
         return ""
 
-    def asking(self, run_dir: Path, pid: int, start: int) -> Callable[[], bool]:
-        """Return what tells whether a question of the program would still take an answer: while it lives."""
-        return lambda: processes.is_alive(pid, start)
-
     def services(self, environ: Mapping[str, str]) -> list[Path]:
         """Return the files in which its services, which serve more than one agent, name their processes: none."""
+        return []
+
+    def talks(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables by which a command names its conversation, with the pattern of its record: none."""
+        return {}
+
+    def left_behind(self, run_dir: Path, worktree: Path) -> list[str]:
+        """Return in words what a service of its own has left behind of an agent's conversation: nothing."""
         return []
 
     def login(self, environ: Mapping[str, str]) -> Login | None:
         """Return whether the program has an account to use: it needs none."""
         return None
 
+    def models(self, options: RoleOptions, environ: Mapping[str, str]) -> tuple[Service, ...]:
+        """Return the models that it uses, with the user's credentials, for the door of a box: none."""
+        return ()
+
+    def at_door(self, door: str) -> Mapping[str, str]:
+        """Return the variables by which it finds its models in a box: none.
+
+        Args:
+            door: the address of the door to them.
+        """
+        return {}
+
     def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
-        """Return the variables it needs beside OpenTelemetry's own to send measurements: none."""
+        """Return the variables for measurements that are not OpenTelemetry's own: none."""
         return {}
 
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from swarm.kit.errors import UsageProblem
+from swarm.kit.words import did_you_mean
 from swarm.programs import plain
 from swarm.programs.errors import ProgramMissing
 from swarm.project.names import PROGRAMS as PROGRAMS  # noqa: PLC0414  # offered here
@@ -30,17 +31,18 @@ def program(name: str, command: tuple[str, ...] = ()) -> Program:
     if name == COMMAND:
         return plain.Command(command)
     if name not in PROGRAMS:
-        known = ", ".join(PROGRAMS)
-        raise UsageProblem(f"unknown agent program {name!r}", hint=f"use one of {known}, or --agent-cmd")
+        hint = did_you_mean(name, PROGRAMS, f"use one of {', '.join(PROGRAMS)}, or --agent-cmd")
+        raise UsageProblem(f"unknown agent program {name!r}", hint=hint)
     return _load(name)
 
 
 def services(environ: Mapping[str, str]) -> dict[str, object]:
-    """Return by what services of any program are known: an agent may start another program. See `serving.py`."""
+    """Return the marks of the services of all programs, as an agent may start another program. See `serving.py`."""
     known = [_load(name) for name in PROGRAMS]
     return {
         "records": [str(file) for one in known for file in one.services(environ)],
         "marks": {name: environ.get(name, "") for one in known for name in one.background},
+        "talks": {name: pattern for one in known for name, pattern in one.talks(environ).items()},
     }
 
 

@@ -16,8 +16,8 @@ from uuid import uuid4
 
 from swarm.approvals.values import REVIEWER, Answer, Verdict
 from swarm.kit import limited
-from swarm.machine import hooklog, processes
-from swarm.machine.run_folder import runfiles
+from swarm.machine import processes
+from swarm.machine.run_folder import hooklog, runfiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -71,14 +71,6 @@ def spec_of(run_dir: Path) -> Spec | None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         hooklog.note(str(run_dir), "reviewer", f"cannot read how to ask it: {error!r}")
         return None
-
-
-def decides(run_dir: Path) -> bool:
-    """Whether the reviewer of an agent is at work, so that the user need not be notified yet."""
-    found = runfiles.read(str(run_dir), runfiles.REVIEWING) or {}
-    pid, start = found.get("pid"), found.get("pid_start")
-    here = found.get("boot_id") == processes.boot_id()
-    return here and isinstance(pid, int) and isinstance(start, int) and processes.is_alive(pid, start)
 
 
 @contextlib.contextmanager

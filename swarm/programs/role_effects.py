@@ -1,7 +1,7 @@
 """Parts of a role that have no effect with a program; every one is reported.
 
-Some keys swarm itself obeys whatever the program is; some only a program can obey, and not each does; some
-are read and checked, and not acted on yet.
+Some keys swarm itself obeys whatever the program is; some only a program can obey, and not each does; some count with
+``swarm run`` alone.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 #: Keys without effect in print mode, with reasons.
 NOT_IN_PRINT = {"heartbeat": "such an agent is never idle"}
-#: Keys without effect yet, with alternatives.
-NOT_YET = {
-    "worktree.enabled": "every agent works in a worktree of its own",
-    "worktree.branch_from": "give the starting point of all with `swarm start … --base`",
-    "worktree.use_detached_head": "every agent works on a branch of its own",
+#: Keys that count with ``swarm run`` alone, and what holds in a team.
+ONLY_RUN = {
+    "worktree.enabled": "in a team every agent works in a worktree of its own",
+    "worktree.branch_from": "for a team give the starting point of all: `swarm start … --base`",
+    "worktree.use_detached_head": "in a team every agent works on a branch of its own",
 }
 
 
@@ -92,8 +92,8 @@ def notes_of(role: Role) -> tuple[Note, ...]:
 
 def _without_effect(options: RoleOptions, programs: Sequence[str]) -> Iterator[Note]:
     for key in given(options):
-        if key in NOT_YET:
-            yield Note(key, f"has no effect yet; {NOT_YET[key]}")
+        if key in ONLY_RUN:
+            yield Note(key, f"counts with `swarm run` alone; {ONLY_RUN[key]}")
             continue
         deaf = tuple(name for name in programs if key not in _obeyed(name))
         if deaf:

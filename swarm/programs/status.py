@@ -1,16 +1,13 @@
 """Conclude an agent's state from evidence.
 
 Facts are stored, status is not.  Each fact has a source and an age; a state without evidence for it is
-``unknown``, and silence is never taken for idleness.
+``unknown``, and silence is never taken for idleness.  Standard library only: supervisors conclude, too.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from swarm.programs.reading.screen_rules import Verdict
+from typing import NamedTuple
 
 
 class State(StrEnum):
@@ -30,8 +27,8 @@ class Evidence(NamedTuple):
     """One fact.
 
     Attributes:
-        source: ``process``, ``program`` (its own words), ``screen`` (what its pane shows), ``elsewhere``, ``exit``,
-            ``pane``, ``terminal``, ``budget``, ``swarm``.
+        source: ``process``, ``program`` (its own words), ``screen`` (the content of its pane), ``elsewhere``, ``exit``,
+            ``pane``, ``terminal``, ``budget``, ``swarm``, ``socket``.
         text: the fact, for people.
         at_ms: when it was true; 0 means now.
         decides: it settled the state.
@@ -45,6 +42,7 @@ class Evidence(NamedTuple):
 
 #: So begins why an agent was stopped that had used up too much.
 OVER_BUDGET = "over its budget"
+STOPPED_BY_SWARM = "stopped by swarm"
 
 
 class OwnWords(NamedTuple):
@@ -115,6 +113,22 @@ class ProgramFacts(NamedTuple):
     elsewhere: str = ""
 
 
+class Verdict(NamedTuple):
+    """The reading of a screen.
+
+    Attributes:
+        rule: the rule that decided, as ``program/name``; empty where *why* tells it.
+        why: what it saw, for people.
+        at_ms: when that was; 0 means now.
+    """
+
+    state: str
+    detail: str
+    rule: str
+    why: str
+    at_ms: int = 0
+
+
 class PaneFacts(NamedTuple):
     """Facts about an agent's pane from tmux.
 
@@ -178,7 +192,7 @@ def _conclude(program: str, facts: ProgramFacts, pane: PaneFacts) -> Status:
 
 
 def _in_print_mode(facts: ProgramFacts, seen: tuple[Evidence, ...]) -> Status:
-    """The state in print mode: such a program waits for nobody, and ends when idle."""
+    """The state in print mode: such a program never waits for an answer, and ends when idle."""
     detail = facts.said_detail if facts.said_state == State.WORKING and facts.said_ms >= facts.started_ms else ""
     return Status(State.WORKING, detail or "at its task, then it ends", facts.started_ms, _decided(seen, "process"))
 
@@ -207,7 +221,7 @@ def _after_end(facts: ProgramFacts, seen: tuple[Evidence, ...]) -> Status:
     if facts.exit_cause == "budget":
         return Status(State.STOPPED, facts.budget or OVER_BUDGET, facts.ended_ms, decided)
     if facts.exit_cause == "stopped" or 0 < facts.stopped_ms <= facts.ended_ms:
-        return Status(State.STOPPED, "stopped by swarm", facts.ended_ms, decided)
+        return Status(State.STOPPED, STOPPED_BY_SWARM, facts.ended_ms, decided)
     if facts.exit_cause == "hangup":
         return Status(State.STOPPED, "its terminal was closed", facts.ended_ms, decided)
     if facts.exit_code == 0:
@@ -224,13 +238,13 @@ def _without_word(facts: ProgramFacts, seen: tuple[Evidence, ...]) -> Status:
     if not facts.same_boot:
         return Status(State.STOPPED, "the machine was restarted", 0, _decided(seen, "process"))
     if facts.stopped_ms:
-        return Status(State.STOPPED, "stopped by swarm", facts.stopped_ms, _decided(seen, "swarm"))
+        return Status(State.STOPPED, STOPPED_BY_SWARM, facts.stopped_ms, _decided(seen, "swarm"))
     return Status(State.FAILED, "its process ended without a record", 0, _decided(seen, "process"))
 
 
 def _before_start(facts: ProgramFacts, pane: PaneFacts, seen: tuple[Evidence, ...]) -> Status:
     if facts.stopped_ms and not pane.begins:
-        return Status(State.STOPPED, "stopped by swarm", facts.stopped_ms, _decided(seen, "swarm"))
+        return Status(State.STOPPED, STOPPED_BY_SWARM, facts.stopped_ms, _decided(seen, "swarm"))
     if pane.id and not pane.dead:
         return Status(State.STARTING, "its pane is open, the program has not reported yet", 0, _decided(seen, "pane"))
     if pane.id:
@@ -263,7 +277,8 @@ def _evidence(facts: ProgramFacts, pane: PaneFacts) -> tuple[Evidence, ...]:
     if facts.budget:
         found.append(Evidence("budget", facts.budget))
     if pane.screen is not None and facts.alive:
-        found.append(Evidence("screen", f"{pane.screen.why} (rule {pane.screen.rule})"))
+        rule = f" (rule {pane.screen.rule})" if pane.screen.rule else ""
+        found.append(Evidence("screen", pane.screen.why + rule, pane.screen.at_ms))
     return (*found, _pane_evidence(pane))
 
 

@@ -28,7 +28,7 @@ _SHARED = (
 
 
 def with_team(launch: Launch, role_text: str) -> str:
-    """Return a role's text with what holds for every agent."""
+    """Return a role's text with the text for every agent."""
     place = _SHARED if launch.shared else _OWN
     words = _WORDS.format(agent=launch.agent, session=launch.session, role=launch.role, place=place)
     return f"{role_text.rstrip()}\n\n{words}" if role_text.strip() else words

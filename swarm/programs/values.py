@@ -81,6 +81,8 @@ class Launch:
         args: the user's further arguments of the program; they come behind swarm's, and before a prompt.
         shared: it works in a folder that is not its own.
         branch: the branch with which it was made; empty without one.
+        door: the command of its MCP door; empty: it has none.
+        models_at: of a program in a box: the address of the door to its models (`model_access`); empty: it has none.
     """
 
     agent: str
@@ -100,3 +102,5 @@ class Launch:
     args: tuple[str, ...] = ()
     shared: bool = False
     branch: str = ""
+    door: tuple[str, ...] = ()
+    models_at: str = ""

@@ -12,7 +12,7 @@ from typing import Any
 
 from swarm.project import names
 from swarm.project.errors import InvalidName, RecordProblem
-from swarm.project.model import OWN, SCHEMA, SHARED, Agent, Parent, Placed, Session
+from swarm.project.model import OWN, SCHEMA, SHARED, SUBTREE, TEAM, WORKER, Agent, Boxed, Parent, Placed, Session
 
 
 def encode(record: dict[str, Any]) -> bytes:
@@ -47,10 +47,17 @@ def agent_to_dict(agent: Agent) -> dict[str, Any]:
     plain["ports"] = [list(pair) for pair in agent.ports]
     plain["placed"] = [{"path": p.path, "sha256": p.sha256} for p in agent.placed]
     plain["may"] = list(agent.may)
-    plain["overrides"] = dict(agent.overrides)
+    if agent.overrides:
+        plain["overrides"] = dict(agent.overrides)
+    else:
+        del plain["overrides"]
     plain["env"] = dict(agent.env)
     plain["after"] = list(agent.after)
     plain["args"] = list(agent.args)
+    if agent.box is None:
+        del plain["box"]  # a swarm without boxes can read the record
+    else:
+        plain["box"] = {name: list(v) if isinstance(v, tuple) else v for name, v in agent.box._asdict().items()}
     return plain
 
 
@@ -81,12 +88,28 @@ def agent_from_dict(data: Any, source: str) -> Agent:
             after=tuple(str(name) for name in _list(data.get("after", []))),
             args=tuple(str(word) for word in _list(data.get("args", []))),
             tree=str(data.get("tree", OWN)),
+            box=boxed_of(data.get("box")),
         )
     except _WRONG as error:
         raise RecordProblem(f"cannot read {source}: agent: {_told(error)}") from error
 
 
 _WRONG = (KeyError, TypeError, ValueError, OverflowError, AttributeError, InvalidName)
+
+
+def boxed_of(data: Any) -> Boxed | None:
+    """Read how an agent is boxed; what is not known must not be taken for less than it says."""
+    if data is None:
+        return None
+    _refuse_unknown(data, set(Boxed._fields))
+    return Boxed(**{name: _like(default, data.get(name, default)) for name, default in Boxed()._asdict().items()})
+
+
+def _like(default: Any, value: Any) -> Any:
+    """Return a value of the kind that the default has."""
+    if isinstance(default, tuple):
+        return value if isinstance(value, tuple) else tuple(str(one) for one in _list(value))
+    return type(default)(value)
 
 
 def _told(error: Exception) -> str:
@@ -146,6 +169,29 @@ def parent_from_dict(data: Any) -> Parent | None:
     return Parent(agent, session, str(data["generation"]))
 
 
+def kind_of(value: Any) -> str:
+    """Return what kind of session a record names.
+
+    Raises:
+        ValueError: there is no such kind.
+    """
+    if value not in (TEAM, SUBTREE, WORKER):
+        raise ValueError(f"kind is {value!r}, not {TEAM}, {SUBTREE} or {WORKER}")
+    return str(value)
+
+
+def ancestors_from(data: Any) -> tuple[Parent, ...]:
+    """Read the ancestors of a session back.
+
+    Raises:
+        KeyError, TypeError, ValueError, InvalidName: they are none.
+    """
+    found = [parent_from_dict(one) for one in _list(data)]
+    if None in found:
+        raise TypeError("an ancestor is missing")
+    return tuple(one for one in found if one is not None)
+
+
 def session_to_bytes(session: Session) -> bytes:
     """Return the session record."""
     return encode(
@@ -162,6 +208,9 @@ def session_to_bytes(session: Session) -> bytes:
             **({"swarm_dir": session.swarm_dir} if session.swarm_dir else {}),
             **({"pod": session.pod} if session.pod else {}),
             **({"template": session.template} if session.template else {}),
+            **({"kind": session.kind} if session.is_child else {}),
+            **({"depth": session.depth} if session.depth else {}),
+            **({"ancestors": [parent_to_dict(one) for one in session.ancestors]} if session.ancestors else {}),
             "agents": [agent_to_dict(agent) for agent in session.agents],
         }
     )
@@ -188,6 +237,9 @@ def session_from_bytes(data: bytes, source: str) -> Session:
             swarm_dir=str(record.get("swarm_dir", "")),
             pod=str(record.get("pod", "")),
             template=str(record.get("template", "")),
+            kind=kind_of(record.get("kind", TEAM)),
+            depth=int(record.get("depth", 0)),
+            ancestors=ancestors_from(record.get("ancestors", [])),
         )
     except _WRONG as error:
         raise RecordProblem(f"cannot read {source}: {_told(error)}") from error

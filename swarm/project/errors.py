@@ -78,3 +78,18 @@ class Locked(SwarmError):
     code = "LOCKED"
     exit_code = EXIT_TRY_AGAIN
     default_hint = "wait for them to end, then try again"
+
+
+class ServerRuns(SwarmError):
+    """Another process serves the agents of this repository."""
+
+    code = "SERVER_RUNS"
+    exit_code = EXIT_EXISTS
+    default_hint = "it serves all agents; to end it: kill $(cat .swarm/server.pid)"
+
+
+class ExtraMissing(EnvironmentProblem):
+    """A command needs a library that is not installed with swarm."""
+
+    code = "EXTRA_MISSING"
+    default_hint = "install it: pip install 'tmux-swarm[mcp]'"

@@ -2,6 +2,7 @@
 
 <root>/.worktrees/<agent>-<session>/        an agent's working tree      (layout: session)
 <root>/.worktrees/<agent>/                  the same                     (layout: role)
+<root>/.swarm/worktrees/<slug>/             the worktree of a lead that was spawned
 <root>/.swarm/lock                          the repository lock; never deleted
 <root>/.swarm/journal/<operation>.json      an operation that is not finished
 <root>/.swarm/journal/history.jsonl         what was done, a line each
@@ -33,6 +34,8 @@ MARKER = ".swarm-dir.txt"
 OP_REFS = "refs/swarm/op/"
 SALVAGE_REFS = "refs/swarm/salvage/"
 HEADS = "refs/heads/"
+#: In an agent's box folder: the path of its worktree.
+BOXED_TREE = "tree"
 #: In git's folder for a worktree: a copy of the session's record.
 RECORD_COPY = "swarm-session.json"
 
@@ -112,6 +115,11 @@ class Layout:
     def salvage_folder(self, session: str, agent: str, salvage_id: str) -> Path:
         """The files of one salvage entry."""
         return self.salvage / session / agent / salvage_id
+
+    @cached_property
+    def subtrees(self) -> Path:
+        """The folder of the worktrees of spawned leads."""
+        return self.state / "worktrees"
 
     @property
     def approvals(self) -> Path:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 #: What ``Agent.tree`` can be: a worktree that swarm made for it, or a folder that is somebody else's.
 OWN, SHARED = "own", "shared"
+#: What ``Session.kind`` can be: a set that was started, or a child of an agent (or of the user, who is the root).
+TEAM, SUBTREE, WORKER = "team", "subtree", "worker"
 
 
 class Placed(NamedTuple):
@@ -23,6 +25,34 @@ class Placed(NamedTuple):
 
     path: str
     sha256: str
+
+
+class Boxed(NamedTuple):
+    """How an agent's program is kept from the rest of the machine, as it was decided at its start.
+
+    Attributes:
+        reason: why there is no box although one was wanted; empty: there is one.
+        read_only, read_write: paths of the machine that it shows beside the agent's own.
+        network: the preset of hosts that it may reach, as `hosts` knows them.
+        hosts: further hosts.
+        private: networks that may be reached although they are not public.
+        processes, memory, tmp: how much may be used up in it, of memory by each process; 0 is no limit.
+    """
+
+    reason: str = ""
+    read_only: tuple[str, ...] = ()
+    read_write: tuple[str, ...] = ()
+    network: str = "none"
+    hosts: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
+    processes: int = 0
+    memory: int = 0
+    tmp: int = 0
+
+    @property
+    def by(self) -> str:
+        """How it is called in reports: the program that makes it, or why there is none."""
+        return f"noop ({self.reason})" if self.reason else "bubblewrap"
 
 
 class Agent(NamedTuple):
@@ -43,7 +73,7 @@ class Agent(NamedTuple):
         operation: the operation that made the agent; no other agent of its name has it; empty in older records.
         ports: variables of its environment that are a port of its own.
         prepared: its worktree was set up as configuration and role say, and is torn down so.
-        print_mode: whoever started it asked for print mode, whatever its role says.
+        print_mode: its start requested print mode, over its role.
         may: its rights over agents that others started, as its role gave them at the start.
         task: its own task, beside the task of its session.
         overrides: the keys of its role, with their values as text, that its start changed.
@@ -52,6 +82,7 @@ class Agent(NamedTuple):
         args: further arguments of its program.
         tree: ``own``: its worktree is swarm's, and goes with it; ``shared``: it works in a folder that is not its
             own, such as the main checkout, of which swarm changes and removes nothing.
+        box: its sandbox box; None: none was wanted.
     """
 
     name: str
@@ -76,11 +107,17 @@ class Agent(NamedTuple):
     after: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     tree: str = OWN
+    box: Boxed | None = None
 
     @property
     def shared(self) -> bool:
         """Whether it works in a folder that is not its own."""
         return self.tree == SHARED
+
+    @property
+    def is_boxed(self) -> bool:
+        """Whether its program runs in a box."""
+        return self.box is not None and not self.box.reason
 
 
 class Parent(NamedTuple):
@@ -118,6 +155,10 @@ class Session(NamedTuple):
         swarm_dir: the swarm directory with which it was made; empty in older records.
         pod: the pod that it belongs to; empty: none.
         template: the pod template that it was made from; its roles come first from ``pods/roles``.
+        kind: ``team``: a start made it; ``subtree``: the spawn of a lead with a branch of its own; ``worker``: the
+            spawn of a helper in the folder of its parent.
+        depth: how deep in the tree its agents are; those of the root are at 1. 0: as its parent says.
+        ancestors: those above its parent, the nearest first.
     """
 
     name: str
@@ -133,6 +174,14 @@ class Session(NamedTuple):
     swarm_dir: str = ""
     pod: str = ""
     template: str = ""
+    kind: str = TEAM
+    depth: int = 0
+    ancestors: tuple[Parent, ...] = ()
+
+    @property
+    def is_child(self) -> bool:
+        """Whether a spawn made it: whoever did that is to learn its outcome."""
+        return self.kind != TEAM
 
     @property
     def generation(self) -> str:
@@ -150,7 +199,7 @@ class Session(NamedTuple):
 
 
 def whole_task(common: str, own: str) -> str:
-    """Return what an agent is told: the task of all, then its own."""
+    """Return an agent's whole task: that of the team, then its own."""
     return f"{common.rstrip()}\n\n{own}" if common.strip() and own else own or common
 
 

@@ -95,7 +95,7 @@ def check_session(session: object) -> str:
 
 
 def check_new_session(session: object) -> str:
-    """Return a valid name for a session that is made; what is saved of it must not be taken for something else."""
+    """Return a valid name for a new session; its saved work must not look like something else."""
     name = check_session(session)
     if name.casefold() == LEFTOVER:
         raise ReservedName(f"invalid session name {name!r}: the word is reserved")

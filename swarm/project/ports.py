@@ -1,4 +1,4 @@
-"""Protocols of what another one may come for: the multiplexer whose panes agents run in, and its keyboard."""
+"""Protocols of the replaceable parts: the multiplexer whose panes agents run in, and its keyboard."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit import files
-from swarm.project.errors import SessionNotFound
 from swarm.project.layout import MARKER
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from swarm.api.parts import Parts
     from swarm.git.repository import Git
+    from swarm.machine.identity import Identity
     from swarm.merging.checkout import Merging
     from swarm.project.config.settings import Settings
     from swarm.project.journal import Journal
@@ -36,6 +36,7 @@ class World(NamedTuple):
         environ: the caller's environment, for what is started.
         swarm_dir: the swarm directory in use, for the user's roles; the repository's own where there is no other.
         progress: told, in a few words, what is being done; never decides anything.
+        acting: the agent for which a server acts, as it saw it; None: the caller is this process.
     """
 
     git: Git
@@ -47,6 +48,7 @@ class World(NamedTuple):
     environ: Mapping[str, str]
     swarm_dir: Path
     progress: Callable[[str], None] = lambda _text: None
+    acting: Identity | None = None
 
     @property
     def trees(self) -> Trees:
@@ -87,9 +89,18 @@ def in_session(world: World, session: Session | None) -> World:
 
 
 def is_elsewhere(world: World, session: Session) -> bool:
-    """Whether a session was made with another swarm directory than the one in use, which does not list it."""
-    made = in_session(world, session).swarm_dir
-    return made != world.swarm_dir and os.path.realpath(made) != os.path.realpath(world.swarm_dir)
+    """Whether a session was made with another swarm directory than the one in use, which does not list it.
+
+    The repository's own folder stands in while the user has no ``~/.swarm``: one made later takes its place.
+    """
+    from swarm.project.swarm_dir import dirs
+
+    made, now = (os.path.realpath(one) for one in (in_session(world, session).swarm_dir, world.swarm_dir))
+    users = dirs.user_dir(world.environ)
+    took_its_place = (
+        users is not None and now == os.path.realpath(users) and made == os.path.realpath(world.layout.state)
+    )
+    return made != now and not took_its_place
 
 
 def new_operation_id() -> str:
@@ -98,10 +109,3 @@ def new_operation_id() -> str:
         time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         + f"-{time.time_ns() // 1_000_000 % 1000:03d}{os.urandom(4).hex()}"
     )
-
-
-def no_session(world: World, name: str) -> SessionNotFound:
-    """Return the error for an unknown session; for an agent's name it names the agent's session."""
-    meant = [f"{agent.name}@{one.name}" for one in world.sessions.all() if (agent := one.agent(name)) is not None]
-    hint = f"{name} is no session but an agent: {', '.join(meant[:5])}" if meant else None
-    return SessionNotFound(f"there is no session {name}", hint=hint)

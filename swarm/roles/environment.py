@@ -25,7 +25,7 @@ _NEEDED_PREFIXES = ("LC_", "TERM")
 
 
 def environ_of(world: World, role: Env) -> dict[str, str]:
-    """Return what an agent of a role has of the caller's environment, what the role sets, and where things are."""
+    """Return an agent's environment: its part of the caller's, the role's own variables, and swarm's paths."""
     return {
         **{key: value for key, value in world.environ.items() if inherits(key, role)},
         **role.set,

@@ -14,14 +14,12 @@ from swarm.kit.forms import (
     Form,
     Misfit,
     Trouble,
-    amount,
     choice,
     commands,
     filled,
     gather,
     listing,
     mapping,
-    number,
     refuse,
     seconds,
     switch,
@@ -31,12 +29,11 @@ from swarm.kit.forms import (
 from swarm.kit.scalars import Bare, fraction_from
 from swarm.permissions import decide
 from swarm.project.names import PROGRAM_ALIASES, PROGRAMS
+from swarm.roles import bounds
+from swarm.roles.hooks import HOOKS
 from swarm.roles.options import (
-    EVENTS,
     Env,
     Heartbeat,
-    Hook,
-    Limits,
     PermissionMode,
     Permissions,
     Policy,
@@ -111,7 +108,7 @@ def _reviewer(**found: Any) -> Reviewer:
     """Instructions alone switch it on; without any it cannot be on."""
     made = Reviewer(**{"enabled": "instructions" in found, **found})
     if made.enabled and not made.instructions:
-        refuse("are missing", "say what to allow, to deny and to ask about", key="instructions")
+        refuse("are missing", "write rules for allowing, denying and asking", key="instructions")
     return made
 
 
@@ -122,19 +119,21 @@ _PERMISSIONS = mapping(
         "allow": Field(_RULES, "Tool calls that need no question."),
         "deny": Field(_RULES, "Tool calls that are refused; they win over `allow`."),
         "unclear": Field(
-            then(choice(*Unclear), Unclear), "What is done if nobody can tell whether a deny rule matches."
+            then(choice(*Unclear), Unclear), "The action if swarm cannot tell whether a deny rule matches."
         ),
         "agent": Field(
             mapping(
                 {
                     "enabled": Field(switch(), "Ask the model; instructions alone switch it on."),
-                    "instructions": Field(text(filled, longest=_LONG, lines=True, least=1), "What it is told."),
+                    "instructions": Field(
+                        text(filled, longest=_LONG, lines=True, least=1), "The instructions of the model."
+                    ),
                     "model": Field(_MODEL, "Which model answers."),
                     "timeout": Field(seconds(1, 55), "After this time the question goes to a person."),
                 },
                 _reviewer,
             ),
-            "A model that answers what no rule settles.",
+            "A model that decides calls that no rule covers.",
             ("reviewer", "review_agent"),
             to="reviewer",
         ),
@@ -153,7 +152,7 @@ def _heartbeat(**found: Any) -> Heartbeat:
 _HEARTBEAT = mapping(
     {
         "idle_timeout": Field(seconds(1, _WEEK), "How long the agent must have been idle.", override=True),
-        "message": Field(text(filled, longest=10_000, lines=True, least=1), "What it is told.", override=True),
+        "message": Field(text(filled, longest=10_000, lines=True, least=1), "The text of the message.", override=True),
         "condition": Field(text(longest=10_000, lines=True), "A shell command that must succeed first.", override=True),
     },
     _heartbeat,
@@ -184,15 +183,6 @@ _TEARDOWN = mapping(
         "policy": _POLICY,
     },
     Teardown,
-)
-_LIMITS = mapping(
-    {
-        "tokens": Field(number(1, 10**12), "Tokens that an agent may read and write."),
-        "cost": Field(amount(0.01, 10**6), "US dollars that an agent may cost."),
-        "minutes": Field(amount(0.1, 10**6), "Minutes that an agent may run."),
-        "agents": Field(number(1, 256), "Agents of this role in one session."),
-    },
-    Limits,
 )
 _WORKTREE = mapping(
     {
@@ -232,7 +222,7 @@ _ENV = mapping(
     {
         "pass": Field(
             _PATTERNS,
-            "Only these variables of yours go along, beside what swarm and a terminal need.",
+            "Pass on only these of your variables, and those that swarm and a terminal need.",
             ("keep", "pass_through"),
             to="keep",
         ),
@@ -248,72 +238,6 @@ _ENV = mapping(
         ),
     },
     lambda **found: Env(narrow="keep" in found, **found),
-)
-
-
-def _hook(**found: Any) -> dict[str, Any]:
-    if "command" not in found:
-        refuse("is missing", key="command")
-    found.pop("type", None)
-    return found
-
-
-_MATCHER = Field(text(longest=1000), "For which tools; empty is all.")
-_HOOK = mapping(
-    {
-        "matcher": _MATCHER,
-        "command": Field(text(filled, longest=10_000, lines=True, least=1), "A shell command."),
-        "timeout": Field(seconds(1, 3600), "Longest time; the program's own without."),
-        "type": Field(choice("command"), "The kind of hook: a command."),
-    },
-    _hook,
-)
-
-
-def _inner(raw: Any) -> list[dict[str, Any]]:
-    if not isinstance(raw, (list, tuple)):
-        refuse("must be a list")
-    return gather(((place,), "", partial(_HOOK.read, item)) for place, item in enumerate(raw))
-
-
-#: An entry may also stand as in the settings file of a program.
-_NESTED = mapping(
-    {"matcher": _MATCHER, "hooks": Field(Form("list of hooks", _inner, {"type": "array", "items": _HOOK.schema}), "")},
-    dict[str, Any],
-)
-
-
-def _entry(event: str, raw: Any) -> list[Hook]:
-    if isinstance(raw, Mapping) and raw.get("hooks") is not None:
-        outer = _NESTED.read(raw)
-        return [Hook(event, **{"matcher": outer.get("matcher", ""), **one}) for one in outer["hooks"]]
-    return [Hook(event, **_HOOK.read(raw))]
-
-
-def _hooks(raw: Any) -> tuple[Hook, ...]:
-    if not isinstance(raw, Mapping):
-        refuse("must be a mapping of events")
-    found = gather(((event,), "", partial(_event, event, raw[event])) for event in raw)
-    return tuple(hook for several in found for hook in several)
-
-
-def _event(event: str, raw: Any) -> list[Hook]:
-    if event not in EVENTS:
-        refuse(f"must be one of {', '.join(EVENTS)}", value=repr(event), at_key=True)
-    items = [((place,), item) for place, item in enumerate(raw)] if isinstance(raw, list) else [((), raw)]
-    found = gather((path, event, partial(_entry, event, item)) for path, item in items)
-    return [hook for several in found for hook in several]
-
-
-_ANY_HOOK = {"anyOf": [_HOOK.schema, _NESTED.schema]}
-_HOOKS = Form(
-    "mapping of events, each with a list of hooks",
-    _hooks,
-    {
-        "type": ["object", "null"],
-        "propertyNames": {"enum": list(EVENTS)},
-        "additionalProperties": {"anyOf": [*_ANY_HOOK["anyOf"], {"type": "array", "items": _ANY_HOOK}]},
-    },
 )
 
 
@@ -378,10 +302,10 @@ _TEXT = text(longest=_LONG, lines=True)
 ROLE = mapping(
     {
         "name": Field(text(), "The role's name: that of the file.", ("role_name",)),
-        "description": Field(text(longest=500, lines=True), "What it is for, in one line."),
-        "instructions": Field(_TEXT, "What the agent is told.", ("append_system_prompt",)),
+        "description": Field(text(longest=500, lines=True), "The purpose, in one line."),
+        "instructions": Field(_TEXT, "The agent's instructions.", ("append_system_prompt",)),
         "instructions_file": Field(
-            text(commandline.inside, "path", least=1), "A file beside this one that holds the instructions."
+            text(commandline.inside, "path", least=1), "A file in the same folder that holds the instructions."
         ),
         "system_prompt": Field(_TEXT, "Replaces the program's own prompt."),
         "agent_type": Field(
@@ -417,7 +341,7 @@ ROLE = mapping(
             text(_config_dir, "path"), "The program's configuration folder.", ("config_dir",), override=True
         ),
         "permissions": Field(_PERMISSIONS, "Which tool calls need no question, and which are refused."),
-        "hooks": Field(_HOOKS, "Commands that the program runs at its events."),
+        "hooks": Field(HOOKS, "Commands that the program runs at its events."),
         "settings": Field(
             Form("mapping", _settings, {"type": ["object", "null"]}), "Further keys of the program's settings."
         ),
@@ -425,15 +349,23 @@ ROLE = mapping(
         "heartbeat": Field(_HEARTBEAT, "A message for the agent when it has been idle for long."),
         "setup": Field(_SETUP, "Preparation of the worktree before the first turn."),
         "teardown": Field(_TEARDOWN, "Commands before swarm removes the worktree."),
-        "limits": Field(_LIMITS, "How much an agent may use up."),
+        "limits": Field(bounds.LIMITS, "How much an agent may use up."),
         "worktree": Field(_WORKTREE, "Its worktree."),
-        "telemetry": Field(switch(), "Send measurements, whatever the setting `telemetry.enabled` says."),
+        "telemetry": Field(switch(), "Send measurements, whether or not `telemetry.enabled` is set."),
+        "sandbox": Field(
+            switch(),
+            "Run in a box; `false` counts in your own swarm directory alone.",
+            ("box",),
+        ),
+        "network": Field(
+            bounds.NETWORK, "What it can reach in a box beside its model; it counts in your own swarm directory alone."
+        ),
         "print": Field(
             switch(), "Do the task without a dialog, and end.", ("print_mode", "headless", "non_interactive")
         ),
         "may": Field(
             listing(then(choice(*Right), Right)),
-            "What it may do to what others started; it counts in your own swarm directory alone.",
+            "Rights over the agents of others; they count in your own swarm directory alone.",
             ("rights",),
         ),
     },

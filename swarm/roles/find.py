@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from swarm.kit import files as fsio
 from swarm.kit import textfile
 from swarm.kit.errors import ConfigProblem, SwarmError, SymlinkInTheWay, raise_all
+from swarm.kit.words import did_you_mean
 from swarm.project.errors import InvalidName, ReservedName
 from swarm.project.names import ROLES_DIR, check_name
 from swarm.roles.errors import RoleNotFound
@@ -95,7 +96,7 @@ class RolePlaces:
 
 
 class _Place(NamedTuple):
-    """One folder of roles; ``fence`` is what a link in it may not lead out of."""
+    """One folder of roles; no link in it may lead out of ``fence``."""
 
     kind: RoleKind
     folder: Path
@@ -258,7 +259,7 @@ def _is_name(name: str) -> bool:
 
 
 def _by_name(places: RolePlaces) -> dict[str, list[_Found]]:
-    """Return per name what the first place that has it holds."""
+    """Return per name the role of the first place that has it."""
     result: dict[str, list[_Found]] = {}
     for place in _places(places):
         result = _one_place(place) | result
@@ -273,12 +274,12 @@ def _one_place(place: _Place) -> dict[str, list[_Found]]:
 
 
 def _not_found(name: str, places: RolePlaces) -> RoleNotFound:
-    there = ", ".join(role_names(places)) or "none"
+    known = role_names(places)
     base = places.root or places.swarm_dir
     path = Path(ROLES_DIR, name, INSTRUCTIONS)
     return RoleNotFound(
-        f"there is no role {name}; the roles are: {there}",
-        hint=f"create {path if base is None else base / path}, or name an existing role",
+        f"there is no role {name}; the roles are: {', '.join(known) or 'none'}",
+        hint=did_you_mean(name, known, f"create {path if base is None else base / path}, or name an existing role"),
         role=name,
     )
 

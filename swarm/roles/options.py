@@ -202,6 +202,19 @@ class WorktreeOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Network:
+    """What an agent in a box can reach beside its model.
+
+    Attributes:
+        preset: ``model``, ``packages``, ``none`` or ``all``; empty leaves it to the settings.
+        hosts: further hosts, beside those of the settings.
+    """
+
+    preset: str = ""
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RoleOptions:
     """All fields of a role file but name, description and text.
 
@@ -214,6 +227,8 @@ class RoleOptions:
         claude_config_dir: the program's configuration folder; empty is the user's own.
         settings: further keys of the program's settings file.
         telemetry: its program sends measurements; None leaves it to the settings.
+        sandbox: its program runs in a box; None leaves it to the command line and the settings.
+        network: what its program in a box can reach; swarm reads it in the user's own directories only.
         print: its program does the task without a dialog, and ends.
         may: its rights over agents that others started; swarm reads them in the user's own directories only.
     """
@@ -235,17 +250,19 @@ class RoleOptions:
     limits: Limits = field(default=Limits(), metadata={"of": Limits})
     worktree: WorktreeOptions = field(default=WorktreeOptions(), metadata={"of": WorktreeOptions})
     telemetry: bool | None = None
+    sandbox: bool | None = None
+    network: Network = field(default=Network(), metadata={"of": Network})
     print: bool = False
     may: tuple[Right, ...] = field(default=(), metadata={"of": Right})
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> RoleOptions:
-        """Return what `plain` was made of."""
+        """Return the value from which `plain` made this."""
         return _from_plain(cls, data)
 
 
 def plain(value: Any, *, whole: bool = False) -> Any:
-    """Return one of these values as JSON knows it, without what is as it would be anyway.
+    """Return one of these values as JSON, without fields at their defaults.
 
     Args:
         whole: with everything.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.kit.errors import raise_all
 from swarm.kit.forms import Field, name_of, refuse, shown, troubles_of
+from swarm.kit.words import did_you_mean
 from swarm.roles.errors import OverrideProblem
 from swarm.roles.file import ROLE
 
@@ -34,7 +35,7 @@ def _keys(fields: Mapping[str, Field], before: str = "") -> Iterator[str]:
 
 
 def read_words(words: Sequence[str]) -> dict[str, str]:
-    """Return what ``KEY=VALUE`` words say; of two with one key the last.
+    """Return the overrides of ``KEY=VALUE`` words; of two with one key the last.
 
     Raises:
         OverrideProblem: a word has no ``=``, or no key.
@@ -104,10 +105,7 @@ def _find(dotted: str) -> tuple[list[str], Field]:
 
 
 def _hint(dotted: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(dotted, keys(), n=1)
-    return f"did you mean {close[0]}?" if close else f"the keys for an override are {', '.join(keys())}"
+    return did_you_mean(dotted, keys(), f"the keys for an override are {', '.join(keys())}")
 
 
 def text_of(raw: object) -> str:

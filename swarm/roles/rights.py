@@ -1,4 +1,4 @@
-"""The table of rights: what each verb asks of an agent that calls it.
+"""The table of rights: the right that an agent needs for each verb.
 
 An agent acts on what it started itself: sessions it made, and those that their agents made.  A right that
 its role gives lets it act on what others started, too.  What no right gives is for people.
@@ -48,6 +48,7 @@ _NAMESPACES = (
     *("approvals", "approvals.grants", "approvals.near", "bridges"),
     *("config", "config.around", "config.init", "config.schema", "config.settings", "config.validate"),
     *("delivery", "delivery.notify_user", "delivery.report_endings"),
+    *("boxes", "boxes.explain"),
     *("hooks", "hooks.collect_own", "hooks.note_own_trouble", "hooks.trouble"),
     *("operations", "operations.describe_unfinished", "operations.unfinished"),
     *("panes", "panes.attach_command", "panes.label", "panes.show"),
@@ -55,7 +56,7 @@ _NAMESPACES = (
     *("salvage", "salvage.get", "sandbox", "sandbox.check", "sessions", "sessions.elsewhere"),
     *("sessions.get", "sessions.unreadable", "usage"),
     *("workflows", "workflows.get", "worktrees", "worktrees.environment", "worktrees.path"),
-    *("worktrees.setup_of", "worktrees.show"),
+    *("worktrees.setup_of", "worktrees.show", "worktrees.take_in"),
 )
 _ROLES = (
     *(
@@ -67,6 +68,7 @@ _ROLES = (
         "roles.init",
         "roles.is_shipped",
         "roles.names",
+        "roles.of_pods",
     ),
     *("roles.notes", "roles.options", "roles.scan"),
 )
@@ -79,11 +81,20 @@ _POST = (
     *("messages.nack", "messages.near", "messages.removed", "messages.reply", "messages.requeue"),
     *("messages.save_files", "messages.seen", "messages.send", "messages.take", "messages.thread"),
     *("messages.unreadable",),
+    *(
+        "tree",
+        "tree.acting_as",
+        "tree.acting_for",
+        "tree.list_agents",
+        "tree.notify_parent",
+        "tree.report",
+        "tree.wait_for_event",
+    ),
     *("queues", "queues.get", "queue.add", "queue.back", "queue.done", "queue.extend", "queue.fail"),
     *("queue.take", "queue.tasks"),
 )
 #: New sessions, and recovery.
-_HARMLESS = ("recover", "pods.launch", "run", "start", "start_workflow")
+_HARMLESS = ("recover", "pods.launch", "run", "start", "start_workflow", "tree.spawn_subtree", "tree.spawn_worker")
 
 #: Verb -> its requirements on an agent. Every public name of the library's objects is here; see test_rights.py.
 VERBS: Mapping[str, Right | Need] = {
@@ -99,12 +110,15 @@ VERBS: Mapping[str, Right | Need] = {
         ),
         Need.OWN,
     ),
-    **dict.fromkeys(("cleanup", "cleanup_orphaned_worktrees", "cleanup_swarm_branches", "full_cleanup"), Right.CLEANUP),
+    **dict.fromkeys(
+        ("cleanup", "cleanup_orphaned_worktrees", "cleanup_swarm_branches", "full_cleanup", "tree.cleanup"),
+        Right.CLEANUP,
+    ),
     **dict.fromkeys(("worktrees.remove", "remove_all_worktrees", "remove_worktree"), Right.CLEANUP),
-    "merge": Right.MERGE,
+    **dict.fromkeys(("merge", "tree.merge"), Right.MERGE),
     "restore": Right.RESTORE,
-    "resume": Right.RESUME,
-    **dict.fromkeys(("pods.stop", "restart", "stop"), Right.STOP),
+    **dict.fromkeys(("pods.release", "resume"), Right.RESUME),
+    **dict.fromkeys(("pods.stop", "restart", "stop", "tree.stop"), Right.STOP),
     # `create` is here because it can add agents to another caller's session.
     **dict.fromkeys(
         (
@@ -123,9 +137,9 @@ VERBS: Mapping[str, Right | Need] = {
         ("approvals.approve", "approvals.deny", "approvals.grant", "approvals.revoke", "approvals.revoke_grant"),
         Need.PERSON,
     ),
-    **dict.fromkeys(("panes.type",), Need.PERSON),
+    **dict.fromkeys(("panes.type", "tree.adopt"), Need.PERSON),
     "merge.nested": Need.PERSON,
     **dict.fromkeys(("cleanup.discard", "salvage.drop", "messages.prune", "messages.prune_attachments"), Need.PERSON),
-    **dict.fromkeys(("bridges.run", "bridges.start", "bridges.stop"), Need.NO_AGENT),
+    **dict.fromkeys(("boxes.run", "bridges.init", "bridges.run", "bridges.start", "bridges.stop"), Need.NO_AGENT),
     **dict.fromkeys(("worktrees.prune", "sessions.prune", "prune_worktrees"), Need.NO_AGENT),
 }

@@ -23,7 +23,7 @@ class Role:
     """An agent's instructions and options.
 
     Attributes:
-        name: spelled as its folder or file is, whatever was asked for.
+        name: in the spelling of its folder or file.
         description: one line for lists; may be empty.
         instructions: the text that is put into the worktree; may be empty if there is a
             ``system_prompt``.
@@ -46,7 +46,7 @@ class Role:
 
 
 def no_role() -> Role:
-    """Return what holds for an agent without a role: it is told nothing."""
+    """Return the empty role of an agent without one."""
     return Role("", "", "", Path(), RoleKind.BUILTIN)
 
 

@@ -1,4 +1,4 @@
-"""The JSON Schemas of the files that users write, for editors; each is made from what reads the file."""
+"""The JSON Schemas of the files that users write, for editors; each is made from the file's own reader."""
 
 from __future__ import annotations
 
@@ -64,7 +64,14 @@ def _pod() -> dict[str, Any]:
     return whole
 
 
+def _bridge() -> dict[str, Any]:
+    from swarm.roles.bridge_file import BRIDGE
+
+    return json_schema(BRIDGE, "Bridge of swarm")
+
+
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "bridge": _bridge,
     "config": _config,
     "pod": _pod,
     "role": _role,

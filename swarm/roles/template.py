@@ -3,11 +3,11 @@
 from swarm.project.names import PROGRAMS_IN_WORDS
 
 TEMPLATE = """\
-# A role: what an agent is told to be, and what it may do. `swarm role check NAME` finds every mistake.
+# A role: an agent's instructions and rights. `swarm role check NAME` finds every mistake.
 name: NAME
-description: What it is for, in one line.
+description: The purpose, in one line.
 
-# What the agent is told. Long texts may stand in a file beside this one: `instructions_file: NAME.md`.
+# The agent's instructions. Long texts may stand in a file of the same folder: `instructions_file: NAME.md`.
 instructions: |
   You are the NAME of this project.
 
@@ -23,13 +23,13 @@ instructions: |
 # root_dir: projects/my-app     # the repository it is for: absolute, from ~/, or below the swarm directory
 # claude_config_dir: ~/.claude-work
 
-# --- what it may do: deny wins, what no rule settles is asked -------------------------------------------
+# --- permissions: deny wins; calls that no rule covers are asked -------------------------------------------
 # permissions:
 #   allow: [Read, Glob, Grep, "Bash(git *)", "Edit(docs/**)"]
 #   deny: ["Bash(git push *)", "Read(.env)"]
-#   unclear: ask                # or deny: what is done when nobody can tell whether a deny rule is met
-#   agent:                      # a model that answers what no rule settles
-#     instructions: Allow what only reads. Deny what leaves the machine. Ask about everything else.
+#   unclear: ask                # or deny: the action if swarm cannot tell whether a deny rule matches
+#   agent:                      # a model that decides calls that no rule covers
+#     instructions: Allow reading. Deny everything that leaves the machine. Ask about the rest.
 #     model: haiku
 #     timeout: 45s
 
@@ -37,12 +37,12 @@ instructions: |
 
 # --- its environment: yours, with these changes ------------------------------------------------------
 # env:
-#   pass: [ANTHROPIC_*, SSH_AUTH_SOCK]  # only these, beside what swarm and a terminal need
+#   pass: [ANTHROPIC_*, SSH_AUTH_SOCK]  # only these, and those that swarm and a terminal need
 #   drop: [AWS_*]
 #   set: {CI: "1"}
-# telemetry: true               # send measurements, whatever the setting telemetry.enabled says
+# telemetry: true               # send measurements, whether or not telemetry.enabled is set
 
-# --- what happens while it works ------------------------------------------------------------------
+# --- events while it works ------------------------------------------------------------------
 # heartbeat:
 #   idle_timeout: 10m
 #   message: You have been idle for a while. What is left to do?
@@ -66,7 +66,8 @@ instructions: |
 
 # worktree:
 #   subdir: services/api        # the folder of its worktree in which it works
-#   branch_from: main           # read and checked, not acted on yet (`swarm role check` says so)
+#   enabled: true               # with `swarm run`: work in a worktree of its own, not in root_dir itself
+#   branch_from: main           # with `swarm run`: where its branch starts
 
 # --- how much it may use up --------------------------------------------------------------------------
 # limits: {tokens: 2000000, cost: 5.00, minutes: 60, agents: 2}

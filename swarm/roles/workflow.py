@@ -15,7 +15,7 @@ class Workflow:
 
     Attributes:
         roles: as ``--roles`` takes them.
-        task: what the agents are told; ``{goal}`` stands for the goal. Empty: the goal alone.
+        task: the agents' task; ``{goal}`` stands for the goal. Empty: the goal alone.
         source: the file.
     """
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from swarm.kit import yaml
 from swarm.kit.errors import SwarmError, raise_all
 from swarm.kit.forms import Field, filled, listing, mapping, refuse, text
+from swarm.kit.words import did_you_mean
 from swarm.project import names
 from swarm.roles.errors import WorkflowNotFound
 from swarm.roles.workflow import Workflow
@@ -52,7 +53,10 @@ def find(name: str, folders: tuple[Path, ...]) -> Workflow:
     for one in found:
         if name.casefold() in {one.name.casefold(), *(alias.casefold() for alias in one.aliases)}:
             return one
-    raise WorkflowNotFound(f"there is no workflow {name}", hint=f"there are {', '.join(one.name for one in found)}")
+    known = [one.name for one in found]
+    raise WorkflowNotFound(
+        f"there is no workflow {name}", hint=did_you_mean(name, known, f"there are {', '.join(known)}")
+    )
 
 
 def _files(folders: tuple[Path, ...]) -> Iterator[Path]:
@@ -86,11 +90,11 @@ def _workflow(**found: Any) -> dict[str, Any]:
 _NAMES = listing(text(filled, "name", least=1), "list of names", distinct=False)
 WORKFLOW = mapping(
     {
-        "description": Field(text(longest=500, lines=True), "What it is for, in one line."),
+        "description": Field(text(longest=500, lines=True), "The purpose, in one line."),
         "roles": Field(_NAMES, "The team, as `--roles` takes it."),
         "task": Field(
             text(longest=1 << 20, lines=True),
-            "What the agents are told; `{goal}` stands for the goal. Empty: the goal.",
+            "The agents' task; `{goal}` stands for the goal. Empty: the goal.",
         ),
         "aliases": Field(_NAMES, "Further names of the workflow."),
     },

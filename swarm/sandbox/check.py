@@ -14,7 +14,7 @@ from swarm.sandbox.inside import Inside
 from swarm.sandbox.values import Box, PrivateGit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 #: What is asked in the trial: the filter works (a new user namespace is refused), nobody can be seen, no network.
 _TRIAL = (
@@ -91,6 +91,14 @@ def require(environ: Mapping[str, str]) -> None:
     found = check(environ)
     if not found.available:
         raise SandboxUnavailable(f"cannot make a box: {found.cause}", hint=found.hint)
+
+
+def problems(environ: Mapping[str, str]) -> Iterator[SwarmError]:
+    """Yield the error where no box can be made."""
+    try:
+        require(environ)
+    except SwarmError as problem:
+        yield problem
 
 
 def _trial(environ: Mapping[str, str]) -> str:

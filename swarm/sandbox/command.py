@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from swarm.sandbox import enter, machine, seccomp
 from swarm.sandbox.errors import SandboxUnavailable
-from swarm.sandbox.values import HOME, STORES, Box, Mount
+from swarm.sandbox.values import HOME, IO, STORES, Box, Mount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -52,9 +52,36 @@ def options(box: Box) -> tuple[str, ...]:
             made += ["--ro-bind", store, f"{STORES}/{number}"]
             if f"{store}/info/alternates" in box.git.hidden:
                 made += ["--ro-bind", box.git.empty, f"{STORES}/{number}/info/alternates"]
-    made += ["--chdir", box.tree, "--remount-ro", "/"]
+    if box.io:
+        made += ["--ro-bind", box.io, IO]  # a socket can be used in there, and nothing be put
+    made += ["--chdir", box.cwd or box.tree, "--remount-ro", "/"]
     if any("\0" in word for word in made):
         raise SandboxUnavailable(f"cannot make a box: {_NO_NUL}")
+    return tuple(made)
+
+
+def look_options(
+    tree: str, where: str, read_only: Iterable[str], read_write: Iterable[str], env: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return bubblewrap's options for a git that looks at an agent's worktree, which it cannot change.
+
+    It may outlive the thread that started it, so it ends with its process group, and not with its parent.
+
+    Args:
+        where: the folder to begin in.
+        read_only: what git needs of the repository, and of the user's settings.
+        read_write: folders of swarm's own, in which git writes for it.
+    """
+    made = [word for word in _APART if word != "--die-with-parent"]
+    for name, value in env.items():
+        made += ["--setenv", name, value]
+    made += _mounts(machine.system())
+    made += ["--dev", "/dev", "--proc", "/proc", *_mounts(machine.kernel()), "--perms", "1777", "--tmpfs", "/tmp"]  # noqa: S108
+    for path in (*read_only, tree):
+        made += ["--ro-bind", path, path]
+    for path in read_write:
+        made += ["--bind", path, path]
+    made += ["--chdir", where, "--remount-ro", "/"]
     return tuple(made)
 
 
@@ -64,7 +91,8 @@ def _mounts(mounts: Iterable[Mount]) -> list[str]:
 
 def inner(box: Box, argv: Sequence[str]) -> tuple[str, ...]:
     """Return what bubblewrap starts in a box: limits, the signals as they were, then the program."""
-    return ("prlimit", f"--nproc={box.processes}", "--core=0", "env", _HEARD, "--", *argv)
+    memory = (f"--as={box.memory}",) if box.memory else ()
+    return ("prlimit", f"--nproc={box.processes}", *memory, "--core=0", "env", _HEARD, "--", *argv)
 
 
 def call_filter() -> bytes:
@@ -101,6 +129,7 @@ def wrap(spec: LaunchSpec, box: Box, run_dir: str, program: str) -> LaunchSpec:
         "options": list(options(whole)),
         "filter": call_filter().hex(),
         "passes": list(whole.passes),
+        "ports": list(whole.ports),
     }
     start = (sys.executable, "-I", "-S", enter.__file__, f"{run_dir}/{NOTES}", *inner(whole, spec.argv))
     return replace(spec, argv=start, env={}, files={**spec.files, NOTES: json.dumps(notes)})

@@ -18,3 +18,11 @@ class IntakeRefused(SwarmError):
     code = "INTAKE_REFUSED"
     exit_code = EXIT_REFUSED
     default_hint = "look at the agent's commits, and tell the agent what is wrong with them"
+
+
+class NotInBox(SwarmError):
+    """An agent in a box asks for what is not done for agents in boxes."""
+
+    code = "NOT_IN_BOX"
+    exit_code = EXIT_REFUSED
+    default_hint = "ask the user: swarm send user 'please …'"

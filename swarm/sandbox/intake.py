@@ -98,6 +98,8 @@ def take_in(world: World, source: Source, *, with_nested: bool = False, limit: i
     if new == old:
         _note_taken(source.base, new)
         return TakenIn(branch, old, new)
+    if new == last:  # only the host has moved it
+        return TakenIn(branch, old, old)
     if old != last:
         hint = f"put it back, after a look at what is on it: git update-ref {branch} {last}"
         raise IntakeRefused(
@@ -116,8 +118,11 @@ def take_in(world: World, source: Source, *, with_nested: bool = False, limit: i
     return TakenIn(branch, old, new, kept if rewritten else "")
 
 
-def capture(world: World, source: Source, *, limit: int = LIMIT) -> Mapping[str, str]:
+def capture(world: World, source: Source, top: str = "", *, limit: int = LIMIT) -> Mapping[str, str]:
     """Save what git in the box has and the repository has not, under refs; return them with their commits.
+
+    Args:
+        top: below which ref; default: one of its own below `BOX_REFS`.
 
     That is: other branches, a detached HEAD, stashes, the index, and all files that git does not ignore.  Nested
     repositories and ignored files are files of the worktree, and are saved from there.
@@ -128,7 +133,7 @@ def capture(world: World, source: Source, *, limit: int = LIMIT) -> Mapping[str,
     inside = Inside(box_of(source.tree, world.git.common, source.base), world.environ)
     found = _parts(inside, source, world.git.refs(HEADS))
     operation = new_operation_id()
-    top = f"{BOX_REFS}{source.name.replace('@', '/')}/saved/{operation}"
+    top = top or f"{BOX_REFS}{source.name.replace('@', '/')}/saved/{operation}"
     refs = {f"{top}/{name}": tip for name, tip in found.items()}
     if not refs:
         return refs

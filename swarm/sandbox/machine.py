@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
+import sys
 
 from swarm.sandbox.values import Mount
 
@@ -29,6 +31,44 @@ def system() -> tuple[Mount, ...]:
             found.append(Mount("--ro-bind", path, path))
     found += [Mount("--ro-bind", path, path) for path in map("/etc/{}".format, _SETTINGS) if os.path.exists(path)]
     return tuple(found)
+
+
+@functools.cache
+def python() -> tuple[str, ...]:
+    """Return the folders of this Python and of swarm, for the `swarm` command and the hooks in a box."""
+    package = os.path.dirname(os.path.dirname(__file__))
+    wanted = (sys.base_prefix, sys.prefix, package)
+    found: list[str] = []
+    for path in wanted:
+        if not any(_is_in(path, other) for other in ("/usr", *found)) and path != "/":
+            found.append(path)
+    return tuple(found)
+
+
+def program(executable: str) -> tuple[str, tuple[str, ...]]:
+    """Return the path of a program in a box, and what a box must show for it: its file, or of node.js its packages.
+
+    Args:
+        executable: its path, which may be a link.
+    """
+    kept = ("/usr", *python())
+    if any(_is_in(executable, one) for one in kept):
+        return executable, ()
+    real = os.path.realpath(executable)
+    packages, below, _ = real.partition("/node_modules/")
+    found = [packages + below.rstrip("/"), *_node(executable)] if below else [real]
+    return real, tuple(path for path in dict.fromkeys(found) if not any(_is_in(path, one) for one in kept))
+
+
+def _node(executable: str) -> list[str]:
+    """Return the node.js beside a program, or in the caller's path."""
+    beside = os.path.join(os.path.dirname(executable), "node")
+    node = beside if os.path.exists(beside) else shutil.which("node") or ""
+    return [os.path.abspath(node), os.path.realpath(node)] if node else []
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
 
 
 @functools.cache

@@ -6,7 +6,9 @@
       hooks/  info/  shallow   copies
       worktrees/<own>/         HEAD, index and what else git has of this worktree: copies
     home/                      the agent's home
+    io/                        the sockets that it may use; in the box at `values.IO`
     empty                      hides files that name further objects
+    tree                       the path of the worktree; the box does not show it
     taken                      the tip of the branch that was taken in last; the box does not show it
 
 The host never runs git here.  What is committed inside is taken in by `intake.py`.
@@ -24,7 +26,7 @@ from swarm.git import gitdir
 from swarm.git.errors import GitBroken
 from swarm.kit import files
 from swarm.kit.errors import EnvironmentProblem
-from swarm.project.layout import HEADS
+from swarm.project.layout import BOXED_TREE, HEADS
 from swarm.sandbox import machine, settings
 from swarm.sandbox.values import STORES, Box, PrivateGit
 
@@ -35,11 +37,15 @@ if TYPE_CHECKING:
 
 #: The file with the tip that was taken in last.
 TAKEN = "taken"
+#: The folder of the sockets that an agent may use.
+IO = "io"
 #: Of git's folder for a worktree; all else is half-done work, which a new worktree has not.
 _OF_WORKTREE = ("HEAD", "gitdir", "commondir", "index")
 #: Refs that an agent sees as they are when its box is made.
 _SEEN = ("refs/heads", "refs/tags", "refs/remotes")
 _INDEX_LIMIT = 1 << 30
+#: The copied index has the owner of each file, who is another one in the box: for git every file would be changed.
+_STAT = b"[core]\n\tcheckStat = minimal\n\ttrustctime = false\n"
 _HOOK_LIMIT = 4 << 20
 #: So deep does git itself follow one store to the next.
 _DEPTH = 5
@@ -70,12 +76,14 @@ def make(git: GitRunner, tree: Path, common: Path, base: Path) -> None:
         f"worktrees/{admin.name}",
     ):
         files.make_folders(folder / inner, 0o700)
-    files.make_folders(base / "home", 0o700)
+    for name in ("home", IO):
+        files.make_folders(base / name, 0o700)
     files.write_new(base / "empty", b"", 0o400)
+    files.write_new(base / BOXED_TREE, os.fsencode(tree))
     files.write_new(base / "home" / ".gitconfig", settings.identity(git), 0o600)
     named = "".join(f"{STORES}/{number}\n" for number, _ in enumerate(stores(common)))
     files.write_new(folder / "objects" / "info" / "alternates", named.encode("ascii"))
-    files.write_new(folder / "config", settings.copied(git, common / "config"))
+    files.write_new(folder / "config", settings.copied(git, common / "config") + _STAT)
     files.write_new(folder / "HEAD", files.read_small(common / "HEAD"))
     files.write_new(folder / "packed-refs", _refs(git))
     for name in ("shallow", "info/exclude", "info/attributes"):

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 HOME = "/home/agent"
 #: Where the repository's object stores are in a box. No agent can write here, nor exchange a folder above it.
 STORES = "/run/swarm/objects"
+#: Where the sockets are by which an agent in a box reaches its supervisor, and its supervisor's helpers.
+IO = "/run/swarm/io"
 
 
 class Mount(NamedTuple):
@@ -55,10 +57,14 @@ class Box:
         home: the private home, on the machine; writable.
         system: the machine's programs and libraries (``machine.system``).
         git: of a worktree: its private git folder.
+        cwd: where to begin; empty: in *tree*.
+        io: the folder, on the machine, of the sockets that its agent may use; empty: it may use none.
         read_only, read_write: further paths, at the same place as outside.
         env: the whole environment, but for ``HOME`` and what `passes` names.
         passes: variables that a box in a pane takes from its pane.
         tmp, shm: bytes that fit into ``/tmp`` and ``/dev/shm``.
+        ports: on its loopback, at which the supervisor's proxy serves; none: the box has no network.
+        memory: bytes of address space that each process may have; 0 is no limit.
         processes: how many there may be at once; the kernel does not count those of root.
     """
 
@@ -66,10 +72,14 @@ class Box:
     home: str
     system: tuple[Mount, ...]
     git: PrivateGit | None = None
+    cwd: str = ""
+    io: str = ""
     read_only: tuple[str, ...] = ()
     read_write: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     passes: tuple[str, ...] = ()
     tmp: int = 1 << 30
     shm: int = 256 << 20
+    ports: tuple[int, ...] = ()
+    memory: int = 0
     processes: int = 4096

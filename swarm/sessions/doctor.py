@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from contextlib import closing
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from swarm.git import owner
@@ -138,13 +139,18 @@ def _logins(world: World) -> Iterator[Check]:
 
 
 def _boxes(world: World) -> Iterator[Check]:
-    """Look whether a box can be made here; as long as nothing needs one it is no trouble that it cannot."""
+    """Look whether a box can be made here; as long as nothing asks for one it is no trouble that it cannot."""
     found = check(world.environ)
-    if found.available:
-        yield Check("boxes", "ok", f"this machine can make boxes, by {found.by}", "")
+    wanted = world.settings.sandbox.enabled
+    bad = "warn" if wanted else "ok"
+    if not found.available:
+        text = "this machine cannot make boxes" + ("" if wanted else ", and no setting asks for one")
+        yield Check("boxes", bad, f"{text}: {found.cause}", found.hint)
+    elif find_spec("h11") is None:
+        text = f"this machine can make boxes, by {found.by}, but without a network: h11 is not installed"
+        yield Check("boxes", bad, text, "pip install 'tmux-swarm[sandbox]'")
     else:
-        text = f"this machine cannot make boxes, and nothing needs one yet: {found.cause}"
-        yield Check("boxes", "ok", text, found.hint)
+        yield Check("boxes", "ok", f"this machine can make boxes, by {found.by}", "")
 
 
 def _state_folder(world: World) -> Iterator[Check]:
@@ -209,6 +215,8 @@ def _agents(world: World) -> Iterator[Check]:
                 yield Check("agents", "warn", f"{name} failed: {one.status.detail}", f"swarm restart {name}")
             if one.status.state is State.WAITING:
                 yield Check("agents", "warn", f"{name} waits for you: {one.status.detail}", f"swarm attach {name}")
+            if one.stale and one.status.runs:
+                yield Check("agents", "warn", f"{name} runs, but {one.stale}", f"swarm restart {name}")
             idle = one.status.state is State.STOPPED and one.agent.program and not one.agent.shared
             if idle and _is_locked_by_us(world, one.worktree):
                 yield Check(
@@ -218,7 +226,7 @@ def _agents(world: World) -> Iterator[Check]:
 
 def _lost_panes(world: World) -> Iterator[Check]:
     """Find agents in a tmux server that lost its socket."""
-    for found in status.status(world, world.sessions.scan()[0], look=False):
+    for found in status.status(world, world.sessions.scan()[0], look=False, ask=False):
         for one in found.agents:
             if not one.status.runs or one.pane:
                 continue

@@ -11,8 +11,7 @@ from swarm.git import owner
 from swarm.git.errors import GitBroken, GitFailed
 from swarm.kit.errors import Ambiguous
 from swarm.project import names
-from swarm.project.errors import AgentNotFound
-from swarm.project.world import no_session
+from swarm.project.targets import Target, agent_of, find, no_agent, no_session, only
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
@@ -22,22 +21,14 @@ if TYPE_CHECKING:
     from swarm.sessions.reports import WorktreeDetails
     from swarm.sessions.values import WorktreeInfo
 
-#: How many names a hint holds.
-_MOST_NAMED = 10
-
 
 def worktrees(
     world: World, session: str | None, known_roles: tuple[str, ...], *, look: bool
 ) -> tuple[WorktreeInfo, ...]:
     """Return every worktree of swarm's: the recorded ones, then strays below the base folder."""
     listed = _listed(world)
-    sessions = world.sessions.all()
-    if session is not None:
-        wanted = names.check_session(session).casefold()
-        sessions = tuple(one for one in sessions if one.name.casefold() == wanted)
-        if not sessions:
-            raise no_session(world, session)
-    owners = [one._replace(agents=tuple(agent for agent in one.agents if not agent.shared)) for one in sessions]
+    targets = [Target(one) for one in world.sessions.all()] if session is None else [find(world, session)]
+    owners = [one.session._replace(agents=tuple(a for a in one.agents if not a.shared)) for one in targets]
     found = recorded(world, owners, listed, look=look)
     if session is None:
         found += _strays(world, listed, {info.path for info in found}, known_roles)
@@ -78,7 +69,7 @@ def recorded(
 
 
 def _by_their_files(world: World, paths: Sequence[Path]) -> dict[Path, WorktreeEntry]:
-    """Return what git knows of some worktrees from its files alone; where they leave one open, git is asked."""
+    """Return git's entries of some worktrees from git's files alone; git is asked where they do not suffice."""
     found = {}
     for path in paths:
         entry = world.git.worktree(path)
@@ -106,7 +97,7 @@ def _info(session: Session, agent: Agent, path: Path, entry: WorktreeEntry | Non
 
 
 def _moved(world: World, agent: Agent, listed: dict[Path, WorktreeEntry]) -> WorktreeEntry | None:
-    """Return what git says of a worktree that it looks for at the place where the project was before."""
+    """Return git's entry of a worktree that git expects at the project's former place."""
     admin = owner.own_admin(world, agent)
     return listed.get(Path(admin.gitdir).parent) if admin is not None and admin.gitdir else None
 
@@ -181,7 +172,7 @@ def unrecorded(world: World, role: str, session: str | None, known_roles: tuple[
 
 
 def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, Agent]:
-    """Return the one agent of this name.
+    """Return the one agent of this name: of an agent, of a role, or of a session with one agent.
 
     Raises:
         AgentNotFound, SessionNotFound: there is none.
@@ -191,23 +182,19 @@ def find_agent(world: World, agent: str, session: str | None) -> tuple[Session, 
         one = world.sessions.get(names.check_session(session))
         if one is None:
             raise no_session(world, session)
-        found = one.agent(agent)
-        if found is None:
-            raise AgentNotFound(f"session {one.name} has no agent {agent}", hint=_who(one.agents))
-        return one, found
-    hits = [(one, found) for one in world.sessions.all() if (found := one.agent(agent)) is not None]
+        return one, agent_of(one, agent)
+    sessions, name = world.sessions.all(), agent.casefold()
+    hits = [Target(one, found) for one in sessions if (found := one.agent(agent)) is not None]
     own = world.environ.get("SWARM_SESSION", "").casefold()  # an agent that asks means its own session
-    hits = [hit for hit in hits if hit[0].name.casefold() == own] or hits
+    hits = [hit for hit in hits if hit.session.name.casefold() == own] or hits
+    hits = hits or [Target(one, a) for one in sessions for a in one.agents if a.role.casefold() == name]
+    hits = hits or [
+        Target(one, *one.agents) for one in sessions if one.name.casefold() == name and len(one.agents) == 1
+    ]
     if not hits:
-        hits = [(one, a) for one in world.sessions.all() for a in one.agents if a.role.casefold() == agent.casefold()]
-    if not hits:
-        raise _no_agent(agent, world.sessions.all())
-    if len(hits) > 1:
-        ways = ", ".join(f"{a.name}@{s.name}" for s, a in hits)
-        raise Ambiguous(
-            f"{agent} could be {ways}", hint=f"write one of them, such as {hits[0][1].name}@{hits[0][0].name}"
-        )
-    return hits[0]
+        raise no_agent(world, agent)
+    meant = only(agent, hits)
+    return meant.session, meant.agents[0]
 
 
 def agent_at(world: World, tree: Path) -> tuple[Session, Agent] | None:
@@ -217,24 +204,8 @@ def agent_at(world: World, tree: Path) -> tuple[Session, Agent] | None:
     return next((pair for pair in pairs if os.path.realpath(world.layout.root / pair[1].worktree) == place), None)
 
 
-def _no_agent(name: str, sessions: Sequence[Session]) -> AgentNotFound:
-    """Return the error for an unknown agent; for a session's name it lists the session's agents."""
-    for one in sessions:
-        if one.name.casefold() == name.casefold():
-            agents = ", ".join(f"{agent.name}@{one.name}" for agent in one.agents[:_MOST_NAMED])
-            return AgentNotFound(f"there is no agent {name}", hint=f"{one.name} is a session; in it are: {agents}")
-    return AgentNotFound(f"there is no agent {name}", hint=_who([a for one in sessions for a in one.agents]))
-
-
-def _who(agents: Sequence[Agent]) -> str | None:
-    """Return a hint that lists the agents, or None."""
-    known = list(dict.fromkeys(agent.name for agent in agents))
-    more = f" and {len(known) - _MOST_NAMED} more; `swarm list` shows them" if len(known) > _MOST_NAMED else ""
-    return f"there are: {', '.join(known[:_MOST_NAMED])}{more}" if known else None
-
-
 def _changes(world: World, agent: Agent, info: WorktreeInfo) -> tuple[str, ...]:
-    """Return what ``git status`` says, also where git, run in the folder, would not find the worktree; what it can."""
+    """Return the lines of ``git status``, also where git, run in the folder, would not find the worktree."""
     admin = owner.own_admin(world, agent)
     if info.missing or admin is None:
         return ()

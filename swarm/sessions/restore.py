@@ -1,4 +1,4 @@
-"""Restore what a cleanup saved: branch, files, index, operations in progress.
+"""Restore saved work: branch, files, index, operations in progress.
 
 A restore is a create whose files come from a salvage entry; the same transaction makes it all or
 nothing.  The entry itself stays until the user drops it.
@@ -19,8 +19,9 @@ from swarm.kit.errors import SwarmError, raise_all
 from swarm.machine.processes import boot_id
 from swarm.project import codec
 from swarm.project import layout as places
-from swarm.project.model import Session, WorktreeEntry
+from swarm.project.model import TEAM, Session, WorktreeEntry
 from swarm.project.world import new_operation_id
+from swarm.sandbox import steps as box_steps
 from swarm.sessions.create import create_checks
 from swarm.sessions.errors import RestoreConflict
 from swarm.sessions.reports import CreatedAgent, RestoreReport
@@ -170,7 +171,7 @@ def _missing(world: World, entry: SalvageEntry) -> str:
 
 
 def _checkout(now: _Now, entry: SalvageEntry) -> tuple[str, str, str]:
-    """Decide what the restored worktree has checked out: (branch, commit, what is different)."""
+    """Decide the restored worktree's checkout: (branch, commit, note about a difference)."""
     saved = str(entry.manifest["head_branch"])
     if saved == entry.record.branch and entry.branch_tip:
         return saved, entry.branch_tip, ""
@@ -283,19 +284,20 @@ def _tree_steps(world: World, now: _Now, operation: str, wanted: list[Wanted]) -
     for one in wanted:
         folder = world.layout.salvage_folder(one.entry.session, one.entry.agent, one.entry.id)
         yield from inbox_steps.steps_back(world, operation, one.entry.session, one.entry.record.name, folder)
+        yield from box_steps.steps_back(world, operation, one.entry.session, one.entry.record.name, one.tree, folder)
     yield file_steps.SyncToDisk(operation, str(base.parent))
     yield file_steps.WriteRecord(operation, codec.session_to_bytes(_session(world, operation, wanted)).decode("ascii"))
 
 
 def _is_like_its_commit(world: World, one: Wanted) -> bool:
-    """Whether what was saved is a commit and some files, so that it begins as every new worktree does."""
+    """Whether the saved state is a commit and some files, so that it starts like every new worktree."""
     entry = one.entry
     whole = world.layout.salvage_folder(entry.session, entry.agent, entry.id) / "late"
     return bool(entry.manifest.get("as_head")) and not whole.is_dir()
 
 
 def _steps_after_the_check(operation: str, wanted: list[Wanted]) -> Iterator[Step]:
-    """Give the steps for what a checked worktree would not have: a HEAD at no commit, a lock."""
+    """Yield the steps for states that the check would refuse: a HEAD at no commit, a lock."""
     for one in wanted:
         if one.unborn:
             yield branch_steps.PointHead(operation, str(one.tree), one.unborn)
@@ -333,4 +335,7 @@ def _session_of(entry: SalvageEntry) -> Session:
         pod=str(facts.get("pod", "")),
         template=str(facts.get("template", "")),
         swarm_dir=str(facts.get("swarm_dir", "")),
+        kind=codec.kind_of(facts.get("kind_of_session", TEAM)),
+        depth=int(facts.get("depth", 0)),
+        ancestors=codec.ancestors_from(facts.get("ancestors", [])),
     )

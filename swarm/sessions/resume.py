@@ -16,6 +16,8 @@ from swarm.project import codec
 from swarm.project import layout as places
 from swarm.project.model import whole_task
 from swarm.project.world import in_session, new_operation_id
+from swarm.sandbox import check as box_check
+from swarm.sandbox import steps as box_steps
 from swarm.worktrees import transaction
 from swarm.worktrees.errors import WorktreeNotFound
 from swarm.worktrees.steps import file_steps, inbox_steps
@@ -56,44 +58,47 @@ def resume(
     told = refuse_start(world, session, wanted, role)
     if not wanted:
         return ()
-    operation = new_operation_id()
-    record = session._replace(operations=(*session.operations, operation))
     if anew:
         told = [(_with_new_conversation(a, r), r) for a, r in told]
-        changed = {a.name: a for a, _ in told}
-        record = record._replace(agents=tuple(changed.get(a.name, a) for a in session.agents))
-    how: dict[str, Any] = {"resume": True, "anew": anew, "beside": session.beside}
-    todo = (
-        *launch.start_steps(world, operation, session.name, told, session.task, **how),
-        file_steps.WriteRecord(operation, codec.session_to_bytes(record).decode("ascii")),
-    )
-    started, boot = time.time_ns(), boot_id()
-    refs = (places.op_ref(operation),)
-    transaction.run(world, transaction.Operation(operation, "resume", session.name, started, boot, todo, refs))
-    inbox_steps.declare(world, session.name, [agent.name for agent in wanted])
+    _start_again(world, session, told, "resume", anew=anew)
     return tuple(agent.name for agent in wanted)
 
 
 def run_again(world: World, session: Session, agent: Agent, role: Role) -> None:
-    """Start an agent anew at the place where it was, with what its record says now; its program does not run.
+    """Start a stopped agent anew in its place, by its present record.
 
     Raises:
         SwarmError: nothing was started, and its record is as it was.
     """
     world = in_session(world, session)
     _await_closed(world, session, (agent,))
+    _start_again(world, session, [(agent, role)], "run", fresh=True)
+
+
+def _start_again(
+    world: World,
+    session: Session,
+    told: Sequence[tuple[Agent, Role]],
+    verb: str,
+    *,
+    anew: bool = False,
+    fresh: bool = False,
+) -> None:
+    """Start the programs of these agents in one operation, which also writes their new records."""
     operation = new_operation_id()
-    agents = tuple(agent if one.name == agent.name else one for one in session.agents)
+    now = {agent.name: agent for agent, _ in told}
+    agents = tuple(now.get(one.name, one) for one in session.agents)
     record = session._replace(operations=(*session.operations, operation), agents=agents)
-    how: dict[str, Any] = {"resume": True, "fresh": True, "beside": session.beside}
+    how: dict[str, Any] = {"resume": True, "anew": anew, "fresh": fresh, "beside": session.beside}
     todo = (
-        *launch.start_steps(world, operation, session.name, [(agent, role)], session.task, **how),
+        *box_steps.made(world, operation, session.name, tuple(now.values())),
+        *launch.start_steps(world, operation, session.name, told, session.task, **how),
         file_steps.WriteRecord(operation, codec.session_to_bytes(record).decode("ascii")),
     )
     started, boot = time.time_ns(), boot_id()
     refs = (places.op_ref(operation),)
-    transaction.run(world, transaction.Operation(operation, "run", session.name, started, boot, todo, refs))
-    inbox_steps.declare(world, session.name, [agent.name])
+    transaction.run(world, transaction.Operation(operation, verb, session.name, started, boot, todo, refs))
+    inbox_steps.declare(world, session.name, list(now))
 
 
 def _await_closed(world: World, session: Session, agents: Sequence[Agent]) -> None:
@@ -119,7 +124,7 @@ def _await_closed(world: World, session: Session, agents: Sequence[Agent]) -> No
 def refuse_start(
     world: World, session: Session, wanted: Sequence[Agent], role: Callable[[str], Role]
 ) -> list[tuple[Agent, Role]]:
-    """Refuse what could not be started again; else return each agent with its role as it is now."""
+    """Refuse agents that could not be started again; else return each agent with its present role."""
     world = in_session(world, session)
     problems: list[SwarmError] = [
         WorktreeNotFound(
@@ -133,6 +138,8 @@ def refuse_start(
     for agent in {(a.program, a.command): a for a in wanted}.values():
         wish = launch_request.LaunchRequest(agent.program, agent.command)
         problems += [p for p in launch_checks.problems(world, wish) if str(p) not in map(str, problems)]
+    if any(agent.is_boxed for agent in wanted):
+        problems += box_check.problems(world.environ)
     raise_all(f"cannot resume session {session.name}", problems)
     told = [(agent, launch_request.role_for(agent, role(agent.role))) for agent in wanted]
     refused = [p for a, r in told for p in launch_checks.refusals(world, _wish_of(a, session), r, placed=a.shared)]

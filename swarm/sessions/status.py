@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from swarm.agents import orphans
 from swarm.agents.view import View
 from swarm.kit.errors import Interrupted, SwarmError
 from swarm.machine.inbox_watch import Inbox
+from swarm.machine.sockets.status_client import Heard
 from swarm.messages.inboxes import inbox_folder
+from swarm.programs import blocking
+from swarm.programs.reading import seen
 from swarm.programs.status import State
 from swarm.sessions import listing
+from swarm.sessions.sockets import Sockets, with_socket
 from swarm.sessions.values import AgentStatus, SessionStatus
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
     from swarm.programs.status import Status
-    from swarm.project.model import Session
+    from swarm.project.model import Agent, Session
     from swarm.project.world import World
+    from swarm.sessions.values import WorktreeInfo
 
 #: So many agents that do not run are looked at in any case.
 _FEW = 8
@@ -47,7 +53,13 @@ def _unread(world: World, agents: Sequence[tuple[str, str]]) -> dict[tuple[str, 
 
 
 def status(
-    world: World, sessions: Sequence[Session], *, look: bool | None, unread: bool = True, trees: bool = True
+    world: World,
+    sessions: Sequence[Session],
+    *,
+    look: bool | None,
+    unread: bool = True,
+    trees: bool = True,
+    ask: bool = True,
 ) -> tuple[SessionStatus, ...]:
     """Return the state of every agent, from one look at tmux, one at git, and their own notes.
 
@@ -56,7 +68,9 @@ def status(
         look: also ask git about uncommitted changes and commits, once per agent; None: not of many that do not run.
         unread: also count the messages that wait.
         trees: also look where the worktrees are and what is checked out there.
+        ask: also ask the agents' supervisors on their sockets, all at once, while the rest is looked at.
     """
+    sockets = Sockets(world, sessions if ask else ())
     view = View(world, {(s.name, a.name) for s in sessions for a in s.agents})
     # States first: an agent that is idle has committed by then, and is not shown without its last commit.
     states = {(s.name, a.name): view.status(s, a) for s in sessions for a in s.agents}
@@ -64,31 +78,65 @@ def status(
     infos = listing.recorded(world, sessions, look=asked) if sessions and trees else []
     known = {(info.session, info.agent): info for info in infos}
     waiting = _unread(world, list(states)) if unread else {}
+    heard = sockets.answers()
+    held = _held(world, sessions)
     found = []
     for session in sessions:
         agents = []
         for agent in session.agents:
-            info = known.get((session.name, agent.name))
-            concluded = states[session.name, agent.name]
-            pane = view.pane(session, agent)
+            one = (session.name, agent.name)
+            socket = heard.get(one, Heard())
+            info, concluded = known.get(one), with_socket(states[one], socket)
+            made = _agent_status(world, view, session, agent, concluded, info, trees=trees)
             agents.append(
-                AgentStatus(
-                    agent=agent,
-                    status=concluded,
-                    pane=pane.id if pane else "",
-                    pid=view.pid(session, agent),
-                    worktree=world.layout.root / agent.worktree,
-                    head=info.head if info else "",
-                    ahead=info.ahead if info else None,
-                    dirty=info.dirty if info else None,
-                    missing=info.missing if info else trees,
-                    unread=waiting.get((session.name, agent.name)),
-                    session=session.name,
-                    exit_code=None if concluded.runs else view.facts(session, agent).exit_code,
-                )
+                made._replace(unread=waiting.get(one), socket=socket.path, stale=socket.stale, held=held.get(one, ""))
             )
         found.append(SessionStatus(session, overall([a.status.state for a in agents]), tuple(agents)))
     return tuple(found)
+
+
+def _held(world: World, sessions: Sequence[Session]) -> Mapping[tuple[str, str], str]:
+    """Return why agents' last commits are in their boxes alone."""
+    if not any(agent.box for session in sessions for agent in session.agents):
+        return {}
+    from swarm.sandbox import fresh  # most have none
+
+    return fresh.refusals(world, sessions)
+
+
+def _agent_status(
+    world: World,
+    view: View,
+    session: Session,
+    agent: Agent,
+    now: Status,
+    info: WorktreeInfo | None,
+    *,
+    trees: bool,
+) -> AgentStatus:
+    pane = view.pane(session, agent)
+    return AgentStatus(
+        agent=agent,
+        status=now,
+        pane=pane.id if pane else "",
+        pid=view.pid(session, agent),
+        worktree=world.layout.root / agent.worktree,
+        head=info.head if info else "",
+        ahead=info.ahead if info else None,
+        dirty=info.dirty if info else None,
+        missing=info.missing if info else trees,
+        session=session.name,
+        exit_code=None if now.runs else view.facts(session, agent).exit_code,
+        blocked=_blocked(world, session, agent, now),
+    )
+
+
+def _blocked(world: World, session: Session, agent: Agent, status: Status) -> dict[str, Any] | None:
+    """Return the tool for which an agent waits for permission."""
+    if status.state is not State.WAITING:
+        return None
+    run_dir = world.layout.run_folder(session.name, agent.name)
+    return blocking.blocked(world.layout.state, run_dir, session.name, agent.name)
 
 
 def _worth_a_look(sessions: Sequence[Session], states: Mapping[tuple[str, str], Status]) -> Container[tuple[str, str]]:
@@ -117,8 +165,11 @@ def overall(states: Sequence[State]) -> State:
 
 
 def label(world: World, found: Sequence[SessionStatus]) -> None:
-    """Show the states in the pane borders and the status line of tmux."""
-    panes = {a.pane: _words(a) for s in found for a in s.agents if a.pane}
+    """Show the states in the pane borders and the status line of tmux, and note what screens showed."""
+    for one in (a for s in found for a in s.agents):
+        seen.note(world.layout.run_folder(one.session, one.agent.name), one.status)
+    former = {s.session.name: orphans.former_parent(world, s.session) for s in found if s.session.is_child}
+    panes = {a.pane: _words(a, former.get(s.session.name, "")) for s in found for a in s.agents if a.pane}
     if not panes:
         return
     waiting = [a.agent.name for s in found for a in s.agents if a.status.state is State.WAITING]
@@ -132,6 +183,8 @@ def label(world: World, found: Sequence[SessionStatus]) -> None:
     world.terminal.label(panes, summary)
 
 
-def _words(item: AgentStatus) -> str:
+def _words(item: AgentStatus, orphan_of: str) -> str:
+    """Return the state of an agent for its pane, and whose orphan it is."""
     detail = "".join(c if c.isprintable() and c != "#" else " " for c in item.status.detail)[:60]
-    return item.status.state + (f": {detail}" if detail and item.status.state is State.WAITING else "")
+    shown = item.status.state + (f": {detail}" if detail and item.status.state is State.WAITING else "")
+    return f"{shown} (orphan of {orphan_of})" if orphan_of else shown

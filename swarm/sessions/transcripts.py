@@ -36,7 +36,7 @@ def find_source(world: World, agent: str, session: str | None) -> tuple[str, Map
         name, source, program = f"{kept.usage.agent}@{kept.usage.session}", kept.source, kept.usage.program
     if not source:
         raise NoRecord(
-            f"there is no record that swarm can read of what {name} says: "
+            f"swarm cannot read the conversation of {name}: "
             + (f"its program is {program}" if program else "it has no program")
         )
     return name, source

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from swarm.programs.status import State, Status
@@ -16,6 +17,10 @@ class AgentStatus(NamedTuple):
 
     Attributes:
         exit_code: of its program, once that has ended; None: it runs, or a signal ended it.
+        blocked: while it waits for permission: the ``tool``, the ``request`` that answers it, ``since_ms``.
+        socket: the path on which its supervisor answers how it stands; empty without one.
+        stale: why nobody answers there; empty while somebody does, and where nobody was asked.
+        held: why its last commits are in its box alone; empty: they are taken in, or it has no box.
     """
 
     agent: Agent
@@ -30,6 +35,15 @@ class AgentStatus(NamedTuple):
     unread: int | None = 0
     session: str = ""
     exit_code: int | None = None
+    blocked: Mapping[str, Any] | None = None
+    socket: str = ""
+    stale: str = ""
+    held: str = ""
+
+    @property
+    def box(self) -> str:
+        """The name of its sandbox box, such as ``bubblewrap`` or ``noop (…)``; empty: none was wanted."""
+        return self.agent.box.by if self.agent.box else ""
 
 
 class SessionStatus(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from swarm.agents import waits
 from swarm.bus.addressing import USER
 from swarm.kit.errors import UsageProblem
 from swarm.programs.status import State
@@ -60,7 +61,24 @@ def wait(
 
     Raises:
         WaitOver, NotReached
+        WaitCycle: agents would wait for each other.
     """
+    if until != MESSAGE:
+        reached, _ = _states(world, addresses, until)
+        if len(reached) == len(addresses) or (any_of and reached):
+            return reached
+    with waits.noted(world, _wakers(post, addresses, until), every=not any_of):
+        return _wait(world, post, addresses, until, timeout=timeout, any_of=any_of)
+
+
+def _wakers(post: Post, addresses: Sequence[str], until: str) -> tuple[str, ...]:
+    """Return the agents whose acts can end a wait; who waits for messages may get one from anybody."""
+    return () if until == MESSAGE else tuple(one for one in addresses if one != post.address())
+
+
+def _wait(
+    world: World, post: Post, addresses: Sequence[str], until: str, *, timeout: float | None, any_of: bool
+) -> tuple[Reached, ...]:
     deadline = None if timeout is None else time.monotonic() + timeout
     pause: Callable[[float], None] = _pauses(post, addresses) if until == MESSAGE else time.sleep
     while True:
@@ -119,8 +137,8 @@ def _messages(post: Post, addresses: Sequence[str]) -> tuple[tuple[Reached, ...]
 
 
 def _pauses(post: Post, addresses: Sequence[str]) -> Callable[[float], None]:
-    """Return what waits until something may have come: the bus's own way to wake, so it is at once."""
-    from swarm.bus.message import PRIORITIES
+    """Return a function that waits for a possible new message, by the bus's own wake-up."""
     from swarm.bus.wake import Wake
+    from swarm.bus.wire import PRIORITIES
 
     return Wake(f"{post.folder(a)}/{name}" for a in addresses for name in (*PRIORITIES, "reader", "drop")).wait

@@ -61,7 +61,7 @@ def name_of(message_id: str) -> str:
 
 
 def read_all(folder: str) -> Iterator[Awaited]:
-    """Give those of a folder; what cannot be read is left alone."""
+    """Yield the notes of a folder; unreadable files are skipped."""
     try:
         names = os.listdir(folder)
     except OSError:

@@ -150,7 +150,7 @@ def _note(kind: str, used: float, limit: float, words: str, shown: str) -> dict[
 
 
 def _mark(note: dict[str, object]) -> str:
-    """Return what names the notice of a note, whatever is used up by then."""
+    """Return the name of a notice, which does not depend on the usage so far."""
     return f"{note['kind']}/{note['level']}/{note['limit']}"
 
 

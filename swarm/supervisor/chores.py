@@ -1,4 +1,4 @@
-"""Run short commands beside an agent's program."""
+"""Run short commands while an agent's program is running."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _LONGEST = 120.0
 
@@ -46,19 +46,35 @@ class Chores:
         self._running: dict[int, Chore] = {}
 
     def start(
-        self, argv: list[bytes], env: Mapping[bytes, bytes], cwd: bytes = b"/", seconds: float = _LONGEST
+        self,
+        argv: list[bytes],
+        env: Mapping[bytes, bytes],
+        cwd: bytes = b"/",
+        seconds: float = _LONGEST,
+        stdin: int = -1,
+        fds: Sequence[int] = (),
     ) -> Chore | None:
         """Run a command in its own process group and session; None if it could not start.
 
         Args:
             cwd: not the worktree unless need be: it would look like somebody at work.
+            stdin: the descriptor that it reads; none as it is.
+            fds: further descriptors that it gets.
         """
         import subprocess  # the launcher's start must not wait for it
 
         nothing = subprocess.DEVNULL
+        given = stdin if stdin >= 0 else nothing
         try:
             process = subprocess.Popen(
-                argv, env=env, cwd=cwd, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+                argv,
+                env=env,
+                cwd=cwd,
+                stdin=given,
+                stdout=nothing,
+                stderr=nothing,
+                start_new_session=True,
+                pass_fds=fds,
             )
         except OSError:
             return None
@@ -72,7 +88,7 @@ class Chores:
             chore.end(wait_status)
 
     def look(self) -> None:
-        """End what takes too long."""
+        """End commands that take too long."""
         now = time.monotonic()
         for chore in self._running.values():
             if now > chore.deadline:

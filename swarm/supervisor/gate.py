@@ -36,7 +36,7 @@ class Closed(Exception):
 
 
 class Launch:
-    """A launch file; ``launcher.py`` tells what the fields are."""
+    """A launch file; ``launcher.py`` lists the fields."""
 
     def __init__(self, record: dict[str, object]) -> None:
         """Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the record is not of that form."""
@@ -44,6 +44,7 @@ class Launch:
             raise ValueError(f"it has schema {record['schema']}")
         self.operation = _text(record["operation"])
         self.agent = _text(record["agent"])
+        self.session = _text(record["session"])
         self.record = _text(record["record"])
         self.journal = _text(record["journal"])
         self.run_dir = _text(record["run_dir"])
@@ -57,11 +58,24 @@ class Launch:
         self.label = [_bytes(word) for word in _list(record.get("label") or [])]
         self.label_env = {_bytes(k): _bytes(v) for k, v in _mapping(record.get("label_env") or {}).items()}
         self.screen = bool(record.get("screen"))
+        box = _mapping(record.get("box") or {})
+        self.boxed = bool(box)
+        self.commits = [_bytes(path) for path in _list(box.get("commits") or [])]
+        forward = _mapping(box.get("forward") or {})
+        self.forward_folder = _text(forward.get("folder") or "")
+        self.forward = [_bytes(word) for word in _list(forward.get("argv") or [])]
+        self.take_in = [_bytes(word) for word in _list(box.get("take_in") or [])]
         self.prints = record.get("prints") is True
         self.deaf = record.get("deaf") is True
         self.mail = Mail(_mapping(record.get("mail") or {}))
         self.heartbeat = Heartbeat(_mapping(record.get("heartbeat") or {}))
+        self.program = _text(record.get("program") or "")
+        self.role = _text(record.get("role") or "")
+        self.pod = _text(record.get("pod") or "")
+        self.socket = _text(record.get("socket") or "")
         self.budget = _mapping(record.get("budget") or {})
+        self.network = _mapping(record.get("network") or {})
+        self.network_argv = [_bytes(word) for word in _list(self.network.get("argv") or [])]
         self.tell_budget = [_bytes(word) for word in _list(self.budget.get("tell") or [])]
         if not self.argv:
             raise ValueError("argv is empty")

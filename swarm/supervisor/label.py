@@ -27,6 +27,8 @@ _PAUSE = 1.0
 _PATIENCE = 60.0
 _TURN = 0.05
 _STEP_NS = 8 * 10**9
+#: The kernel gives some files the exact time and others that of its last tick: of two so near none is the later one.
+_TICK_NS = 20_000_000
 #: So long after the program said something new, one looks once more: why a turn ended its hooks tell a moment later.
 _SETTLED_NS = 3 * 10**9
 
@@ -68,6 +70,7 @@ class Label:
 
         Where one has to wait for one's turn a process of its own does that: the pane shall be free at once.
         """
+        self._shown = 0  # the end may bear the same time as the start
         if self._is_shown() or os.fork():
             return
         try:
@@ -100,13 +103,13 @@ class Label:
     def _show(self, changed: int) -> bool:
         import subprocess  # the launcher's start must not wait for it
 
-        if _time_of(self._lock) > changed:
+        if _time_of(self._lock) > changed + _TICK_NS:
             return True  # a refresh that began after that covers all of us
         fd = own.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             if not locks.try_lock(fd):
                 return False
-            if _time_of(self._lock) > changed:
+            if _time_of(self._lock) > changed + _TICK_NS:
                 return True
             os.utime(fd)
             subprocess.Popen(

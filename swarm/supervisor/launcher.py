@@ -20,9 +20,15 @@ UTF-8 with ``surrogateescape``:
     grace         optional: seconds between asking a program to end and killing it; 5
     label         optional: the command that shows the states of all agents and tells of those that ended
     label_env     its environment, and that of the commands below
+    box           optional: {"commits", "take_in", "forward"}: the program runs in a box, below two processes of
+                  bubblewrap; the files that change when it commits, the command that takes the commits in, and the
+                  folder of its socket with the command that serves a request
+    network       optional: {"argv", …}: the command that serves the network of the program's box, and what it reads
     prints        optional: whether it does its task and ends; what is typed into its pane is not for it
     deaf          optional: whether, then, messages cannot reach it
     mail          optional: {"inbox", "address", "nudge", "send", "idle", "pause", "shell"}, see ``gate.Mail``
+    program       optional: which agent program it is, with role and pod for those who ask how the agent stands
+    socket        optional: where they ask, see ``status_socket.py``
     heartbeat     optional: {"idle_timeout", "message", "condition"}, see ``gate.Heartbeat``
 
 This file is compiled at every start, so it only opens the door to the modules beside it, which are
@@ -34,7 +40,7 @@ import sys
 
 
 def main() -> int:
-    """Run and return the exit status; whatever happens, no traceback reaches the pane."""
+    """Run and return the exit status; no traceback ever reaches the pane."""
     try:
         package = type(sys)("swarm")
         package.__path__ = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]

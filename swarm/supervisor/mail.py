@@ -58,7 +58,7 @@ class Quiet:
         return said.get("state") == "idle" if said is not None else self._at_prompt()
 
     def tells(self) -> bool:
-        """Whether it is known here at all what the program is doing; else its screen has to be read."""
+        """Whether the notes tell the program's state; else its screen has to be read."""
         return self._shell or bool(self._says) or self._said() is not None
 
     def since(self) -> str:

@@ -41,16 +41,20 @@ class Signals:
         if signum in _STOPS:
             self.stops.append(signum)
 
-    def wait(self, seconds: float | None, also: tuple[int, ...] = ()) -> None:
+    def wait(self, seconds: float | None, also: tuple[int, ...] = ()) -> list[int]:
         """Return at the next signal, or at once if one came since the last wait, or when the time is up.
 
         Args:
             also: further descriptors; one that can be read is a reason to return, too.
+
+        Returns:
+            Those that can be read.
         """
-        select.select([self._read, *also], [], [], seconds)
+        ready, _, _ = select.select([self._read, *also], [], [], seconds)
         with contextlib.suppress(BlockingIOError):
             while os.read(self._read, 512):
                 pass
+        return ready
 
 
 def block() -> None:

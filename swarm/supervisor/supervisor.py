@@ -14,7 +14,6 @@ import contextlib
 import errno
 import os
 import signal
-import termios
 import time
 
 from swarm.machine import own, person, processes
@@ -27,10 +26,14 @@ from swarm.supervisor.awaited import Reminder
 from swarm.supervisor.chores import Chores
 from swarm.supervisor.label import Label
 from swarm.supervisor.mail import Heartbeat, Mail, Quiet
+from swarm.supervisor.status_socket import StatusSocket
+from swarm.supervisor.terminal import Terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from swarm.supervisor.box import Box
     from swarm.supervisor.budget import Budget
+    from swarm.supervisor.network import Network
 
 _CANNOT_START = 126
 _NOT_FOUND = 127
@@ -71,12 +74,15 @@ class Supervisor:
         self._me = (os.getpid(), processes.start_of(os.getpid()) or 0)
         self._label = Label(launch.run_dir, launch.label, launch.label_env, screen=launch.screen)
         self._chores = Chores()
+        self._socket = StatusSocket(launch)
         self._pid = 0
         self._start = 0
         self._status: int | None = None
         self._ended_ms = 0
         self._ran_ms = 0
         self._over = ""
+        self._box: Box | None = None
+        self._network = self._network_of_box()
 
     def run(self) -> int:
         """Return the exit status for the pane."""
@@ -87,9 +93,13 @@ class Supervisor:
         except OSError as error:
             _tell(f"{self._launch.agent} was not started: {error.strerror}: {error.filename or self._launch.run_dir}")
             return _CANNOT_START
+        self._socket.open()
         self._watch()
         cause = self._cause()
+        if self._box is not None:
+            self._box.close()
         self._end_all()
+        self._socket.close()
         self._terminal.take_back()
         if trouble:
             _tell(trouble)
@@ -122,6 +132,12 @@ class Supervisor:
             os.close(trouble_write)
         try:
             self._start = processes.start_of(self._pid) or 0
+            if launch.boxed:
+                from swarm.supervisor.box import Box  # few have one
+
+                self._box = Box(launch, self._chores, self._pid)
+            if self._network is not None:
+                self._network.begun()
             self._write_process()
             os.write(go_write, b"go")
         finally:
@@ -143,7 +159,9 @@ class Supervisor:
                 self._terminal.give(os.getpid())
                 sig.restore_defaults()
                 sig.unblock()
-                os.execvpe(self._launch.argv[0], self._launch.argv, self._launch.program_env())  # noqa: S606
+                handed = self._network.hand_over() if self._network is not None else {}
+                env = {**self._launch.program_env(), **handed}
+                os.execvpe(self._launch.argv[0], self._launch.argv, env)  # noqa: S606
         except OSError as error:
             if stage == b"run" and error.errno in (errno.ENOENT, errno.ENOTDIR):
                 code = _NOT_FOUND
@@ -153,7 +171,7 @@ class Supervisor:
 
     def _write_process(self) -> None:
         self._ran_ms = ran_before(self._launch.run_dir)
-        for old in (runfiles.EXIT, runfiles.STATE):
+        for old in (runfiles.EXIT, runfiles.STATE, runfiles.SCREEN, runfiles.SOCKET):
             runfiles.remove(self._launch.run_dir, old)
         record: dict[str, object] = {
             "supervisor_pid": self._me[0],
@@ -164,6 +182,7 @@ class Supervisor:
             "started_ms": _now_ms(),
             "ran_ms": self._ran_ms,
             **({"prints": True, "deaf": self._launch.deaf} if self._launch.prints else {}),
+            **({"boxed": True} if self._launch.boxed else {}),
             "argv0": os.fsdecode(self._launch.argv[0]),
             "operation": self._launch.operation,
         }
@@ -174,9 +193,10 @@ class Supervisor:
     def _watch(self) -> None:
         """Return when the program has ended or is to be ended."""
         words = self._launch.mail
-        said = words.says.replace("{pid}", str(self._pid))
+        number = self._pid if self._box is None else processes.NUMBER_IN_BOX
+        said = words.says.replace("{pid}", str(number))
         self._label.also(said)
-        at_prompt = lambda: self._terminal.group() == self._pid  # noqa: E731
+        at_prompt = lambda: self._terminal.group() == self._program()  # noqa: E731
         quiet = Quiet(self._launch.run_dir, at_prompt, shell=words.shell, says=said)
         mail = Mail(self._launch, self._chores, quiet)
         heartbeat = Heartbeat(self._launch, self._chores, quiet)
@@ -186,11 +206,44 @@ class Supervisor:
             watched = mail.inbox.watch()  # before the look, so that nothing comes in between unnoticed
             mail.inbox.drain()
             self._chores.look()
-            waits = [SCAN_EVERY, self._label.look(), mail.look(), heartbeat.look(), reminder.look()]
+            waits = [
+                SCAN_EVERY,
+                self._look_into_box(),
+                self._label.look(),
+                mail.look(),
+                heartbeat.look(),
+                reminder.look(),
+            ]
+            if self._box is not None:
+                watched += self._box.watch()
+            if self._network is not None:
+                waits.append(self._network.look())
+                watched += self._network.watch()
             if budget is not None:
                 waits.append(budget.look())
                 self._over = budget.over
-            self._signals.wait(min(waits), watched)
+            self._wait(min(waits), watched)
+
+    def _wait(self, seconds: float, watched: tuple[int, ...] = ()) -> None:
+        """Wait for a signal, or what is watched, and answer those who ask meanwhile."""
+        asked = self._socket.descriptors()
+        self._socket.serve(self._signals.wait(min(seconds, self._socket.left()), (*watched, *asked)))
+
+    def _program(self) -> int:
+        """Return the process that is the program itself."""
+        return self._pid if self._box is None else self._box.program()
+
+    def _look_into_box(self) -> float:
+        """Return after how many seconds to look again."""
+        return SCAN_EVERY if self._box is None else self._box.look()
+
+    def _network_of_box(self) -> Network | None:
+        """Return what sees to the network of the program's box; None when it has none."""
+        if not self._launch.network_argv:
+            return None
+        from swarm.supervisor.network import Network  # few need it
+
+        return Network(self._launch, self._chores)
 
     def _budget(self) -> Budget | None:
         """Return what watches the agent's limits; None when it has none."""
@@ -250,7 +303,8 @@ class Supervisor:
         heard = len(self._signals.stops)
         deadline = time.monotonic() + self._launch.grace
         hang_up = time.monotonic() + min(_HANG_UP_AFTER, self._launch.grace / 2)
-        deaf = processes.ignores(self._pid, signal.SIGTERM)
+        program = self._program()
+        deaf = processes.ignores(program, signal.SIGTERM)
         asked: set[tuple[int, int]] = set()
         told: set[tuple[int, int]] = set()
         first = True
@@ -268,15 +322,17 @@ class Supervisor:
             for seen in mine:
                 if now >= deadline:
                     _send(seen, signal.SIGKILL)
+                elif self._box is not None and self._box.holds(seen):
+                    continue  # it would take the program with it at once
                 elif (seen.pid, seen.start) not in asked and (first or seen.ppid == self._me[0]):
                     asked.add((seen.pid, seen.start))
                     _send(seen, signal.SIGTERM)
                     _send(seen, signal.SIGCONT)  # one that is stopped would not hear it
-                elif deaf and now >= hang_up and (seen.pid, seen.start) not in told and seen.pid == self._pid:
+                elif deaf and now >= hang_up and (seen.pid, seen.start) not in told and seen.pid == program:
                     told.add((seen.pid, seen.start))
                     _send(seen, signal.SIGHUP)
             first = False
-            self._signals.wait(min(_LOOK_AGAIN, max(0.0, deadline - now) or _LOOK_AGAIN))
+            self._wait(min(_LOOK_AGAIN, max(0.0, deadline - now) or _LOOK_AGAIN))
 
     def _write_exit(self, cause: str) -> None:
         owner = runfiles.read(self._launch.run_dir, runfiles.PROCESS) or {}
@@ -307,41 +363,6 @@ class Supervisor:
         if os.WIFSIGNALED(self._status):
             return f"{verb}: {sig.name(os.WTERMSIG(self._status))}"
         return f"{verb}: exit status {os.WEXITSTATUS(self._status)}"
-
-
-class Terminal:
-    """The pane's terminal; without one its methods do nothing."""
-
-    def __init__(self, fd: int = 0) -> None:
-        self._fd = fd
-        self._modes: list[object] | None = None
-        with contextlib.suppress(termios.error):
-            self._modes = list(termios.tcgetattr(fd))
-
-    def give(self, group: int) -> None:
-        """Make a process group the one that the keyboard speaks to."""
-        with contextlib.suppress(OSError):  # not a terminal, or not ours
-            os.tcsetpgrp(self._fd, group)
-
-    def group(self) -> int:
-        """Return the terminal's foreground process group, or 0."""
-        try:
-            return os.tcgetpgrp(self._fd)
-        except OSError:
-            return 0
-
-    def take_back(self) -> None:
-        """Take the keyboard back and put the modes as they were found."""
-        if self._modes is None:
-            return
-        self.give(os.getpgrp())
-        try:
-            termios.tcflow(self._fd, termios.TCOON)  # Ctrl-S would hold up our last line for ever
-            termios.tcsetattr(self._fd, termios.TCSANOW, self._modes)  # type: ignore[arg-type]  # as it gave them
-        except termios.error:
-            return  # it is gone
-        if os.environ.get("TERM", "dumb") != "dumb":
-            _write(b"\x1b[0m\x1b[?25h")
 
 
 def _adopt_orphans() -> None:

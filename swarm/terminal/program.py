@@ -48,7 +48,7 @@ class Program:
         return self._binary
 
     def version(self) -> str:
-        """Return what tmux says of itself."""
+        """Return tmux's version line."""
         return subprocess.run([self.program(), "-V"], capture_output=True, check=False, text=True).stdout.strip()
 
     def attach_argv(self) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """tmux: the only door to it. libtmux opens and ends panes; looking and typing take one plain call each.
 
 tmux expands formats in its *arguments*: a folder called ``#(reboot)`` runs a command when it is given to
-``-c``.  So every text that is not a checked name passes ``literal``, panes are addressed by their id and the
-session exactly (``=swarm:``), and what a pane shows about itself is an option that is drawn, not expanded.
+``-c``.  So every text that is not a checked name passes ``literal``.  Panes are addressed by their id, and the session
+exactly (``=swarm:``).  The label of a pane is an option that tmux draws without expanding it.
 
 Many panes are opened by one tmux invocation, as a list of commands; a process a command would cost fifteen
 times as much.  What came of it is looked up afterwards: a pane counts when it is there and carries our mark.
@@ -171,7 +171,7 @@ class Tmux(Program):
         return out[-lines:] if lines else out
 
     def shows(self, panes: Iterable[str]) -> dict[str, tuple[str, list[str]]]:
-        """Return what some panes show now, by one call: pane → (title, lines). A pane that is gone is left out."""
+        """Return the present content of some panes, by one call: pane → (title, lines). Closed panes are left out."""
         import secrets
 
         wanted = list(panes)
@@ -246,7 +246,7 @@ class Tmux(Program):
         operation: str,
         beside: Pane | None,
     ) -> tuple[tuple[Pane, ...], str, bool]:
-        """Return the panes there are then, what tmux complained of, and whether another try may help."""
+        """Return the panes afterwards, tmux's complaint, and whether another try may help."""
         owner = self._owner()
         if owner == "foreign":
             raise TmuxSessionTaken(f"a tmux session called {self._session} is there already and is not swarm's")

@@ -115,7 +115,7 @@ def length(commands: Iterable[Sequence[str]]) -> int:
 
 
 def _line(words: Iterable[str]) -> str:
-    """Write a command for a tmux file: double quotes, and a backslash before what they do not take away."""
+    """Write a command for a tmux file: in double quotes, with a backslash before characters special in them."""
     return " ".join(_word(word) for word in words)
 
 

@@ -1,12 +1,12 @@
-"""What our own tests stand on, for the tests of programs that use swarm.
+"""The test kit of our own tests, for the tests of programs that use swarm.
 
 In ``conftest.py``::
 
     pytest_plugins = ["swarm.testing"]
 
-Then a test may ask for a scratch repository (``swarm_lab``), for one whose agents run in a tmux server of
-its own (``swarm_panes``), and for a scripted stand-in of the model APIs (``swarm_api``).  Everything is gone
-at the end, and a test fails if a process of its agents is not.
+Then a test may ask for a scratch repository (``swarm_lab``), or for one whose agents run in a tmux server of its own
+(``swarm_panes``).  ``swarm_api`` is a scripted stand-in of the model APIs.  All of it is removed at the end, and a test
+fails if a process of its agents is left.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ends what a test run has left behind when the run itself was ended: by Ctrl-C, by a signal, by ``kill -9``.
+"""End the processes of a test run that was itself ended: by Ctrl-C, by a signal, by ``kill -9``.
 
 It is a process of its own, which reads from a pipe what the run makes, and acts when the pipe is closed.  Run as a
 program it knows nothing of swarm, and starts in milliseconds.

@@ -96,7 +96,7 @@ class Lab:
     # --- git -----------------------------------------------------------------------------------
 
     def git(self, *args: str, cwd: Path | None = None, check: bool = True, env: Mapping[str, str] | None = None) -> str:
-        """Run git as the user would and return what it prints, without the last newline."""
+        """Run git as the user would and return its output, without the last newline."""
         done = subprocess.run(
             ["git", *args],
             cwd=cwd or self.root,
@@ -136,7 +136,7 @@ class Lab:
 
     @property
     def person(self) -> Person:
-        """The lab's repository as a person sees it who sits at a terminal."""
+        """The lab's repository as a person at a terminal sees it."""
         return Person(self)
 
     def tree(self, agent: str, session: str = "feature-x") -> Path:

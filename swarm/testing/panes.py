@@ -41,7 +41,7 @@ class TmuxServer:
         self.env = dict(env)
 
     def __call__(self, *args: str, check: bool = True) -> str:
-        """Run tmux on this server and return what it prints, in whatever locale the tests run."""
+        """Run tmux on this server and return its output, in any locale."""
         done = subprocess.run(
             ["tmux", "-u", "-S", self.socket, *args], env=self.env, capture_output=True, text=True, check=False
         )
@@ -49,7 +49,7 @@ class TmuxServer:
         return done.stdout.removesuffix("\n")
 
     def rows(self, form: str, *target: str, what: str = "list-panes") -> list[str]:
-        """Return a line per pane of the whole server, or of what *target* says; none without a server."""
+        """Return a line per pane of the whole server, or of *target*; none without a server."""
         which = target or (() if what == "list-sessions" else ("-a",))
         return self(what, *which, "-F", form, check=False).splitlines()
 
@@ -165,7 +165,7 @@ class PaneLab(Lab):
         return {pid: words for pid, words in self.processes().items() if pid in stamped}
 
     def agents_processes(self) -> dict[int, str]:
-        """Return those that are launchers or run below one: neither tmux nor what only shows states."""
+        """Return the launchers and the processes below one, without tmux and the painters of states."""
         return {
             pid: words
             for pid, words in self.processes().items()
@@ -173,7 +173,7 @@ class PaneLab(Lab):
         }
 
     def all_ended(self) -> None:
-        """Check that no program is left now, and wait for what tells of their ends.
+        """Check that no program is left now, and wait for the reports of their ends.
 
         A launcher that has to wait for its turn to have the end shown leaves a process behind that does it, and
         the one that shows it asks git: both are gone in a moment, and neither is an agent's.
@@ -182,7 +182,7 @@ class PaneLab(Lab):
         wait_for(lambda: self.agents_processes() == {}, "the end of the launchers")
 
     def only(self, *pids: int) -> None:
-        """Wait until nothing runs but tmux and these: what was to be shown or told has been."""
+        """Wait until only tmux and these run: every state is shown, every report sent."""
         known = {self.tmux.pid(), *pids}
         wait_for(lambda: self.processes().keys() <= known, "the end of those who show and tell states")
 
@@ -222,7 +222,7 @@ class PaneLab(Lab):
         )
 
     def typed(self, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """Run the program as a person does who types it in a terminal."""
+        """Run the program as a person at a terminal does."""
         done: subprocess.CompletedProcess[str] = at_terminal(lambda: self.cli(*args, stdin=stdin))
         return done
 
@@ -277,7 +277,7 @@ def states(swarm: Swarm, session: str | None = None) -> dict[str, State]:
 
 
 def topology(lab: PaneLab) -> list[str]:
-    """Return what the windows and panes look like, without ids."""
+    """Return the layout of windows and panes, without ids."""
     form = (
         "#{window_index} #{window_name} #{pane_index} #{pane_width}x#{pane_height}"
         " #{s/.* //:@swarm_mark} #{@swarm_agent}"

@@ -29,7 +29,7 @@ _SHIM = "import fcntl,os,sys,termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.e
 
 
 def wait_for(predicate: Callable[[], object], what: str, deadline: float = DEADLINE) -> None:
-    """Return when it is so; fail, saying *what*, when the time is up."""
+    """Wait until a condition holds; after the deadline fail with the words *what*."""
     end = time.monotonic() + deadline
     while not predicate():
         if time.monotonic() > end:
@@ -83,7 +83,7 @@ class Pane:
         return self.text
 
     def forget(self) -> None:
-        """Look only at what is written from now on."""
+        """Ignore all output so far."""
         self._read()
         self.text = ""
 
@@ -135,7 +135,7 @@ class Pane:
 
 
 def at_terminal(act: Callable[[], Any]) -> Any:
-    """Do something in a child process that has a terminal of its own, and return, or raise, what came of it.
+    """Call a function in a child process with a terminal of its own; return its result or raise its error.
 
     So a test is what swarm takes for a person; not below an agent's pane, where nobody is one.
     """
@@ -143,7 +143,7 @@ def at_terminal(act: Callable[[], Any]) -> Any:
 
 
 def without_terminal(act: Callable[[], Any]) -> Any:
-    """Do something in a child process that has no terminal, and return, or raise, what came of it."""
+    """Call a function in a child process without a terminal; return its result or raise its error."""
 
     def apart() -> Any:
         os.setsid()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from swarm.kit.errors import SwarmError
 from swarm.machine.run_folder import program_facts, runfiles, runtime
 from swarm.machine.run_folder.program_facts import one_line
+from swarm.project import targets
 from swarm.project.errors import SessionNotFound
 from swarm.usage import log, price_table
 from swarm.usage.log import Kept
@@ -17,7 +18,7 @@ from swarm.usage.spending.meter import Meter, open_record
 from swarm.usage.values import AgentUsage, ModelUsage, UsageReport
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from swarm.project.model import Agent, Session
@@ -31,24 +32,40 @@ def report(world: World, session: str | None, *, everything: bool) -> UsageRepor
     """Count.
 
     Args:
-        session: only this one, with the agents of it that were removed.
+        session: only this one, with the agents of it that were removed; or one agent.
         everything: all that were removed, too.
 
     Raises:
         SessionNotFound: there is none of this name, and was none.
     """
     table = price_table.load(world.settings)
-    wanted = session.casefold() if session is not None else None
-    there = [one for one in world.sessions.all() if wanted in (None, one.name.casefold())]
-    live = [usage_of(world, one, agent, table) for one in there for agent in one.agents if agent.program]
-    names = {_whose(one) for one in live}
-    gone: list[AgentUsage] = []
-    if everything or wanted is not None:
-        kept = [one for one in log.read(world.layout.usage) if one.whose not in names]
-        gone = [_counted_again(one, table) for one in kept if wanted in (None, one.usage.session.casefold())]
-    if session is not None and not there and not gone:
+    there = world.sessions.all()
+    kept = log.read(world.layout.usage) if everything or session is not None else ()
+    known = [(one.name, agent.name) for one in there for agent in one.agents]
+    known += [(one.usage.session, one.usage.agent) for one in kept]
+    meant = _meant(session, [*known, *((one.name, "") for one in there)])
+    if session is not None and not meant:
         raise SessionNotFound(f"there is no session {session}, and nothing is known of an earlier one")
+    pairs = [(one, agent) for one in there for agent in one.agents if (one.name, agent.name) in meant]
+    live = [usage_of(world, one, agent, table) for one, agent in pairs if agent.program]
+    names = {_whose(one) for one in live}
+    gone = [
+        _counted_again(one, table)
+        for one in kept
+        if one.whose not in names and (one.usage.session, one.usage.agent) in meant
+    ]
     return UsageReport((*live, *gone), table.as_of)
+
+
+def _meant(text: str | None, known: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return the (session, agent) pairs that a word names: a session comes before an agent of the same name."""
+    if text is None:
+        return set(known)
+    agent, session = (one and one.casefold() for one in targets.split_agent(text))
+    if session is not None:
+        return {one for one in known if (one[0].casefold(), one[1].casefold()) == (session, agent)}
+    whole = {one for one in known if one[0].casefold() == agent}
+    return whole or {one for one in known if one[1].casefold() == agent}
 
 
 def usage_of(world: World, session: Session, agent: Agent, table: Prices) -> AgentUsage:
@@ -116,7 +133,7 @@ def _minutes(run: Path) -> float:
 
 
 def keep(world: World, session: Session, agent: Agent) -> None:
-    """Write down what an agent used up, before the notes about it are deleted.
+    """Record an agent's usage, before its notes are deleted.
 
     Nothing of this may stand in the way of a cleanup.
     """

@@ -52,7 +52,7 @@ def _is_torn(path: Path) -> bool:
 
 
 def read(path: Path) -> tuple[Kept, ...]:
-    """Return all, in the order in which they were removed; what cannot be read is passed over."""
+    """Return the usage of all removed agents, in the order of removal; unreadable lines are skipped."""
     try:
         data = files.read_tail(path, _LIMIT)
     except (FileNotFoundError, NotADirectoryError):

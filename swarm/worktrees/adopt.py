@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def leave_copies(world: World, session: Session) -> None:
-    """Put a copy of a record that was just written beside each worktree; one that cannot be written is left out."""
+    """Put a copy of a new record into each worktree's admin folder, where it can be written."""
     data = codec.session_to_bytes(session)
     for agent in session.agents:
         if agent.shared:
@@ -43,7 +43,7 @@ def adopt(world: World) -> tuple[str, ...]:
 
 
 def has_copies(world: World) -> bool:
-    """Whether there are worktrees of sessions at all, whatever records say."""
+    """Whether worktrees of sessions exist, with or without records."""
     return any((admin.path / RECORD_COPY).is_file() for admin in world.git.admin_dirs())
 
 

@@ -12,9 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from swarm.git.content.walk import walk
 from swarm.kit import files
 from swarm.machine import locks, own
+from swarm.programs.processes import run_aside
 from swarm.project import codec
 from swarm.project.journal import Journal
 from swarm.project.layout import Layout
@@ -95,7 +94,7 @@ def _is_at_work(layout: Layout, operation: str) -> bool:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[bool | None]:
-    """Hold a folder for this block; False: somebody else does; None: it is not there."""
+    """Lock a folder for this block; False if another process holds it, None if it is not there."""
     try:
         fd = own.folder(os.fspath(folder))
     except OSError:
@@ -108,7 +107,7 @@ def _locked(folder: Path) -> Iterator[bool | None]:
 
 
 def look_again(layout: Layout, operation: str) -> None:
-    """Keep whole what has changed since it was saved; returns when that is done, by whomever."""
+    """Keep worktrees whole that changed since they were saved; return when this or another process has done so."""
     note = layout.trash_folder(operation) / NOTE
     while files.exists(note):
         with _locked(note.parent) as mine:
@@ -154,22 +153,13 @@ def start(layout: Layout) -> None:
     """Start the process that looks and deletes; where that fails the next command does."""
     if not any(not _is_at_work(layout, operation) for operation in over(layout)):
         return
-    nothing = subprocess.DEVNULL
-    with contextlib.suppress(OSError, ValueError):
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__, os.fspath(layout.root)],
-            env={name: os.environ[name] for name in _KEPT if name in os.environ},
-            cwd="/",  # in no folder of the user's, who may want to remove it
-            stdin=nothing,
-            stdout=nothing,
-            stderr=nothing,
-            start_new_session=True,
-        )
-        threading.Thread(target=process.wait, daemon=True).start()  # or it would stay in the process table
+    argv = [sys.executable, "-P", "-m", __name__, os.fspath(layout.root)]
+    environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    run_aside(argv, environ, cwd="/")  # in no folder of the user's, who may want to remove it
 
 
 def run(layout: Layout) -> None:
-    """Look at and delete everything of operations that are over, but what another process is at."""
+    """Check and delete the trash of finished operations, except trash on which another process works."""
     for operation in over(layout):
         with _locked(layout.trash_folder(operation)) as mine:
             if mine:
@@ -179,7 +169,7 @@ def run(layout: Layout) -> None:
 
 
 def main() -> None:
-    """Be that process: nobody hears it, and everybody else goes first."""
+    """Run as the process that deletes: silent, and at the lowest priority."""
     os.umask(0o077)
     os.nice(19)
     layout = Layout(Path(sys.argv[1]))

@@ -5,24 +5,27 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import os
-import shlex
+import re
 import time
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git import owner
 from swarm.git.changes import Checkout
 from swarm.git.errors import GitBroken, GitFailed
 from swarm.kit import files as fsio
-from swarm.kit.errors import SwarmError, SymlinkInTheWay
+from swarm.kit.errors import SwarmError
 from swarm.kit.host import processes_in
 from swarm.kit.words import count
-from swarm.messages.inboxes import events_folder, inbox_folder
 from swarm.programs import processes
-from swarm.project.layout import is_place_of_run
+from swarm.project.model import Placed
+from swarm.worktrees import hindrance
 from swarm.worktrees.lock_reason import is_running_reason
 from swarm.worktrees.reports import Risk, RiskKind
 from swarm.worktrees.setup import setup_notes
+from swarm.worktrees.steps import layout_steps
+from swarm.worktrees.steps.file_steps import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +34,11 @@ if TYPE_CHECKING:
     from swarm.project.config.sections import Cleanup
     from swarm.project.model import AdminDir, Agent, Session
     from swarm.project.world import World
+    from swarm.worktrees.hindrance import Hindrance
     from swarm.worktrees.values import TreeState
+
+#: What swarm writes into the worktree of a spawned lead, for people.
+_LAYOUT = Placed(f"{layout_steps.STATE}/{layout_steps.CONFIG}", digest(layout_steps.LEAD))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +94,7 @@ class Living(NamedTuple):
 
 
 def _processes_that_stay(trees: Sequence[Path], own: Sequence[int]) -> dict[Path, tuple[str, ...]]:
-    """Return the processes in some worktrees; what is just ending, such as a helper of a stopped agent, is awaited."""
+    """Return the processes in some worktrees; those just ending, such as helpers of a stopped agent, are awaited."""
     until = time.monotonic() + _ENDING
     found = processes_in(trees, own)
     while any(found.values()) and time.monotonic() < until:
@@ -126,6 +133,7 @@ class _Present:
     Attributes:
         placed: files as swarm placed them.
         given: files that are as the setup left them.
+        way: what is in the way of its removal.
     """
 
     session: Session
@@ -135,10 +143,11 @@ class _Present:
     living: Living
     placed: frozenset[str]
     given: frozenset[str]
+    way: Hindrance
 
     @property
     def known(self) -> frozenset[str]:
-        """Files of which nobody needs to know more."""
+        """Files that need no further look."""
         return self.placed | self.given
 
 
@@ -153,29 +162,33 @@ def _program_of(world: World, session: Session, agent: Agent) -> int:
 def _at_once(
     world: World, session: Session, agent: Agent, tree: Path, living: Living, admins: Sequence[AdminDir]
 ) -> Target | _Present:
-    """Return the target, or what a look into the worktree needs."""
+    """Return the target, or the facts with which to look into the worktree."""
     if agent.shared:
-        unsafe, way_out = _link_in_the_way(world, session, agent, None) or ("", "")
+        way = hindrance.link(world, session, agent, None)
         risks = tuple(_process_risk(Living(living.agent)))
-        return Target(session, agent, tree, "shared", unsafe=unsafe, way_out=way_out, risks=risks)
+        return Target(session, agent, tree, "shared", unsafe=way.why, way_out=way.way_out, risks=risks)
     admin = owner.own_admin(world, agent)
-    unsafe, way_out = _link_in_the_way(world, session, agent, admin) or _why_unsafe(world, session, tree, admin, admins)
-    if unsafe:
-        return Target(session, agent, tree, "folder", admin, unsafe=unsafe, way_out=way_out)
+    way = hindrance.of_removal(world, session, agent, tree, admin, admins)
+    ordinary = admin is not None and tree.is_dir() and not tree.is_symlink()
+    if way.why and not (ordinary and way.hides_nothing):
+        return _hidden(session, agent, tree, admin, way)
     if tree.is_symlink():
         return _linked(world, session, agent, tree, admin)
     if not fsio.exists(tree):
         return _absent(world, session, agent, tree, admin)
     if admin is None or not tree.is_dir():
         return _stray(world, session, agent, tree, admin, living)
-    placed = frozenset(p.path for p in agent.placed if _digest(tree / p.path) == p.sha256)
+    known = (*agent.placed, *((_LAYOUT,) if session.is_child else ()))
+    placed = frozenset(p.path for p in known if _digest(tree / p.path) == p.sha256)
     given = setup_notes.untouched(world, session.name, agent.name, tree) if agent.prepared else frozenset()
-    return _Present(session, agent, tree, admin, living, placed, given)
+    return _Present(session, agent, tree, admin, living, placed, given, way)
 
 
 def _judged(world: World, present: _Present, state: TreeState | SwarmError) -> Target:
     session, agent, tree, admin = present.session, present.agent, present.tree, present.admin
     living, given = present.living, present.given
+    if isinstance(state, SwarmError) and present.way.why:
+        return _hidden(session, agent, tree, admin, present.way)
     if isinstance(state, (GitFailed, GitBroken)):
         # git's folder for it says that it is ours; what its own .git file says may have been spoiled.
         if world.trees.can_read(tree, admin.path):
@@ -198,46 +211,16 @@ def _judged(world: World, present: _Present, state: TreeState | SwarmError) -> T
         dropped=sorted_out.dropped,
         untouched=sorted_out.untouched,
         again=given.difference(sorted_out.untouched),
+        unsafe=present.way.why,
+        way_out=present.way.way_out,
         risks=risks,
     )
 
 
-def _link_in_the_way(world: World, session: Session, agent: Agent, admin: AdminDir | None) -> tuple[str, str] | None:
-    """Return a link in the way of a removal: found half way, it would hold up every command."""
-    layout = world.layout
-    salvage = layout.salvage_folder(session.name, agent.name, "")
-    boxes = [folder_of(world, session.name, agent.name) for folder_of in (inbox_folder, events_folder)]
-    boxes.append(layout.state / "messages" / "blobs")
-    try:
-        for folder in (layout.base, layout.trash, layout.run_folder(session.name, agent.name), *boxes, salvage):
-            fsio.is_folder(folder, refuse_links=True)
-        if admin is not None:
-            world.git.refuse_links(admin.path)
-    except SymlinkInTheWay as problem:
-        return problem.message, problem.hint
-    return None
-
-
-def _why_unsafe(
-    world: World, session: Session, tree: Path, admin: AdminDir | None, admins: Sequence[AdminDir]
-) -> tuple[str, str]:
-    """Return why a path must not be removed, and a hint; it checks the very path that is removed."""
-    base = world.layout.root.resolve()
-    if not tree.parent.resolve().is_relative_to(base) and not is_place_of_run(tree, session.swarm_dir):
-        return "its folder leads out of the repository", ""
-    if tree in (world.layout.root, *world.layout.root.parents):
-        return "it is the main checkout", ""
-    if tree.is_symlink() and (tree / ".git").is_dir():
-        return "it is a symbolic link to another repository", f"remove the link with `rm {shlex.quote(str(tree))}`"
-    if (tree / ".git").is_dir():
-        way = f"move it away with `mv {shlex.quote(str(tree))} PATH`, then clean up: what git knows of it is saved"
-        return "it is a repository of its own now", way
-    if inner := owner.linked_within(tree, admin, admins):
-        # What git notes about those is not in the folder, so they could neither be saved with it nor come back.
-        first = shlex.quote(str(tree / inner[0]))
-        way = f"first `git worktree move {first} PATH`, or `git worktree remove {first}`"
-        return f"another worktree of the repository is inside it: {', '.join(inner)}", way
-    return "", ""
+def _hidden(session: Session, agent: Agent, tree: Path, admin: AdminDir | None, way: Hindrance) -> Target:
+    """What stands in the way of the removal hides what is in it, too."""
+    risks = (Risk(RiskKind.UNREADABLE, f"what it holds is not known: {way.why}", (str(tree),)),)
+    return Target(session, agent, tree, "folder", admin, unsafe=way.why, way_out=way.way_out, risks=risks)
 
 
 def _absent(world: World, session: Session, agent: Agent, tree: Path, admin: AdminDir | None) -> Target:
@@ -321,7 +304,7 @@ def _process_risk(living: Living) -> Iterator[Risk]:
 
 @dataclass(frozen=True, slots=True)
 class SortedFiles:
-    """The files of a worktree that are not in a commit, by what becomes of them."""
+    """The files of a worktree that are in no commit, by their treatment in a removal."""
 
     keep: tuple[str, ...]
     aside: tuple[str, ...]
@@ -342,15 +325,15 @@ def _sort_files(world: World, present: _Present, state: TreeState) -> SortedFile
     untracked = [path for path in state.untracked if path not in untouched and path not in given]
     sizes = world.trees.sizes(tree, [*wanted_ignored, *untracked, *untouched])
     # Moved, so that they get into no ref: `git push --mirror` would send the passwords along.
-    placed = {p.path for p in agent.placed}
-    apart = {path for path, size in sizes.items() if size and path not in placed and _matches(path, rules.precious)}
+    placed = {p.path for p in agent.placed} | present.placed
+    apart = {path for path, size in sizes.items() if size and path not in placed and _is_precious(path, rules)}
     apart |= {
         *(path for path in wanted_ignored if sizes.get(path, 0) > rules.ignored_file_limit),
         *(path for path in untracked if sizes.get(path, 0) > rules.large_file),
         *(path for path in (*wanted_ignored, *untracked) if not _git_can_name(path)),
         *(path for path in state.unreadable if path not in bulk),  # to be moved it need not be read
     }
-    precious = [path for path in wanted_ignored if path in edited or _matches(path, rules.precious)]
+    precious = [path for path in wanted_ignored if path in edited or _is_precious(path, rules)]
     return SortedFiles(
         keep=tuple(path for path in (*untracked, *wanted_ignored, *sorted(untouched)) if path not in apart),
         aside=(*sorted(apart), *state.nested),
@@ -378,8 +361,18 @@ def _digest(path: Path) -> str:
 
 
 def _matches(path: str, patterns: Sequence[str]) -> bool:
-    name = path.rpartition("/")[2]
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    return bool(_expression(tuple(patterns)).match(path.rpartition("/")[2]))
+
+
+@cache
+def _expression(patterns: tuple[str, ...], flags: int = 0) -> re.Pattern[str]:
+    """Return what matches all names of some patterns: one look at each of a hundred thousand files."""
+    return re.compile("|".join(map(fnmatch.translate, patterns)) or "(?!)", flags)
+
+
+def _is_precious(path: str, rules: Cleanup) -> bool:
+    """Whether a file has a precious name, however that is written."""
+    return bool(_expression(tuple(rules.precious), re.IGNORECASE).match(path.rpartition("/")[2]))
 
 
 def _is_droppable(path: str, rules: Cleanup) -> bool:
@@ -392,7 +385,7 @@ def _is_droppable(path: str, rules: Cleanup) -> bool:
         return True
     if not any(_matches(folder, rules.bulk) for folder in folders):
         return False
-    return not _matches(name, rules.precious) or any(_matches(folder, rules.installed) for folder in folders)
+    return not _is_precious(name, rules) or any(_matches(folder, rules.installed) for folder in folders)
 
 
 def _roots(paths: Iterable[str], patterns: Sequence[str]) -> tuple[str, ...]:
@@ -406,7 +399,7 @@ def _roots(paths: Iterable[str], patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _git_can_name(path: str) -> bool:
-    """Whether git takes this name into a tree; it refuses what could pass for ``.git`` somewhere."""
+    """Whether git takes this name into a tree; git refuses names that some file system reads as ``.git``."""
     for part in path.split("/"):
         plain = part.split(":")[0].rstrip(" .").casefold()
         if plain in {"", ".git", "git~1"} or (not part.isascii() and ".git" in _without_ignorable(part)):
@@ -442,6 +435,6 @@ def _state_risks(state: TreeState, files: SortedFiles) -> Iterator[Risk]:
 
 def _submodule_risk(world: World, state: TreeState) -> Iterator[Risk]:
     rules = world.settings.cleanup
-    found = tuple(p for p in state.submodule_ignored if _matches(p, rules.precious) and not _is_droppable(p, rules))
+    found = tuple(p for p in state.submodule_ignored if _is_precious(p, rules) and not _is_droppable(p, rules))
     if found:
         yield Risk(RiskKind.PRECIOUS, f"{count(len(found), 'file')} in a submodule ignored by git but precious", found)

@@ -83,7 +83,7 @@ def everywhere(world: World, operation: str, file: str) -> HideInstructions:
 
 
 def steps_before(world: World, operation: str, file: str) -> Iterator[Step]:
-    """Give what hides a private name; it comes before anything is placed."""
+    """Yield the steps that hide a private name; they run before any file is placed."""
     if is_private(file):
         yield everywhere(world, operation, file)
 

@@ -43,7 +43,7 @@ def check(tree: Path, *, force: bool) -> None:
 
 
 def refuse(world: World, tree: Path) -> None:
-    """Refuse what stands at the place of a worktree and is not swarm's to remove; nothing there is no reason.
+    """Refuse a folder at a worktree's place that swarm may not remove; an empty place is fine.
 
     Raises:
         WorkAtRisk
@@ -86,7 +86,7 @@ def sweep(world: World, *, force: bool, dry_run: bool = False) -> Iterator[str]:
 
 
 def told(aside: Path | None) -> str:
-    """Return in words what became of the content of a removed folder."""
+    """Return in words where the content of a removed folder went."""
     return "it was empty" if aside is None else f"its content is in {aside}"
 
 

@@ -65,7 +65,7 @@ class Operation:
 
 
 def run(world: World, operation: Operation) -> None:
-    """Do every step, or take back every one and raise what went wrong."""
+    """Do every step, or undo all of them and raise the error."""
     record = operation.to_record(world)
     try:
         world.journal.write(operation.id, record)
@@ -87,7 +87,7 @@ def run(world: World, operation: Operation) -> None:
 
 
 def _roll_back_now(world: World, operation: Operation, record: dict[str, Any], error: BaseException) -> None:
-    """Take back in this process; what cannot be taken back now is left to the next command."""
+    """Roll back in this process; the next command does the part that fails now."""
     world.git.stop_all()
     world.git.resume()
     error = told_of(error)
@@ -205,7 +205,7 @@ def note(world: World, operation: str, verb: str, session: str, outcome: str) ->
 
 
 def done_here(world: World, before: tuple[int, int]) -> str:
-    """Return in words what this process did last since a mark of the history; empty when that is not done."""
+    """Return in words this process's last operation since a mark of the history; empty if it is not done."""
     last = world.journal.history()[-1:] if world.journal.mark() != before else ()
     if not last or last[0].get("outcome") != "done" or last[0].get("pid") != os.getpid():
         return ""
@@ -214,7 +214,7 @@ def done_here(world: World, before: tuple[int, int]) -> str:
 
 
 class Known(NamedTuple):
-    """What a journal entry may name.
+    """The steps and kinds that a journal entry may name.
 
     Attributes:
         steps: the classes of steps, by the name in the journal.
@@ -269,7 +269,7 @@ def _steps_of(world: World, records: Sequence[dict[str, Any]], known: Known) -> 
 
 
 def _first_aid(world: World, steps: Mapping[str, Sequence[Step]]) -> None:
-    """Take back with plain file operations what makes every git command fail."""
+    """Undo, with plain file operations, the states in which every git command fails."""
     for undone in steps.values():
         for step in undone:
             step.undo_files(world)

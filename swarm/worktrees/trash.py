@@ -44,7 +44,7 @@ def find(world: World, operation: str, name: str) -> Path:
 
 
 def empty_beside(world: World, operation: str) -> None:
-    """Delete what an operation has put beside the worktrees, so that their folder can go with the last of them."""
+    """Delete an operation's trash next to the worktrees, so that their folder can go with the last of them."""
     for folder in _folders(world)[1:]:
         if files.is_folder(folder):
             with contextlib.suppress(PermissionError):  # files of another user, say a container's, must not block swarm
@@ -89,7 +89,7 @@ def left(world: World) -> tuple[str, ...]:
 
 
 def stays(world: World, operation: str) -> tuple[Path, ...]:
-    """Return what of an operation's trash could not be deleted."""
+    """Return the part of an operation's trash that could not be deleted."""
     return tuple(folder / operation for folder in _folders(world) if files.exists(folder / operation))
 
 
@@ -98,5 +98,5 @@ def _folders(world: World) -> tuple[Path, Path, Path]:
 
 
 def _of_run(world: World) -> Path:
-    """The same beside the worktrees of ``swarm run``, whose folder may be on a third file system."""
+    """Return the trash next to the worktrees of ``swarm run``, whose folder may be on a third file system."""
     return world.swarm_dir / "worktrees" / TRASH_BESIDE

@@ -325,7 +325,8 @@ def test_the_command_prints_each_once_and_says_when_time_is_over(lab: Lab) -> No
     assert event.pop("at").endswith("Z")
     who = {"worker": "dev@fx", "session": "fx", "agent": "dev"}
     what = {"id": "event.b", "kind": WORKER_COMPLETE, "status": "success", "message": "dev@fx: success", "cause": ""}
-    assert event == who | what | {"text": "", "approval": ""}
+    empty = dict.fromkeys(("text", "approval", "by", "head", "about"), "")
+    assert event == who | what | empty | {"ahead": None, "dirty": None}
     full = os.open("/dev/full", os.O_WRONLY)
     try:
         assert cli(lab, "wait-event", stdout=full).returncode != 0

@@ -60,9 +60,9 @@ def test_a_held_task_comes_when_the_others_have_finished_and_only_once(panes: Pa
     assert record(panes, "team")["pod"] == "team"
 
     panes.all_until("idle")
-    (panes.run("critic", "team") / "given.json").unlink()  # as if the process that sent it had died right then
+    (panes.run("critic", "team") / "task-given.json").unlink()  # as if the process that sent it had died right then
     assert chores.label(panes.swarm) == 0
-    assert (panes.run("critic", "team") / "given.json").exists()
+    assert (panes.run("critic", "team") / "task-given.json").exists()
     assert given(panes, "critic") == ["Look at x"]
     panes.swarm.stop(everything=True)
     panes.swarm.resume(everything=True)
@@ -103,6 +103,36 @@ def test_a_task_stays_held_while_one_of_several_is_at_work(panes: PaneLab) -> No
     assert "its task waits for a, b" in panes.until("c", "idle").status.detail
 
 
+def test_a_task_whose_predecessor_failed_is_told_of_and_released(panes: PaneLab) -> None:
+    """Nobody is left to wait for ever: status, why and the inbox say what holds the task, and one command gives it."""
+    put(panes, "agents:\n- {name: a, role: developer}\n- {name: c, role: reviewer, task: Now, after: [a]}\n")
+    panes.swarm.pods.launch("team", program="shell")
+    for agent in ("a", "c"):
+        panes.until(agent, "idle")
+    panes.type("a", "exit 3", "team")
+    panes.until("a", "failed")
+    wait_for(lambda: panes.swarm.messages.inbox("user"), "the notice")
+
+    (notice,) = (one.message for one in panes.swarm.messages.inbox("user"))
+    assert "The task of c@team waits for it; give it now: `swarm pod release c@team`." in notice.body
+    held = "its task waits for a; a ended before that: swarm pod release c@team"
+    assert panes.one("c", "team").status.detail == held
+    assert held in " ".join(panes.cli("why", "c@team").stdout.split())
+    assert given(panes, "c") == []
+    done = panes.cli("pod", "release", "c")
+    assert (done.returncode, done.stdout) == (0, "c has its task; it waited for a\n"), done.stderr
+    assert given(panes, "c") == ["Now"]
+    again = panes.cli("pod", "release", "c@team")
+    assert (again.returncode, "code: NOT_HELD" in again.stderr) == (3, True)
+    assert "waits for" not in panes.one("c", "team").status.detail
+    (panes.run("c", "team") / "task-given.json").unlink()  # as if it had been killed in between
+    assert panes.swarm.pods.release("c", "team") == ("a",)
+    assert given(panes, "c") == ["Now"]
+    with pytest.raises(SwarmError) as raised:
+        panes.swarm.pods.release("a")
+    assert raised.value.code == "NOT_HELD"
+
+
 def test_environment_and_pod_reach_the_agents_and_what_they_start(panes: PaneLab, tmp_path: Path) -> None:
     put(panes, TEAM.format(quick="x"))
     panes.swarm.pods.launch("team", {"what": "x"}, pod="blue", program="shell")
@@ -118,6 +148,38 @@ def test_environment_and_pod_reach_the_agents_and_what_they_start(panes: PaneLab
     inside.start("sub", "developer", program="demo", task=QUICK)
     assert record(panes, "sub")["pod"] == "blue"
     assert "template" not in record(panes, "sub")
+
+
+def test_empty_and_missing_folders_of_pods_are_empty_lists(panes: PaneLab) -> None:
+    """POD-05."""
+    assert panes.swarm.pods() == ()
+    assert panes.swarm.roles.of_pods.names() == panes.swarm.roles.names()
+    for name in ("templates", "roles"):
+        (panes.root / ".swarm/pods" / name).mkdir(parents=True)
+    assert panes.swarm.pods() == ()
+    assert panes.swarm.roles.of_pods.names() == panes.swarm.roles.names()
+    (panes.root / ".swarm/pods/roles/only.yaml").write_text("name: only\ninstructions: x\n")
+    put(panes, "agents: [{name: a, role: only}]\n")
+    assert [one.name for one in panes.swarm.pods()] == ["team"]
+    assert set(panes.swarm.roles.of_pods.names()) - set(panes.swarm.roles.names()) == {"only"}
+
+
+@pytest.mark.parametrize("template", ["", "pod_name: of-the-file\n"])
+def test_which_name_a_pod_gets(panes: PaneLab, template: str) -> None:
+    """POD-02: ``--pod``, then ``SWARM_POD``, then the template's; else that of its file."""
+    put(panes, template + "agents: [{name: a, role: developer}]\n")
+
+    def named(*args: str, **env: str) -> str:
+        done = panes.cli("pod", "show", "team", *args, "--json", env=env)
+        found: str = json.loads(done.stdout)["data"]["pod"]
+        return found
+
+    assert named() == ("of-the-file" if template else "team")
+    assert named("--pod", "asked", SWARM_POD="around") == "asked"
+    launched = panes.cli("pod", "launch", "team", "--agent", "demo", "--json", env={"SWARM_POD": "around"})
+    assert launched.returncode == 0, launched
+    (session,) = panes.swarm.sessions()
+    assert session.pod == "around"
 
 
 def test_stop_ends_one_pod_and_no_other_agent(panes: PaneLab) -> None:
@@ -279,6 +341,20 @@ def test_the_files_of_the_users_design_run_as_they_are_written_there(panes: Pane
 
     assert team.session == "back-end"
     panes.all_until("idle")
+
+
+def test_the_role_files_of_the_users_design_run_one_by_one(panes: PaneLab) -> None:
+    folder = panes.root / ".swarm" / "roles"
+    folder.mkdir(parents=True)
+    for name, text in ROLES.items():
+        (folder / f"{name}.yaml").write_text(text)
+
+    for name in ROLES:
+        done = panes.cli("run", "--role", name, "--agent", "demo", "--task", QUICK, "--detach")
+        assert (done.returncode, done.stdout) == (0, f"runs {name}@{name} in .\n"), done.stderr
+
+    panes.all_until("idle")
+    assert panes.swarm.worktrees() == ()
 
 
 def test_a_fork_of_an_agent_of_a_pod_belongs_to_it(panes: PaneLab) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
+import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +36,6 @@ MADE = {".git", ".swarm", ".worktrees"}
 
 def told(lab: PaneLab, *, act: Callable[[Swarm, tuple[str, ...]], object]) -> list[Any]:
     """Run something that starts a program, and return the program's arguments, folder and environment."""
-    import json
-
     out = Path(lab.env["HOME"], f"told-{os.urandom(4).hex()}")
     lab.env["TELL"] = str(out)
     act(lab.open(), (sys.executable, "-I", "-S", "-c", TELL))
@@ -98,6 +94,51 @@ def test_what_stands_behind_a_role_is_given_to_its_program(panes: PaneLab) -> No
     assert panes.swarm.sessions()[0].name == "team-1"
     panes.swarm.run("developer", command=WAIT, pod="team-1", directory=panes.root)
     assert [one.name for one in panes.swarm.sessions()[0].agents] == ["rex", "developer"]
+
+
+@pytest.mark.parametrize("how", ["option", "environment"])
+def test_whoever_joins_a_pod_finds_the_roles_of_pods_first(panes: PaneLab, how: str) -> None:
+    """POD-04: with a pod ``pods/roles`` comes first, without one it is not looked at; a resume finds the same."""
+    role(panes, "tester", "description: everybody's\n")
+    folder = panes.root / ".swarm/pods/roles"
+    folder.mkdir(parents=True)
+    for name in ("tester", "only"):
+        (folder / f"{name}.yaml").write_text(f"name: {name}\ninstructions: of pods\n")
+    assert code_of(lambda: panes.swarm.run("only", command=WAIT)) == "ROLE_NOT_FOUND"
+    assert panes.cli("role", "show", "only").returncode == 6
+    assert panes.swarm.roles.get("tester").description == "everybody's"
+
+    panes.swarm.run("tester", name="alone", command=WAIT, directory=panes.root)
+    if how == "environment":
+        panes.env["SWARM_POD"] = "team"
+    pod = "team" if how == "option" else ""
+    argv, _, env = told(panes, act=lambda swarm, tell: swarm.run("only", command=tell, directory=panes.root, pod=pod))
+
+    assert (argv, env["SWARM_ROLE"], env["SWARM_POD"]) == ([], "only", "team")
+    assert panes.one("only", "team").agent.role == "only"
+    assert panes.swarm.roles.of_pods.get("tester").instructions == "of pods"
+    assert panes.cli("role", "show", "only", *(["--pod"] if how == "option" else [])).returncode == 0
+    panes.swarm.stop(["team"])
+    panes.env.pop("SWARM_POD", None)
+    assert panes.open().resume(["team"]).started
+
+
+def test_a_program_gets_all_that_its_launch_names(panes: PaneLab) -> None:
+    """SESS-04: the program gets its name, session, arguments, role, folders, environment and pod."""
+    beat = "heartbeat: {idle_timeout: 1h, message: go on}\n"
+    role(panes, "coder", f"claude_config_dir: ~/of/the/role\nenv: {{set: {{MINE: 'yes'}}}}\n{beat}")
+    argv, cwd, env = told(
+        panes,
+        act=lambda swarm, tell: swarm.run(
+            "coder", name="kim", command=(*tell, "a", "b c"), directory=panes.root / "src", pod="team"
+        ),
+    )
+
+    assert (argv, cwd, env["MINE"]) == (["a", "b c"], str(panes.root / "src"), "yes")
+    told_of = (env["SWARM_RUN_DIR"], env["SWARM_ROLE"], env["SWARM_POD"])
+    assert told_of == (str(panes.run("kim", "team")), "coder", "team")
+    process = panes.note("kim", "process.json", "team")
+    assert process["operation"] == panes.swarm.sessions()[0].operations[-1]
 
 
 def test_two_agents_share_the_main_checkout_and_cleaning_up_changes_no_file_there(panes: PaneLab) -> None:
@@ -207,32 +248,25 @@ def test_a_name_that_runs_is_refused_and_one_that_ended_runs_again_with_what_is_
     assert code_of(lambda: panes.swarm.run(name="foo", command=WAIT, directory=elsewhere)) == "AGENT_EXISTS"
 
 
+def test_notes_of_the_run_before_do_not_hide_that_a_launcher_has_begun(panes: PaneLab) -> None:
+    """A launcher claims its launch before it writes notes of its own; they are put back to look at that moment."""
+    handle = panes.swarm.run(name="foo", command=WAIT, directory=panes.root)
+    wait_for(lambda: panes.run("foo", "foo").joinpath("process.json").exists(), "it to begin")
+    handle.stop()
+    notes = [panes.run("foo", "foo") / name for name in ("process.json", "exit.json")]
+    wait_for(lambda: all(note.exists() for note in notes), "its end to be noted")
+    before = [note.read_bytes() for note in notes]
+    assert handle.resume().started
+    wait_for(lambda: panes.note("foo", "process.json", "foo") != json.loads(before[0]), "it to begin again")
+    for note, content in zip(notes, before, strict=True):
+        note.write_bytes(content)
+
+    found = handle.status().status
+    assert (found.state, found.runs) == ("starting", True)
+    assert handle.resume().running == (("foo", "foo"),)
+
+
 # --- in a worktree of its own -------------------------------------------------------------------------
-
-
-def wake(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGCONT)
-
-
-def test_a_stop_before_the_program_has_begun_lets_a_resume_start_it(panes: PaneLab) -> None:
-    """The launcher is held before it has claimed the launch, and goes on while the stop is at work."""
-    for number in range(20):
-        handle = panes.swarm.run(name=f"foo{number}", command=WAIT, directory=panes.root)
-        pids = dict(row.split() for row in panes.tmux.rows("#{pane_id} #{pane_pid}"))
-        pid = int(pids[handle.status().pane])
-        os.kill(pid, signal.SIGSTOP)
-        goes_on = threading.Timer(0.5, wake, (pid,))
-        goes_on.start()
-        try:
-            if panes.run(handle.name, handle.session).joinpath("launch.json").exists():
-                handle.stop()
-                assert handle.resume().started
-                wait_for(lambda: handle.status().status.runs, "it to run again")  # noqa: B023  # called at once
-                return
-        finally:
-            goes_on.join()
-    pytest.fail("the launcher was always faster")
 
 
 def test_a_role_with_a_worktree_gets_one_by_name_and_uses_it_again(panes: PaneLab) -> None:
@@ -333,6 +367,29 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(panes: PaneLab, text: str,
     assert panes.swarm.sessions() == ()
 
 
+def test_git_says_why_a_commit_to_start_from_is_none(panes: PaneLab) -> None:
+    """WT-57."""
+    role(panes, "coder", "worktree: {enabled: true, branch_from: nowhere}\n")
+    with pytest.raises(SwarmError) as raised:
+        panes.swarm.run("coder", command=WAIT)
+    assert raised.value.details == "fatal: bad revision 'nowhere'"
+
+
+def test_a_missing_main_that_nobody_asked_for_names_the_branch_there_is(panes: PaneLab) -> None:
+    """C-15: the default of ``run`` is main."""
+    panes.git("branch", "-m", "trunk")
+    role(panes, "coder", "worktree: {enabled: true}\n")
+
+    with pytest.raises(SwarmError) as raised:
+        panes.swarm.run("coder", command=WAIT)
+
+    assert raised.value.code == "BASE_NOT_FOUND"
+    assert raised.value.message.endswith("the role names no branch, and the main checkout is on trunk")
+    assert raised.value.hint == "swarm run --role coder --override worktree.branch_from=trunk"
+    handle = panes.swarm.run("coder", command=WAIT, overrides={"worktree.branch_from": "trunk"})
+    assert handle.status().worktree.is_dir()
+
+
 def test_overrides_count_before_the_place_is_chosen_and_need_a_role(panes: PaneLab) -> None:
     role(panes, "coder", "worktree: {branch_from: main}\n")
     handle = panes.swarm.run("coder", command=WAIT, overrides={"worktree.enabled": "true"})
@@ -341,6 +398,19 @@ def test_overrides_count_before_the_place_is_chosen_and_need_a_role(panes: PaneL
     assert dict(handle.status().agent.overrides) == {"worktree.enabled": "true"}
     assert code_of(lambda: panes.swarm.run(name="x", command=WAIT, overrides={"model": "y"})) == "USAGE"
     assert [one.name for one in panes.swarm.sessions()] == ["coder"]
+
+
+@pytest.mark.parametrize("words", [["--name", "x"], []])
+def test_overrides_without_a_role_are_refused(panes: PaneLab, words: list[str]) -> None:
+    """OVR-08: a command has no role whose keys could be changed; nothing is started, nothing left."""
+    before = panes.fingerprint()
+
+    done = panes.cli("run", *words, "--detach", "--override", "model=opus", "--", *WAIT)
+
+    assert (done.returncode, "code: USAGE" in done.stderr, "swarm run --role ROLE" in done.stderr) == (2, True, True)
+    assert done.stderr.startswith(f"error: cannot run{' x' if words else ''}: ")
+    assert (panes.fingerprint(), panes.panes(), panes.swarm.sessions()) == (before, [], ())
+    assert not (panes.root / ".swarm/sessions").exists()
 
 
 # --- outside of a repository --------------------------------------------------------------------------

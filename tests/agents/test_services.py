@@ -139,6 +139,74 @@ def test_an_orphaned_background_session_lives_on_and_what_is_the_agents_own_ends
         os.kill(session, signal.SIGKILL)
 
 
+#: Leaves behind what Codex's service was doing when it died: for others, for the agent, and for a codex of the agent's.
+COMMANDS = """\
+#!/usr/bin/env python3
+import os, subprocess, time
+from pathlib import Path
+
+def leave(thread):
+    argv = ["sh", "-c", "setsid sleep 603 >/dev/null & echo $!"]
+    return subprocess.check_output(argv, env={**os.environ, "CODEX_THREAD_ID": thread}, text=True).strip()
+
+Path("../../pids").write_text(" ".join(map(leave, ["of-others", "of-the-agent", "begun-by-it", "unknown"])))
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("supervised", [True, False])
+def test_what_a_dead_service_did_for_others_lives_on_and_what_it_did_for_the_agent_ends(
+    panes: PaneLab, *, supervised: bool
+) -> None:
+    program = panes.program("leaving", COMMANDS)
+    home, tree = Path(panes.env["HOME"]), panes.tree("developer", "fx")
+    conversation(home, "of-others", panes.root, "vscode")
+    conversation(home, "of-the-agent", tree / "src", "vscode")
+    conversation(home, "begun-by-it", panes.root, "exec")
+    panes.swarm.start("fx", "developer", command=str(program))
+    note = panes.root / "pids"
+    wait_for(lambda: note.exists() and len(note.read_text().split()) == 4, "the commands")
+    theirs, *mine = map(int, note.read_text().split())
+    above = panes.note("developer", "process.json")["supervisor_pid"]
+    wait_for(lambda: [one.pid for one in processes.below(above)].count(theirs) == 1, "its new parent")
+    if not supervised:
+        os.kill(above, signal.SIGKILL)
+    try:
+        assert panes.swarm.stop(["fx"]).survivors == ()
+        assert all(panes.gone(pid) for pid in mine)
+        assert not panes.gone(theirs)
+    finally:
+        os.kill(theirs, signal.SIGKILL)
+
+
+def test_stop_names_what_the_users_own_service_left_of_the_agents_conversation(panes: PaneLab) -> None:
+    panes.program("codex", "#!/bin/sh\nsleep 600\n")
+    panes.start("developer", program="codex", task="")
+    home, tree = Path(panes.env["HOME"]), panes.tree("developer", "fx")
+    talk = conversation(home, "talk", tree, "vscode")
+    conversation(home, "other", panes.root, "vscode")
+    left, other = (
+        subprocess.Popen(["sleep", "604"], env={"HOME": str(home), "CODEX_THREAD_ID": name})
+        for name in ("talk", "other")
+    )
+    user = holding(talk)  # opened it in a terminal of their own
+    try:
+        panes.until("developer", "working", "idle", "unknown")
+        assert panes.swarm.stop(["fx"]).survivors == ()
+        user.kill()
+        user.wait()
+        panes.swarm.resume(["fx"])
+        panes.until("developer", "working", "idle", "unknown")
+        (named,) = panes.swarm.stop(["fx"]).survivors
+        assert named.startswith(f"sleep, process {left.pid}, which Codex's own service left behind")
+        assert left.poll() is None
+        assert other.poll() is None
+    finally:
+        for one in (left, other, user):
+            one.kill()
+            one.wait()
+
+
 #: Codex's service, or a program beside it: holds conversations open.
 HOLDER = "import sys, time; held = [open(name) for name in sys.argv[1:]]; print('held', flush=True); time.sleep(600)"
 
@@ -152,10 +220,10 @@ def holding(*paths: Path) -> subprocess.Popen[bytes]:
     return started
 
 
-def conversation(home: Path, name: str, cwd: Path) -> Path:
-    path = home / f".codex/sessions/2026/11/19/rollout-{name}.jsonl"
+def conversation(home: Path, name: str, cwd: Path, source: str = "cli") -> Path:
+    path = home / f".codex/sessions/2026/11/19/rollout-2026-11-19-{name}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"type": "session_meta", "payload": {"cwd": str(cwd)}}) + "\n")
+    path.write_text(json.dumps({"type": "session_meta", "payload": {"cwd": str(cwd), "source": source}}) + "\n")
     return path
 
 

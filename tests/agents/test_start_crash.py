@@ -1,4 +1,4 @@
-"""Stop start, resume, stop and cleanup at every change of the file system, with agents in real panes.
+"""Stop start, a pod's launch, resume, stop and cleanup at every change of the file system, with agents in real panes.
 
 Whatever happens: after the next command there is the whole running set or nothing of it, no agent has
 run before its set was committed, and other people's panes are as they were.  The normal run tries a few
@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm import Swarm, SwarmError
+from swarm.machine.sockets.status_client import Asking
+from swarm.project.swarm_dir import dirs
 from swarm.testing.lab import environment
 from swarm.testing.panes import PaneLab, TmuxServer, states
 from swarm.testing.terminal import wait_for
@@ -46,6 +48,7 @@ FEW = {
     "stop": (3, 1, 1, 2, 1),
     "cleanup": (4, 2, 2, 2, 2),
     "run": (4, 2, 2, 2, 2),
+    "pod": (6, 3, 3, 3, 2),
     "forget": (4, 2, 2, 2, 2),
 }
 
@@ -114,6 +117,16 @@ def running(lab: PaneLab) -> dict[int, str]:
     return {p: words for p, words in found.items() if not words.startswith("tmux") and words != "sleep 6000"}
 
 
+def dead_sockets(lab: PaneLab) -> list[str]:
+    """Return the agents' sockets on which nobody answers (SESS-14)."""
+    state = lab.root / ".swarm"
+    if not os.path.isdir(state / "sockets"):
+        return []
+    folder = dirs.sockets_dir(state, environ=lab.env)
+    paths = {path.name: str(folder / path.name) for path in (state / "sockets").iterdir()}
+    return [name for name, heard in Asking(paths, within=5).answers().items() if heard.stale]
+
+
 @pytest.fixture(scope="module")
 def stage(bench: Bench) -> Iterator[Stage]:
     made = Stage(bench)
@@ -161,12 +174,40 @@ def shared(lab: PaneLab) -> None:
     (lab.root / "draft.txt").write_text("the user's")
 
 
+#: Each key that makes more than `start` does: a role of pods, a count, an override, variables, a held task.
+TEMPLATE = """\
+pod_name: fx
+vars: {goal: {}, more: 0}
+env: {TEAM: a}
+agents:
+  - {name: researcher, role: seeker, task: "${goal}", overrides: {model: small}}
+  - {name: developer, role: developer, task: then, after: [researcher], env: {TEAM: b}}
+  - {name: extra, role: reviewer, count: "${more}"}
+"""
+
+
+def template(lab: PaneLab) -> None:
+    """Have a template, and a role that only pods see."""
+    pods = lab.root / ".swarm/pods"
+    for name, text in {"templates/team": TEMPLATE, "roles/seeker": "name: seeker\ninstructions: Seek.\n"}.items():
+        file = pods / f"{name}.yaml"
+        file.parent.mkdir(parents=True, mode=0o700)
+        file.write_text(text)
+    lab.root.joinpath(".swarm").chmod(0o700)
+    lab.root.joinpath(".swarm/.gitignore").write_text("*\n")
+
+
+def launch(swarm: Swarm) -> object:
+    return swarm.pods.launch("team", {"goal": "seek"}, command=PROGRAM)
+
+
 VERBS: dict[str, tuple[Callable[[PaneLab], None], Callable[[Swarm], object]]] = {
     "start": (lambda _lab: None, start),
     "resume": (ended, lambda swarm: swarm.resume(["fx"])),
     "stop": (up, lambda swarm: swarm.stop(["fx"])),
     "cleanup": (up, lambda swarm: swarm.cleanup(["fx"], force=True)),
     "run": (lambda _lab: None, run),
+    "pod": (template, launch),
     "forget": (shared, lambda swarm: swarm.cleanup(["fx"], force=True)),
 }
 
@@ -215,6 +256,10 @@ class Trial:
             left = [p.name for p in (self.lab.root / name).glob("*") if p.name != "history.jsonl"]
             if left:
                 yield f"left in {name}: {left}"
+        with contextlib.suppress(AssertionError):
+            wait_for(lambda: not dead_sockets(self.lab), "the sockets to answer, or to be gone", 5)
+        if dead_sockets(self.lab):
+            yield f"nobody listens on {dead_sockets(self.lab)}"
 
     def _recovery(self) -> float:
         """Recover; return how long it took."""
@@ -235,6 +280,15 @@ class Trial:
             yield f"it reported success, and there is nothing: {words}"
         yield from self._nothing({"exclude"} if "fx" in str(self.lab.swarm.operations()[-1:]) else set())
 
+    def _after_pod(self, outcome: Outcome, words: str) -> Iterator[str]:
+        for session in self.lab.swarm.sessions():
+            held = {agent.name: agent.after for agent in session.agents}
+            if (session.pod, held) != ("fx", {"researcher": (), "developer": ("researcher",)}):
+                yield f"the record says {session}"
+        if self.lab.swarm.pods.running() and self.lab.swarm.messages.history("developer@fx"):
+            yield "the held task was sent"
+        yield from self._after_start(outcome, words)
+
     def _whole(self) -> Iterator[str]:
         wait_for(lambda: ran(self.lab) == sorted(AGENTS), f"each has run once, not {ran(self.lab)}")
         found = self.lab.swarm.status()[0].agents
@@ -252,10 +306,10 @@ class Trial:
         for key, value in self.before.items():
             if key not in but and after[key] != value:
                 yield f"{key}: {value!r} became {after[key]!r}"
-        if self.verb == "start" and self.lab.panes():
+        if self.verb in ("start", "pod") and self.lab.panes():
             yield f"panes are left: {self.lab.panes()}"
         sessions = list((self.lab.root / ".swarm/sessions").glob("*"))
-        if self.verb == "start" and sessions:
+        if self.verb in ("start", "pod") and sessions:
             yield f"left over: {list((self.lab.root / '.swarm/sessions').rglob('*'))}"
 
     def _after_resume(self, outcome: Outcome, words: str) -> Iterator[str]:

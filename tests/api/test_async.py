@@ -46,6 +46,9 @@ def test_a_wait_without_end_ends_when_it_is_cancelled(lab: Lab) -> None:
         await cancelled(swarm.wait_for_event())
         await cancelled(swarm.wait_for(["user"], "message"))
         await cancelled(swarm.messages.take(wait=None))
+        lab.swarm.queues.get("work").add("a task")
+        assert await swarm.queues.take("work", lease=60) is not None
+        await cancelled(swarm.queues.take("work", wait=None))
 
     asyncio.run(main())
 
@@ -53,15 +56,20 @@ def test_a_wait_without_end_ends_when_it_is_cancelled(lab: Lab) -> None:
 def test_what_a_cancelled_wait_had_taken_waits_again(lab: Lab) -> None:
     put(lab.swarm, "a")
     lab.swarm.send("user", "hello")
+    lab.swarm.queues.get("work").add("a task")
     swarm = AsyncSwarm(lab.swarm)
 
     async def main() -> None:
         await cancelled(swarm.wait_for_event())
         await cancelled(swarm.messages.take(wait=None))
+        await cancelled(swarm.queues.take("work", wait=None))
         event = await swarm.wait_for_event(timeout=0)
         taken = await swarm.messages.take()
+        claim = await swarm.queues.take("work")
         assert event is not None
         assert taken is not None
+        assert claim is not None
+        assert [message.body for message in claim.messages] == ["a task"]
         assert (event.id, [message.body for message in taken.messages]) == ("event.a", ["hello"])
         assert await swarm.wait_for_event(timeout=0) is None
 

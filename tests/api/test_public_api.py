@@ -86,7 +86,8 @@ RECORDS = {
 #: What is given back, or taken, by the verbs about messages and queues.
 MESSAGES = {
     "AgentEvent": (
-        "id", "kind", "worker", "session", "agent", "status", "message", "cause", "time_ms", "text", "approval",
+        "id", "kind", "worker", "session", "agent", "status", "message", "cause", "time_ms", "text", "approval", "by",
+        "head", "ahead", "dirty", "about",
     ),
     "Claim": ("id", "address", "messages", "attempts", "lease", "places", "who", "since_ms", "taker"),
     "Depth": ("waiting", "claimed", "dead", "oldest_ms"),
@@ -111,6 +112,7 @@ MESSAGES = {
 }  # fmt: skip
 #: What the other verbs give back or take; named where they are used, and what is in them.
 RESULTS = {
+    "ActingFile",
     "Agent",
     "AgentForecast",
     "AgentHandle",
@@ -120,8 +122,13 @@ RESULTS = {
     "Answer",
     "Approval",
     "AsyncMessages",
+    "AsyncQueues",
     "AsyncSwarm",
     "BoxCheck",
+    "BoxReport",
+    "Said",
+    "Boxes",
+    "Boxed",
     "BridgeStatus",
     "Check",
     "CheckedRole",
@@ -181,6 +188,13 @@ RESULTS = {
     "Team",
     "Verdict",
     "Speaker",
+    "Awaited",
+    "Completion",
+    "FoldedNode",
+    "Notified",
+    "SpawnOptions",
+    "Spawned",
+    "TreeAgent",
     "Workflow",
     "WorktreeDetails",
     "WorktreeEntry",
@@ -198,13 +212,14 @@ NAMESPACES = {
     "approvals": ("__call__", "approve", "ask", "deny", "grant", "grants", "near", "revoke", "revoke_grant"),
     "config": ("__call__", "around", "init", "schema", "settings", "validate"),
     "events": ("back", "done"),
+    "boxes": ("explain", "run"),
     "hooks": ("collect", "collect_own", "note_own_trouble", "note_trouble", "trouble"),
     "messages": (
         *("ack", "address", "answer_to", "broadcast", "dead", "depth", "done", "extend", "get", "held_by", "history"),
         *("inbox", "me", "missing_from", "nack", "near", "outbox", "prune", "prune_attachments", "removed", "reply"),
         *("requeue", "save_files", "seen", "send", "take", "thread", "unreadable"),
     ),
-    "pods": ("__call__", "check", "expand", "get", "init", "launch", "running", "scan", "stop"),
+    "pods": ("__call__", "check", "expand", "get", "init", "launch", "release", "running", "scan", "stop"),
     "queues": ("__call__", "get"),
     "roles": (
         "__call__",
@@ -215,6 +230,7 @@ NAMESPACES = {
         "init",
         "is_shipped",
         "names",
+        "of_pods",
         "notes",
         "options",
         "scan",
@@ -223,14 +239,18 @@ NAMESPACES = {
     "operations": ("__call__", "describe_unfinished", "unfinished"),
     "panes": ("attach_command", "label", "show", "type"),
     "salvage": ("__call__", "drop", "get"),
-    "bridges": ("__call__", "run", "start", "stop"),
+    "bridges": ("__call__", "init", "run", "start", "stop"),
     "sandbox": ("check",),
     "sessions": ("__call__", "elsewhere", "get", "prune", "unreadable"),
+    "tree": (
+        *("__call__", "acting_as", "acting_for", "adopt", "cleanup", "list_agents", "merge", "notify_parent"),
+        *("report", "spawn_subtree", "spawn_worker", "stop", "wait_for_event"),
+    ),
     "usage": ("__call__", "notify"),
     "workflows": ("__call__", "get"),
     "worktrees": (
-        *("__call__", "environment", "lock", "path", "prune", "remove", "setup_of", "show", "unlock", "update_role"),
-        "update_changed_roles",
+        *("__call__", "environment", "lock", "path", "prune", "remove", "setup_of", "show", "take_in", "unlock"),
+        *("update_changed_roles", "update_role"),
     ),
 }
 #: The everyday verbs.
@@ -374,6 +394,7 @@ def _is_value(found: object) -> bool:
     return is_dataclass(found) or hasattr(found, "_fields")
 
 
+@pytest.mark.component  # it runs mypy
 def test_a_type_checker_knows_every_public_name_and_no_other(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(f"from swarm import ({', '.join(sorted(swarm.__all__))})\nfrom swarm import Nonsense\n")

@@ -14,8 +14,8 @@ from swarm import GrantExists, GrantNotFound, NotAPerson, SwarmError
 from swarm.approvals.values import Question, Standing
 from swarm.callers.caller import user_name
 from swarm.kit.errors import Ambiguous, UsageProblem
-from swarm.machine import hooklog, processes
-from swarm.programs import reviewer
+from swarm.machine import processes
+from swarm.machine.run_folder import hooklog, program_facts
 from swarm.programs.reviewer import verdict_of
 from swarm.testing.terminal import wait_for, without_terminal
 
@@ -422,7 +422,7 @@ def test_what_holds_for_always_is_listed_and_can_be_revoked(asker: Asker, rule: 
 def test_what_was_allowed_once_cannot_be_revoked(asker: Asker) -> None:
     process = asker.ask()
     (one,) = asker.asked()
-    with pytest.raises(SwarmError, match="nobody has answered it"):
+    with pytest.raises(SwarmError, match="it has no answer yet"):
         asker.lab.person.approvals.revoke(one.question.id)
     asker.lab.person.approvals.approve(one.question.id)
     asker.heard(process)
@@ -713,7 +713,7 @@ def test_a_reviewer_that_takes_too_long_is_ended_with_all_that_it_started(asker:
     run_dir = _reviewer(asker, tmp_path, f"sh -c 'echo $$ > {left}; exec sleep 300' & wait", 1)
     process = asker.ask()
     (one,) = asker.asked()
-    wait_for(lambda: not reviewer.decides(run_dir) and left.exists(), "the end of the reviewer", 60)
+    wait_for(lambda: not program_facts.is_reviewing(run_dir) and left.exists(), "the end of the reviewer", 60)
 
     wait_for(lambda: processes.start_of(int(left.read_text())) is None, "the end of what it started", 10)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm import SwarmError
+from swarm.bridges import definition
 from swarm.bridges.ledger import Ledger
 from swarm.testing.panes import QUICK
 from swarm.testing.terminal import wait_for
@@ -125,6 +126,52 @@ def test_messages_go_out_once_and_old_ones_never(phone: Phone) -> None:
     assert (line["v"], line["sender"], line["subject"]) == (1, "user", "s")
 
 
+def test_a_message_to_a_bridge_by_its_name_reaches_this_bridge_alone(phone: Phone) -> None:
+    """POD-12: a bridge has a box of its own; an agent of the same name comes first."""
+    messages = phone.lab.swarm.messages
+    with pytest.raises(SwarmError) as raised:
+        phone.lab.swarm.send("phone", "it never ran")
+    assert raised.value.code == "AGENT_NOT_FOUND"
+    phone.define("command: [cat]\n", "other")
+    for name in ("phone", "other"):
+        phone.lab.swarm.bridges.start(name)
+    assert phone.lab.swarm.send("Phone", "hello")[0][1:3] == ("bridge.phone", "")
+    wait_for(lambda: phone.heard("acked"), "the acknowledgement")
+    assert [(line["body"], line["to"]) for line in phone.heard()] == [("hello", "bridge.phone")]
+    assert (messages.inbox("phone"), messages.history("user"), messages.history("other")) == ((), (), ())
+    (kept,) = messages.history("bridge.phone")
+    assert kept.state == "acked"
+    assert messages.get(kept.message.id)[0].events[-1].evidence == "acknowledged by bridge phone"
+
+    phone.lab.swarm.bridges.stop("phone")
+    (sent,) = phone.lab.swarm.send("phone", "while it was down", ttl_ms=3_600_000)
+    assert sent.note == "it does not run"
+    role = phone.lab.root / ".swarm/roles/phone.yaml"
+    role.parent.mkdir(exist_ok=True)
+    role.write_text("name: phone\ninstructions: Ring.\n")
+    phone.lab.swarm.create("fx", "phone")
+    assert phone.lab.swarm.send("phone", "for the agent")[0].to == "phone@fx"
+    phone.lab.swarm.send("bridge.phone", "for the bridge")
+    phone.lab.swarm.bridges.start("phone")
+    wait_for(lambda: len(phone.heard("acked")) == 3, "the others")
+    assert sorted(phone.bodies()) == ["for the bridge", "hello", "while it was down"]
+
+
+def test_an_answer_to_a_message_for_the_bridge_goes_to_its_sender(phone: Phone) -> None:
+    phone.lab.env["SWARM_AGENTS_NUDGE"] = "never"
+    phone.lab.swarm.bridges.start("phone")
+    phone.lab.start("developer,reviewer", program="shell", task="")
+    phone.lab.type("reviewer", f"{shlex.quote(sys.executable)} -P -m swarm send phone 'may I?'")
+    wait_for(lambda: phone.heard("acked"), "the question")
+    phone.lab.swarm.bridges.stop("phone")
+    say(phone, {"type": "message", "id": "1", "body": "you may"})
+
+    phone.lab.swarm.bridges.start("phone")
+
+    wait_for(lambda: phone.lab.swarm.messages.history("reviewer"), "the answer")
+    assert phone.lab.swarm.messages.history("reviewer")[0].message.body == "you may"
+
+
 def test_what_is_not_acknowledged_comes_again_whoever_is_killed(phone: Phone) -> None:
     (phone.top / "acks").unlink()
     pid = phone.lab.swarm.bridges.start("phone").pid
@@ -154,7 +201,8 @@ def test_it_is_started_again_with_longer_and_longer_pauses(phone: Phone) -> None
     phone.lab.swarm.send("user", "end")
 
     wait_for(lambda: phone.status().state == "down", "its end")
-    assert phone.status().detail in {f"it ended with exit status 3; it is started again in {n} s" for n in (1, 2)}
+    ended = "it ended with exit status 3: noise on stderr; it is started again in"
+    assert phone.status().detail in {f"{ended} {n} s" for n in (1, 2)}
     wait_for(lambda: len(phone.starts()) >= 2, "the second start")
     assert phone.bodies().count("end") in (1, 2)  # whether its acknowledgement came before its end
 
@@ -298,6 +346,25 @@ def test_a_wrong_definition_is_told_with_its_place(phone: Phone, text: str, word
     assert phone.lab.cli("bridge", "list").returncode == 1
     assert phone.status().state == "refused"
     phone.define("command: ['true']\n")
+
+
+@pytest.mark.parametrize("kind", ["desktop", "webhook", "command"])
+def test_a_new_file_is_a_definition_that_editors_complete_and_nothing_is_overwritten(phone: Phone, kind: str) -> None:
+    done = phone.lab.cli("bridge", "init", "mine", "--kind", kind)
+
+    path = Path(phone.lab.env["HOME"], ".swarm/bridges/mine.yaml")
+    assert (done.returncode, done.stdout) == (0, "~/.swarm/bridges/mine.yaml written\n"), done.stderr
+    line = path.read_text().splitlines()[0]
+    assert line.startswith("# yaml-language-server: $schema=")
+    assert (path.parent / line.partition("=")[2]).resolve() == path.parents[1] / "schema/bridge.json"
+    assert json.loads((path.parents[1] / "schema/bridge.json").read_text())["title"] == "Bridge of swarm"
+    assert definition.read(path).command
+    assert path.stat().st_mode & 0o777 == 0o600
+    before = path.read_text()
+    again = phone.lab.cli("bridge", "init", "MINE" if kind == "desktop" else "mine")
+    assert (again.returncode, "code: BRIDGE_EXISTS" in again.stderr) == (3, True)
+    assert path.read_text() == before
+    assert phone.lab.cli("bridge", "init", "x", "--kind", "fax").returncode == 2
 
 
 def test_a_repository_defines_none(panes: PaneLab) -> None:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from swarm.bus.box import Limits
 from swarm.bus.errors import ClaimLost, IdTaken, InboxNotFound, MessageNotFound, MessageProblem, QuotaReached
 from swarm.bus.filebus import FileBus
-from swarm.bus.message import DEAD_LETTER, OWN_IDS, POSTMASTER, PRIORITIES, Message, box_of, encode, new_id
+from swarm.bus.message import DEAD_LETTER, OWN_IDS, POSTMASTER, Message, box_of, encode, new_id
 from swarm.bus.protocol import MAX_ATTEMPTS, Claim, Depth, Event, Holder, Place, Receipt, Stored, Task, Trace
+from swarm.bus.wire import PRIORITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,6 +15,8 @@ REV = Member("reviewer", "fx", "reviewer")
 REV2 = Member("second", "fx", "reviewer")
 OTHER = Member("developer", "bugs", "developer")
 ALONE = Member("architect", "bugs", "architect")
+PHONE = Member("phone", "")
+BELL = Member("reviewer", "")
 ALL = (DEV, REV, REV2, OTHER, ALONE)
 LEAD = Member("lead", "top", "architect", "op-1")
 WORKER = Member("worker", "sub", "developer", parent="lead@top", parent_generation="op-1")
@@ -49,6 +51,29 @@ def test_an_address_means_these(to: str, sender: Member | None, expected: list[M
 
 
 @pytest.mark.parametrize(
+    ("to", "sender", "expected"),
+    [
+        ("phone", DEV, PHONE),
+        ("PHONE", None, PHONE),
+        ("bridge.Phone", None, PHONE),
+        ("bridge.reviewer", DEV, BELL),
+        ("reviewer", DEV, REV),
+        ("reviewer", OTHER, BELL),  # its own session has no such agent
+    ],
+)
+def test_a_bridge_has_an_address_and_agents_come_first(to: str, sender: Member | None, expected: Member) -> None:
+    assert resolve((to,), ALL, sender, bridges=(PHONE, BELL)) == (expected,)
+    assert one(to, ALL, sender, (PHONE, BELL)) == expected
+    assert (PHONE.address, BELL.address) == ("bridge.phone", "bridge.reviewer")
+
+
+@pytest.mark.parametrize("to", ["bridge.none", "phone@fx", "bridge."])
+def test_a_bridge_that_never_ran_and_one_of_a_session_are_none(to: str) -> None:
+    with pytest.raises(AgentNotFound):
+        resolve((to,), ALL, DEV, bridges=(PHONE,))
+
+
+@pytest.mark.parametrize(
     ("to", "sender", "error", "words"),
     [
         ("nobody", DEV, AgentNotFound, "your session fx has no agent 'nobody'"),
@@ -58,8 +83,8 @@ def test_an_address_means_these(to: str, sender: Member | None, expected: list[M
         ("developer@none", None, SessionNotFound, "no session 'none'"),
         ("developer@", DEV, UsageProblem, "no session is named after the @"),
         ("all", None, Ambiguous, "fx, bugs"),
-        ("role:tester", DEV, AgentNotFound, "means nobody"),
-        ("role:developer", DEV, AgentNotFound, "means nobody but the sender"),
+        ("role:tester", DEV, AgentNotFound, "means no agent"),
+        ("role:developer", DEV, AgentNotFound, "means no agent but the sender"),
         ("user@fx", DEV, UsageProblem, "one user for all sessions"),
         ("\x1b[31mred", DEV, AgentNotFound, "\\x1b[31mred"),
     ],

@@ -23,9 +23,11 @@ from swarm.bus.keeping import blobs
 from swarm.bus.log import files, lines
 from swarm.bus.log.log import Log
 from swarm.bus.machine import ThisMachine
-from swarm.bus.message import DEAD_LETTER, DROP, PRIORITIES, Message, encode, to_record
+from swarm.bus.message import DEAD_LETTER, DROP, Message, encode, to_record
 from swarm.bus.reader import reader_log
 from swarm.bus.reader.state import State
+from swarm.bus.reader.waiting import waiting
+from swarm.bus.wire import PRIORITIES
 from swarm.kit.errors import EnvironmentProblem, NoSpace, SymlinkInTheWay
 from swarm.machine.inbox_watch import dropped
 from swarm.project.errors import Locked
@@ -140,6 +142,7 @@ def test_a_number_that_was_damaged_is_not_gone_on_from(
     assert data.count(b'"n":11,') == 1
     log.write_bytes(data.replace(b'"n":11,', b'"n":91,'))
     after = FileBus(root, machine)
+    assert waiting(str(box), machine) == 11
     if reader_first:
         assert after.depth(DEV).waiting == 11
     assert after.send(Message(DEV, "user", "more")).number == 12

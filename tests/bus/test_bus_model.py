@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from swarm.bus.box import Limits
-from swarm.bus.message import PRIORITIES, Message
+from swarm.bus.message import Message, box_of
+from swarm.bus.reader.waiting import waiting
+from swarm.bus.wire import PRIORITIES
 from swarm.kit.errors import SwarmError
 from tests.bus.rigs import FileRig, MemoryRig
 
@@ -27,6 +29,12 @@ BOXES = ("dev@s", "queue.work")
 SENDERS = ("a@s", "b@s", "c@s")
 LIMITS = Limits(messages=12)
 box = st.sampled_from(BOXES)
+
+
+def boxed(address: str) -> tuple[str, str]:
+    """Return the folder of a box, below that of the bus."""
+    kind, _, name = box_of(address).partition(".")
+    return kind, name
 
 
 class Both(RuleBasedStateMachine):
@@ -159,6 +167,8 @@ class Both(RuleBasedStateMachine):
         for address in (*BOXES, *SENDERS[:2]):
             found, wanted = self.both(lambda bus, _: self._all(bus, address))  # noqa: B023  # called at once
             assert found == wanted
+            folder = self.rigs[0].root.joinpath(*boxed(address))
+            assert waiting(str(folder), self.rigs[0].machine) == found[0][0]  # as supervisors count (SESS-14)
 
     def _all(self, bus: Tasks, address: str) -> Any:
         waiting = [(one.message.id, one.state, one.number, one.attempts) for one in bus.peek(address)]

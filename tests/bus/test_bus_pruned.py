@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.bus.filebus import FileBus
-from swarm.bus.message import PRIORITIES, Message
+from swarm.bus.message import Message
 from swarm.bus.protocol import Keep
+from swarm.bus.wire import PRIORITIES
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:

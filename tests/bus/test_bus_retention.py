@@ -14,6 +14,7 @@ from swarm.bus.filebus import FileBus
 from swarm.bus.message import Message
 from swarm.bus.protocol import Keep
 from swarm.bus.reader import reader_log
+from swarm.bus.reader.waiting import waiting
 from tests.bus.rigs import FakeMachine
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def test_another_process_and_one_without_snapshot_see_the_same(post: Post, forge
     for bus in (idle, post.open()):
         assert [one.message.body for one in bus.peek(DEV)] == names(5, 25)
         assert bus.depth(DEV)[:2] == (5, 0)
+        assert waiting(str(post.root / "inbox/dev-s"), post.machine) == 5
         assert [one.message.body for one in bus.history(DEV)] == post.kept()
     assert post.do(5) == names(5, 25)
 

@@ -26,8 +26,9 @@ from swarm.bus.filebus import FileBus  # loaded before anything is counted
 from swarm.bus.keeping import blobs, unused
 from swarm.bus.log import parts
 from swarm.bus.log.log import Log
-from swarm.bus.message import PRIORITIES, Message
+from swarm.bus.message import Message
 from swarm.bus.protocol import Keep
+from swarm.bus.wire import PRIORITIES
 from swarm.kit import files  # noqa: F401  # loaded before anything is counted
 from tests.bus.rigs import FakeMachine
 from tests.support.interleave import CHANGES, Run, Turn, explore

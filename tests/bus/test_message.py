@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from swarm.bus.errors import MessageProblem
 from swarm.bus.log import lines
-from swarm.bus.message import PRIORITIES, Message, box_of, decode, encode, from_record, new_id, to_record
+from swarm.bus.message import Message, box_of, decode, encode, from_record, new_id, to_record
 from swarm.bus.reader.state import FinishedRanges, State, dump, load
+from swarm.bus.wire import PRIORITIES
 
 pytestmark = pytest.mark.contract
 

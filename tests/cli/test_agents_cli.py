@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 SESSION = {
-    *("session", "base", "base_ref", "created_at", "state", "workflow", "parent", "agents", "pod", "template"),
+    *("session", "base", "base_ref", "created_at", "state", "workflow", "parent", "agents", "pod", "template", "kind"),
     "swarm_dir",
 }
 AGENT = {
     *("name", "role", "session", "branch", "worktree", "program", "pane", "pid", "state", "detail", "since"),
-    *("evidence", "head", "ahead", "dirty", "missing", "unread", "ports"),
+    *("evidence", "head", "ahead", "dirty", "missing", "unread", "blocked", "socket", "stale", "ports"),
+    *("box", "held"),
 }
 
 
@@ -186,7 +187,7 @@ def test_the_shape_of_list(team: PaneLab) -> None:
     assert one["pid"] == team.note("developer", "process.json")["pid"]
     datetime.fromisoformat(one["since"])
     assert (one["head"], one["ahead"], one["dirty"], one["unread"]) == (session["base"], 0, False, 0)
-    assert {e["source"] for e in one["evidence"]} == {"process", "program", "terminal", "pane"}
+    assert {e["source"] for e in one["evidence"]} == {"process", "program", "terminal", "pane", "socket"}
     assert [e["source"] for e in one["evidence"] if e["decides"]] == ["program"]
     assert all(set(e) == {"source", "text", "at", "decides"} for e in one["evidence"])
 

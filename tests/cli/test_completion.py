@@ -46,6 +46,7 @@ def complete(cli: Cli, monkeypatch: pytest.MonkeyPatch, line: str, cwd: Path | N
         ("swarm cleanup ", ["bugs", "feature-x"]),
         ("swarm cleanup f", ["feature-x"]),
         ("swarm worktree list b", ["bugs"]),
+        ("swarm cleanup feature-x/d", ["feature-x/developer"]),
         ("swarm worktree show dev", ["developer@bugs", "developer@feature-x"]),
         ("swarm worktree show developer@", ["@bugs", "@feature-x"]),
         ("swarm worktree show developer@fe", ["@feature-x"]),

@@ -53,6 +53,17 @@ def test_each_terminal_lists_its_own(cli: Cli, team: Path, verb: str) -> None:
     assert [one["swarm_dir"] for one in shown] == [str(cli.lab.root / ".swarm"), str(team)]
 
 
+def test_a_directory_of_the_users_that_comes_later_hides_no_session(cli: Cli, team: Path) -> None:
+    """The repository's own folder stood in for ``~/.swarm``; a bridge's file or ``init --global`` makes that."""
+    cli.ok("bridge", "init", "phone")
+    assert Path(cli.lab.env["HOME"], ".swarm/.swarm-dir.txt").exists()
+
+    assert listed(cli, "list") == (["mine"], ["theirs"])
+    cli.ok(*CREATE, "later", "--roles", "developer")
+    assert listed(cli, "list") == (["later", "mine"], ["theirs"])
+    assert listed(cli, "list", SWARM_DIR=str(team)) == (["theirs"], ["later", "mine"])
+
+
 @pytest.mark.parametrize("extra", [(), ("--all",)], ids=["own", "all"])
 def test_a_watched_status_lists_the_same(cli: Cli, team: Path, extra: tuple[str, ...]) -> None:
     command = [sys.executable, "-m", "swarm", "status", "--watch", "--json", *extra]
@@ -112,8 +123,8 @@ def test_other_ways_to_the_same_directory(cli: Cli, team: Path, tmp_path: Path) 
     home.symlink_to(cli.lab.env["HOME"])
     cli.ok("init", "--global")
     assert cli.program(*CREATE, "third", "--roles", "developer", HOME=str(home)).code == 0
-    assert listed(cli, "list") == (["third"], ["mine", "theirs"])
-    assert listed(cli, "list", HOME=str(home)) == (["third"], ["mine", "theirs"])
+    assert listed(cli, "list") == (["mine", "third"], ["theirs"])
+    assert listed(cli, "list", HOME=str(home)) == (["mine", "third"], ["theirs"])
 
 
 def test_nested_projects(cli: Cli, lab: Lab) -> None:

@@ -24,31 +24,59 @@ def test_an_argument_left_out_is_not_called_none(cli: Cli, tmp_path_factory: pyt
     assert (said.code, said.err.startswith("error: cannot restore: not a git repository")) == (5, True), said.err
 
 
-@pytest.mark.parametrize("args", [("status",), ("stop",), ("resume",), ("merge",), ("conflicts",), ("cleanup",)])
-def test_an_agent_where_a_session_is_wanted(team: Cli, args: tuple[str, ...]) -> None:
-    said = team(*args, "developer")
-
-    assert (said.code, "there is no session developer" in said.err) == (6, True)
-    assert "developer is no session but an agent: developer@feature-x" in said.err
+AGENT = ("developer", "developer@feature-x", "feature-x/developer")
+#: The verbs about one agent, then those about sessions, which take one agent as well.
+OF_AGENTS = "why", "diff", "path", "inbox", "outbox", "worktree show", "worktree lock", "worktree unlock"
+OF_SESSIONS = "status", "usage", "conflicts", "worktree list", "merge --dry-run", "stop", "resume"
 
 
-@pytest.mark.parametrize("args", [("status",), ("conflicts",), ("cleanup",)])
-def test_an_address_where_a_session_is_wanted(team: Cli, args: tuple[str, ...]) -> None:
-    said = team(*args, "developer@feature-x")
+@pytest.mark.parametrize("name", AGENT)
+def test_every_verb_takes_an_agent_in_each_spelling(team: Cli, name: str) -> None:
+    for verb in (*OF_AGENTS, *OF_SESSIONS):
+        said = team.ok(*verb.split(), name)
+        assert "researcher" not in said.out, verb
+    assert "researcher" not in team.ok("send", name, "hi").out
+    assert "1 worktree" in team.ok("cleanup", name).out
+    assert "developer" in team.ok("salvage", "list", name).out
+    assert "developer" in team.ok("restore", name, "--dry-run").out
+    assert [one["agent"] for one in team.ok("worktree", "list", "--json").data()["worktrees"]] == ["researcher"]
 
-    assert (said.code, "name the session alone: feature-x" in said.err) == (2, True), said.err
+
+def test_every_verb_takes_a_session_with_one_agent(cli: Cli) -> None:
+    cli.ok("worktree", "create", "alone", "--roles", "developer")
+    for verb in (*OF_AGENTS, *OF_SESSIONS):
+        cli.ok(*verb.split(), "alone")
+    assert "to developer@alone" in cli.ok("send", "alone", "hi").out
 
 
-@pytest.mark.parametrize("name", ["developer@feature-x", "feature-x/developer"])
-def test_an_agent_is_named_in_either_way(team: Cli, name: str) -> None:
-    for args in (("merge", name, "--dry-run"), ("stop", name), ("why", name), ("worktree", "show", name)):
-        team.ok(*args)
-    team.ok("worktree", "remove", name)
-    team.ok("restore", name, "--dry-run")
+def test_a_session_comes_before_an_agent_of_its_name_where_sessions_are_meant(team: Cli) -> None:
+    team.ok("worktree", "create", "developer", "--roles", "reviewer")
+
+    assert "reviewer" in team.ok("status", "developer").out
+    assert "reviewer" not in team.ok("why", "developer@feature-x").out
+    assert "developer@feature-x" in team.ok("why", "developer").out
+    assert "1 worktree" in team.ok("cleanup", "developer").out
+    assert team.ok("status", "feature-x").out.count("swarm/developer") == 1
+
+
+def test_several_sessions_and_agents_are_cleaned_up_at_once(team: Cli) -> None:
+    team.ok("worktree", "create", "other", "--roles", "reviewer,developer")
+
+    assert "2 worktrees" in team.ok("cleanup", "feature-x/developer", "other/reviewer").out
+    left = team.ok("worktree", "list", "--json").data()["worktrees"]
+    assert [(one["agent"], one["session"]) for one in left] == [("researcher", "feature-x"), ("developer", "other")]
+
+
+def test_an_agent_of_several_sessions_is_not_guessed(team: Cli) -> None:
+    team.ok("worktree", "create", "other", "--roles", "developer")
+
+    for verb in ("why", "status", "cleanup", "merge", "stop"):
+        said = team(verb, "developer")
+        assert (said.code, "developer could be developer@feature-x, developer@other" in said.err) == (2, True), verb
 
 
 @pytest.mark.parametrize("args", [("why",), ("diff",), ("peek",), ("worktree", "show")])
-def test_a_session_where_an_agent_is_wanted(team: Cli, args: tuple[str, ...]) -> None:
+def test_a_session_of_several_where_one_agent_is_wanted(team: Cli, args: tuple[str, ...]) -> None:
     said = team(*args, "feature-x")
 
     assert said.code == 6
@@ -56,8 +84,32 @@ def test_a_session_where_an_agent_is_wanted(team: Cli, args: tuple[str, ...]) ->
 
 
 def test_a_session_is_written_to_as_all_of_it(team: Cli) -> None:
-    assert "feature-x is a session; for all its agents write all@feature-x" in team("send", "feature-x", "hi").err
-    team.ok("send", "all@feature-x", "hi")
+    for name in ("feature-x", "all@feature-x"):
+        said = team.ok("send", name, "hi").out
+        assert ("to researcher@feature-x" in said, "to developer@feature-x" in said) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "meant"),
+    [
+        ("why developr", "developer"),
+        ("why developr@feature-x", "developer"),
+        ("send developr hi", "developer"),
+        ("status feature", "feature-x"),
+        ("why developer@featur-x", "feature-x"),
+        ("send developer@featur-x hi", "feature-x"),
+        ("cleanup featurex", "feature-x"),
+        ("role show reviewr", "reviewer"),
+        ("workflow show reserch", "research"),
+        ("start y --roles developer --agent claud", "claude"),
+        ("worktree creat", "create"),
+    ],
+)
+def test_a_slip_is_answered_with_the_name_that_was_meant(team: Cli, command: str, meant: str) -> None:
+    said = team(*command.split())
+
+    assert said.code in (2, 6)
+    assert f"did you mean {meant}?" in said.err or f"Did you mean '{meant}'" in said.err
 
 
 def test_names_in_a_hint_come_once(team: Cli) -> None:

@@ -106,6 +106,17 @@ def test_diff_without_a_name_means_where_you_are(team: Cli) -> None:
     assert "researcher@feature-x, developer@feature-x" in said.err
 
 
+def test_diff_names_files_that_act_on_the_users_machine(team: Cli) -> None:
+    work(team, TWO, {".exrc": "!touch x\n", "new.py": "1\n"})
+
+    said, patch = team.ok("diff", TWO), team.ok("diff", TWO, "--patch")
+
+    assert "act on your machine by themselves; read them before you merge" in said.out
+    assert "  .exrc: an editor runs commands from it" in said.out
+    assert ".exrc" in patch.err
+    assert team.ok("diff", TWO, "--json").data()["acting"][0]["path"] == ".exrc"
+
+
 def test_diff_of_a_missing_worktree_shows_its_branch(team: Cli) -> None:
     work(team, TWO, {"new": "1\n"})
     team.lab.tree(TWO).rename(team.lab.root.parent / "gone")

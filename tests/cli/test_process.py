@@ -29,10 +29,11 @@ REQUEST = '{"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}'
 #: Loaded by no command of every day.
 HEAVY = (
     *("libtmux", "git", "yaml", "filelock", "rich", "pydantic", "asyncio", "http", "email", "typer.rich_utils"),
-    *("concurrent", "logging", "socket"),
+    *("concurrent", "logging"),
 )
-#: Of swarm: what asks git, and what only making, removing and saving need.
+#: What asks git and agents, and what only making, removing and saving need.
 NEEDS_GIT = (
+    "socket",
     "swarm.api.swarm",
     "swarm.git.running.runner",
     "swarm.project.config",
@@ -59,19 +60,19 @@ CHANGES = (
 UNSEEN = ("swarm.bus.filebus", "swarm.worktrees.trees", "swarm.git.shortcuts", "swarm.roles.options", "swarm.kit.yaml")
 #: Each command with what it must not load, and how many modules (not rooms) of swarm it may: time follows.
 STARTUP: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {
-    ("version",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 14),
-    ("--json", "--version"): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 14),
-    ("--help",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 14),
-    ("send", "--help"): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 20),
-    ("send", "developer", "hello"): ((*NEEDS_GIT, *CHANGES), 67),
-    ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 66),
-    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 36),
-    ("permission-request", "--agent", "developer", "--wait", "0"): ((*CHANGES, *UNSEEN), 86),
-    ("status",): ((*CHANGES, "swarm.worktrees.trees.trees"), 128),
-    ("list",): ((*CHANGES, *UNSEEN), 95),
-    ("why", "developer"): ((*CHANGES, *UNSEEN), 95),
-    ("worktree", "list"): ((), 84),
-    ("log",): (CHANGES, 66),
+    ("version",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 17),
+    ("--json", "--version"): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 17),
+    ("--help",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 17),
+    ("send", "--help"): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 23),
+    ("send", "developer", "hello"): ((*NEEDS_GIT, *CHANGES), 68),
+    ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 68),
+    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 40),
+    ("permission-request", "--agent", "developer", "--wait", "0"): ((*CHANGES, *UNSEEN), 92),
+    ("status",): ((*CHANGES, "swarm.worktrees.trees.trees"), 151),
+    ("list",): ((*CHANGES, *UNSEEN), 123),
+    ("why", "developer"): ((*CHANGES, *UNSEEN), 122),
+    ("worktree", "list"): ((), 99),
+    ("log",): (CHANGES, 72),
 }
 
 

@@ -174,7 +174,7 @@ def test_check_says_what_a_program_does_not_enforce(cli: Cli) -> None:
 
     assert "permissions.deny is not enforced by shell, demo" in said.out
     assert "permissions.deny is held by codex for Read only by its image viewer" in said.out
-    assert "worktree.branch_from has no effect yet" in said.out
+    assert "worktree.branch_from counts with `swarm run` alone" in said.out
     found = [(one["key"], "codex" in one["programs"]) for one in notes]
     assert found == [("permissions.deny", False), ("worktree.branch_from", False), ("permissions.deny", True)]
 

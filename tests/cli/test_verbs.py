@@ -429,7 +429,7 @@ def test_roles_are_listed_and_shown_also_outside_of_a_repository(cli: Cli, tmp_p
     assert "Breaks things." in cli.ok("role", "show", "tester").out
     assert cli.ok("role", "show", "tester", "--json").data()["kind"] == "repository"
     names = [role["name"] for role in cli.ok("role", "list", "--json", cwd=outside).data()["roles"]]
-    assert names == ["architect", "developer", "researcher", "reviewer"]
+    assert names == ["architect", "developer", "lead", "researcher", "reviewer", "worker"]
     assert cli("role", "show", "nobody", cwd=outside).code == 6
 
 

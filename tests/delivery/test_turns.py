@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.delivery.framing import mark
-from swarm.delivery.turns import GIVEN
 from swarm.machine import processes
 from swarm.machine.run_folder import runfiles
-from swarm.programs import notes
+from swarm.programs.reading import notes
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
@@ -99,8 +98,8 @@ def test_what_an_idle_program_dropped_waits_again_and_what_stands_in_its_queue_d
     bus = swarm.messages._post.bus
     assert swarm.delivery.nudge(AGENT, "fx") == "it has messages in hand"
 
-    given = panes.note(AGENT, GIVEN)
-    runfiles.write(str(panes.run(AGENT)), GIVEN, {**given, "at_ms": given["at_ms"] - 60_000})
+    given = panes.note(AGENT, runfiles.GIVEN)
+    runfiles.write(str(panes.run(AGENT)), runfiles.GIVEN, {**given, "at_ms": given["at_ms"] - 60_000})
     assert swarm.delivery.nudge(AGENT, "fx") == "it has messages in hand"  # it may be at work: it does not tell
     record.write_text(json.dumps({"type": "queue-operation", "operation": "enqueue", "content": mark(sent.id)}) + "\n")
     idle_for_long(panes, tmp_path)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.project.config.settings import SECTIONS, Setting, describe
+from swarm.roles.bridge_file import BRIDGE
 from swarm.roles.file import ROLE
 from swarm.roles.pods.template import POD
 from swarm.roles.workflows import WORKFLOW
@@ -86,12 +87,12 @@ FILES_HEAD = """\
 
 <!-- Made by tests/docs/test_config_docs.py from the descriptions that read the files; do not edit by hand. -->
 
-Every key of the files that you write. [Roles](roles.md) and [Pods](pods.md) explain keys with examples;
-[Configuration](configuration.md) lists the settings. Each key may also be written in camelCase. ✎ marks what
-`swarm start --override` can change, too.
+Every key of the files that you write. [Roles](roles.md), [Pods](pods.md) and [Bridges](bridges.md) explain keys
+with examples; [Configuration](configuration.md) lists the settings. Each key may also be written in camelCase.
+✎ marks what `swarm start --override` can change, too.
 
-Editors that speak JSON Schema complete and check these files. `swarm init`, `role init` and `pod init` write the
-schemas into `schema/` of the swarm directory, and a first line into the new file:
+Editors that speak JSON Schema complete and check these files. `swarm init`, and `init` of `role`, `pod` and `bridge`,
+write the schemas into `schema/` of the swarm directory, and a first line into the new file:
 
 ```yaml
 # yaml-language-server: $schema=../.swarm/schema/role.json
@@ -104,7 +105,7 @@ file, add the line by hand. `swarm config schema role` prints a schema.
 
 def files_page() -> str:
     parts = [FILES_HEAD]
-    for name, form in (("Role", ROLE), ("Pod template", POD), ("Workflow", WORKFLOW)):
+    for name, form in (("Role", ROLE), ("Pod template", POD), ("Workflow", WORKFLOW), ("Bridge", BRIDGE)):
         parts += [f"## {name}", "", "| key | value | means |", "|---|---|---|", *rows(form), ""]
     return "\n".join(parts).rstrip() + "\n"
 

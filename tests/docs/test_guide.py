@@ -15,7 +15,7 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.mark.timeout(400)  # a busy machine
-@pytest.mark.parametrize("name", ["guide", "tutorial", "library", "how-it-works", "pods"])
+@pytest.mark.parametrize("name", ["guide", "tutorial", "library", "how-it-works", "pods", "teams-of-teams"])
 def test_the_page_shows_what_happens(name: str, tmp_path: Path) -> None:
     with scratch(tmp_path.resolve()) as lab:
         run_page(PROJECT / "docs" / f"{name}.md", lab)

@@ -180,7 +180,7 @@ def test_unusual_settings_are_left_to_git(lab: Lab, monkeypatch: pytest.MonkeyPa
     ],
 )
 @pytest.mark.parametrize("where", [".gitattributes", "deep/.gitattributes", ".git/info/attributes", "home"])
-def test_attributes_that_change_files_are_left_to_git(
+def test_files_that_attributes_change_are_left_to_git(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, line: str, copies: bool, where: str
 ) -> None:
     if where == "deep/.gitattributes":
@@ -190,11 +190,23 @@ def test_attributes_that_change_files_are_left_to_git(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(line)
     lab.write({"some.wide": "x\n".encode("utf-16")})
-    lab.git("config", "filter.lfs.smudge", "cat")
+    lab.write({"some.txt": "x $Id$\n"})
+    lab.git("config", "filter.lfs.smudge", "sed s/x/smudged/")
+    lab.git("config", "filter.lfs.clean", "sed s/smudged/x/")
     lab.commit("attributes")
     done = spied(monkeypatch)
-    lab.swarm.create("s", ["developer"])
-    assert done == ["register", "copy"] if copies else ["register"]
+    left: list[Path] = []
+    by_git = Git._fill_by_git
+
+    def fill_by_git(self: Git, trees: Sequence[Path], when_ns: int) -> None:
+        left.extend(trees)
+        by_git(self, trees, when_ns)
+
+    monkeypatch.setattr(Git, "_fill_by_git", fill_by_git)
+    tree = lab.swarm.create("s", ["developer"]).agents[0].path
+    assert done == ["register", "copy"]
+    assert left or copies  # git writes also what the main checkout does not have as committed
+    assert lab.git("diff-files", "--name-only", cwd=tree) == ""
     ours = picture(lab, "developer")
     lab.swarm.cleanup(["s"])
     assert ours == made_by(lab, monkeypatch, by_git=True)

@@ -111,7 +111,7 @@ def test_what_nobody_takes_in_its_time_is_given_up_and_told(lab: Lab, monkeypatc
 
     wait_for(lambda: told() == {"s1", "t1"}, "the notices")
     assert post_of(lab).message("s1")[0].stored.state == "dead"
-    assert "nobody took it within 1 ms" in post_of(lab).history("user")[0].message.body
+    assert "it was not taken within 1 ms" in post_of(lab).history("user")[0].message.body
     assert post_of(lab).message("s2")[0].stored.state == "queued"
     assert noted(lab) == ["s2~life.json"]
 

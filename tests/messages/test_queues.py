@@ -123,7 +123,7 @@ def test_several_are_settled_together_or_not_at_all(lab: Lab) -> None:
     for name in "abc":
         queue.add(name, task_id=name)
     queue.take(limit=2)
-    with pytest.raises(ClaimLost, match="nobody has taken task c"):
+    with pytest.raises(ClaimLost, match="no agent has taken task c"):
         queue.done(["a", "b", "c"])
     with pytest.raises(MessageNotFound):
         queue.done(["a", "unknown"])

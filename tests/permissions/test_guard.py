@@ -160,11 +160,11 @@ def test_nothing_is_imported_that_is_not_needed(tmp_path: Path) -> None:
     for script in (GUARD, HOOK):
         seen = run(folder, bash("ls"), "-X", "importtime", script=script).stderr
         assert "swarm.machine.hook_events" in seen
-        assert not [one for one in ("swarm.kit", " json\n", " re\n", "typing", "dataclasses") if one in seen]
+        assert not [one for one in ("swarm.kit", "typing", "dataclasses") if one in seen]
     prepared(tmp_path, *DENY)
     seen = run(folder, bash("rm x"), "-X", "importtime").stderr
     assert "swarm.permissions.shell.parts" in seen
-    assert not [one for one in ("dataclasses", " json\n", " re\n", "typing", "inspect") if one in seen]
+    assert not [one for one in ("dataclasses", "typing", "inspect") if one in seen]
 
 
 def test_only_a_role_with_rules_is_guarded_and_each_event_has_one_entry(tmp_path: Path) -> None:
@@ -183,18 +183,9 @@ def test_a_rule_in_the_further_settings_counts_and_a_broken_one_is_refused() -> 
 
 
 @pytest.mark.parametrize(
-    "value",
-    [{}, [], {"a": [1, -2.5, None, True, False, "x"]}, {"é\n\x00": {"b": "\ud800😀\u2028"}}, "x", 10**30, {"a": {}}],
-)
-def test_quick_json_reads_what_json_reads(value: Any) -> None:
-    for text in (json.dumps(value), f" \n{json.dumps(value, indent=2)}\t"):
-        assert records.loads(text.encode()) == value
-
-
-@pytest.mark.parametrize(
     "text", ["", "{", '{"a"', "[1] 2", "nope", "'x'", '"a\x01"', "[" * 100_000, "{'a': 1}", "\xff"]
 )
-def test_quick_json_refuses_what_json_refuses(text: str) -> None:
+def test_what_is_no_json_is_refused_also_when_it_is_nested_too_deep(text: str) -> None:
     with pytest.raises(ValueError):
         records.loads(text.encode("latin-1"))
 

@@ -16,7 +16,7 @@ from swarm.kit.errors import EnvironmentProblem, SwarmError
 from swarm.machine import hook_events, processes
 from swarm.machine.run_folder import runfiles as files
 from swarm.programs import reviewer, role_effects
-from swarm.programs.claude import first_run, moved, settings, state
+from swarm.programs.claude import SETTINGS, first_run, moved, settings, state
 from swarm.programs.claude.launch import config_file, config_folder, mcp_servers
 from swarm.programs.claude.program import Claude
 from swarm.programs.status import OwnWords
@@ -461,7 +461,7 @@ class TestLaunch:
         assert [one.get("CLAUDE_CODE_DISABLE_AGENT_VIEW") for one in made] == ["1", None]
 
     def test_the_settings_switch_hooks_on_whatever_the_users_own_say(self, tmp_path: Path) -> None:
-        made = json.loads(Claude().launch(self.launch(tmp_path, resume=False)).files[settings.FILE])
+        made = json.loads(Claude().launch(self.launch(tmp_path, resume=False)).files[SETTINGS])
         assert made["disableAllHooks"] is False
         assert all(len(entries) == 1 for entries in made["hooks"].values())
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
 from swarm.programs.registry import program
 from swarm.project.names import PROGRAMS
+from tests.support.sources import SWARM, files, text_of
 
 pytestmark = pytest.mark.unit
 
-ROOT = Path(__file__).parents[2] / "swarm"
 NAMES = ("claude", "codex", "gemini", "opencode")
 #: Words of the user's documents: names of files, keys and folders that stay as they are.
 OF_DOCUMENTS = re.compile(
@@ -25,11 +24,11 @@ ELSEWHERE = {"project/names.py", "roles/template.py"}
 @pytest.mark.parametrize("name", NAMES)
 def test_the_name_of_a_program_stands_in_its_folder_and_in_the_list_alone(name: str) -> None:
     found = [
-        f"{path.relative_to(ROOT)}:{number}"
-        for path in sorted(ROOT.rglob("*.py"))
-        if not {f"programs/{name}", "demo", "testing"} & {str(one) for one in path.relative_to(ROOT).parents}
-        and str(path.relative_to(ROOT)) not in ELSEWHERE
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        f"{path.relative_to(SWARM)}:{number}"
+        for path in files()
+        if not {f"programs/{name}", "demo", "testing"} & {str(one) for one in path.relative_to(SWARM).parents}
+        and str(path.relative_to(SWARM)) not in ELSEWHERE
+        for number, line in enumerate(text_of(path).splitlines(), 1)
         if name in OF_DOCUMENTS.sub("", line).casefold()
     ]
 

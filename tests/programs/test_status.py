@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.machine import processes
+from swarm.machine.run_folder import runfiles
 from swarm.programs.processes import facts
-from swarm.programs.status import PaneFacts, ProgramFacts, State, conclude
+from swarm.programs.reading import seen
+from swarm.programs.status import PaneFacts, ProgramFacts, State, Verdict, conclude
 from swarm.sessions.status import overall
 
 if TYPE_CHECKING:
@@ -285,3 +287,35 @@ def test_an_order_to_stop_from_before_its_start_does_not_count(tmp_path: Path) -
     os.utime(tmp_path / "stop.json", (100, 100))
 
     assert state_of(tmp_path)[0] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("started", "written", "counts"),
+    [(1_000, 6_000, True), (1_000, 35_000, True), (1_000, 36_000, False), (6_000, 0, False)],
+)
+def test_a_screen_that_was_read_before_the_program_wrote_again_says_nothing(
+    tmp_path: Path, started: int, written: int, counts: bool
+) -> None:
+    """SESS-14: a supervisor goes by what the last look saw, unless the screen is another one by now."""
+    said = {"state": "idle", "detail": "done", "why": "its prompt is free (rule x/y)", "at_ms": 5_000}
+    runfiles.write(str(tmp_path), runfiles.SCREEN, dict(said))
+    facts = ProgramFacts(launched=True, pid=7, alive=True, started_ms=started)
+
+    found = seen.read(tmp_path, facts, written)
+
+    assert (found is not None) is counts
+    if found is not None:
+        known = conclude("x", facts, PaneFacts("%1", screen=found))
+        assert (known.state, known.detail) == (State.IDLE, "done")
+        assert [(one.text, one.at_ms) for one in known.evidence if one.decides] == [(said["why"], 5_000)]
+
+
+def test_only_a_state_that_the_screen_decided_leaves_a_note(tmp_path: Path) -> None:
+    facts = ProgramFacts(launched=True, pid=7, alive=True, started_ms=1)
+    seen.note(tmp_path, conclude("x", facts, PaneFacts("%1")))
+    assert os.listdir(tmp_path) == []
+    verdict = Verdict("waiting", "for permission", "x/asks", "it asks")
+    seen.note(tmp_path, conclude("x", facts, PaneFacts("%1", screen=verdict)))
+    found = seen.read(tmp_path, facts, 0)
+    assert found is not None
+    assert found[:4] == ("waiting", "for permission", "", "it asks (rule x/asks)")

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm.machine import hook_events
+from swarm.machine.run_folder import runfiles
 from swarm.machine.tail import iso
 from swarm.programs import reviewer
+from swarm.programs.reading.transcript import last_said
 from swarm.programs.reading.transcript_reading import telling
 from swarm.programs.reading.transcripts import last_words, open_transcript
+from swarm.usage.spending.meter import open_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +42,9 @@ hello
 
 [swarm] end of messages
 </system-reminder>"""
+
+
+USED = {"input_tokens": 1, "output_tokens": 2}
 
 
 def at(seconds: int) -> str:
@@ -133,6 +140,43 @@ def test_claude_code(tmp_path: Path) -> None:
     assert found.more() == []
     write(folder / "two.jsonl", line(13, "assistant", [{"type": "text", "text": "Yes."}]))
     assert brief(found.more()) == [("agent", "text", "", "Yes.")]
+
+
+def test_claude_code_in_a_folder_that_others_share_tells_the_agents_own_conversations_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "projects" / re.sub(r"[^a-zA-Z0-9]", "-", TREE)
+    for second, name in enumerate(("own", "cleared", "the-users")):
+        message = {"role": "assistant", "content": [{"type": "text", "text": name}], "model": "m", "usage": USED}
+        line = {"type": "assistant", "uuid": name, "message": {**message, "id": name}, "timestamp": at(second + 1)}
+        write(folder / f"{name}.jsonl", {**line, "sessionId": name, "cwd": TREE})
+    shared = {**source("claude", tmp_path), "shared": True, "conversation": "own"}
+    found, meter = open_transcript(shared), open_record(shared)
+    assert found is not None
+    assert meter is not None
+
+    assert [one.text for one in found.more()] == ["own"]
+    assert len(list(meter.uses())) == 1
+    runfiles.write(str(tmp_path), hook_events.CONVERSATION, {"id": "cleared"})
+    assert [one.text for one in found.more()] == ["cleared"]
+    assert len(list(meter.uses())) == 1
+    assert last_words(shared) == "cleared"
+
+
+def test_claude_code_in_print_mode_is_the_agent_itself(tmp_path: Path) -> None:
+    """Runs of the program by the agent look the same, and are somebody else's words."""
+    folder = tmp_path / "projects" / re.sub(r"[^a-zA-Z0-9]", "-", TREE)
+    for second, name, said in ((1, "other", "A part of it."), (2, "own", "The result.")):
+        message = {"role": "assistant", "content": [{"type": "text", "text": said}]}
+        more = {"sessionId": name, "entrypoint": "sdk-cli", "timestamp": at(second), "cwd": TREE}
+        write(folder / f"{name}.jsonl", {"type": "assistant", "uuid": name, "message": message, **more})
+    source = {"program": "claude", "home": str(tmp_path), "cwd": TREE, "since_ms": SINCE, "conversation": "own"}
+    found = open_transcript(source)
+    assert found is not None
+
+    entries = found.more()
+
+    assert {one.text: one.subagent for one in entries} == {"The result.": "", "A part of it.": "print"}
+    assert last_said(entries) == "The result."
+    assert last_words(source) == "The result."
 
 
 def test_codex(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from swarm.project import codec, layout, names
 from swarm.project.errors import RecordProblem
 from swarm.project.layout import Layout
-from swarm.project.model import OWN, SCHEMA, Agent, Parent, Placed, Session
+from swarm.project.model import OWN, SCHEMA, SUBTREE, TEAM, WORKER, Agent, Boxed, Parent, Placed, Session
 from tests.support.odd import reads_well
 
 pytestmark = pytest.mark.contract
@@ -101,6 +101,9 @@ SESSION = st.builds(
     pod=TEXT,
     template=TEXT,
     parent=st.none() | st.builds(Parent, NAME, NAME, TEXT),
+    kind=st.sampled_from([TEAM, SUBTREE, WORKER]),
+    depth=st.integers(min_value=0, max_value=9),
+    ancestors=st.lists(st.builds(Parent, NAME, NAME, TEXT), max_size=2).map(tuple),
 )
 
 
@@ -117,14 +120,31 @@ def test_every_field_of_a_session_is_in_the_record() -> None:
     record = json.loads(
         codec.session_to_bytes(
             EXAMPLE._replace(
-                beside="lead@other", parent=Parent("lead", "other", "op-0"), swarm_dir="/s", pod="p", template="t"
+                beside="lead@other",
+                parent=Parent("lead", "other", "op-0"),
+                swarm_dir="/s",
+                pod="p",
+                template="t",
+                kind=SUBTREE,
+                depth=2,
+                ancestors=(Parent("lead", "top", "op-1"),),
             )
         )
     )  # written where it says something
 
     assert set(record) == {"schema"} | {"session" if name == "name" else name for name in Session._fields}
-    assert set(record["agents"][0]) == set(Agent._fields)
+    assert set(record["agents"][0]) == set(Agent._fields) - {"box", "overrides"}  # only of an agent with them
     assert record["schema"] == SCHEMA
+
+
+@pytest.mark.parametrize("box", [None, Boxed(), Boxed("no such program"), Boxed("", ("/opt/a",), ("/srv/b", "/srv/c"))])
+def test_box_02_how_an_agent_is_boxed_is_in_its_record(box: Boxed | None) -> None:
+    agent = EXAMPLE.agents[0]._replace(box=box)
+
+    back = codec.agent_from_dict(json.loads(json.dumps(codec.agent_to_dict(agent))), "a record")
+
+    assert back == agent
+    assert back.is_boxed == (box is not None and not box.reason)
 
 
 EXAMPLE = Session(

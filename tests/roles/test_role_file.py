@@ -321,8 +321,8 @@ def test_the_template_is_a_role_and_so_is_all_that_it_comments_out(folder: Path)
 
 def test_every_key_is_obeyed_by_swarm_or_a_program_or_said_to_have_no_effect(folder: Path) -> None:
     """A key that is added must come into one of the three."""
-    by_swarm = {"agent_type", "command", "root_dir", "env", "setup", "teardown", "may"}
-    known = by_swarm | set(role_effects.NOT_YET) | set().union(*(program(name).obeys for name in PROGRAMS))
+    by_swarm = {"agent_type", "command", "root_dir", "env", "setup", "teardown", "may", "sandbox", "network"}
+    known = by_swarm | set(role_effects.ONLY_RUN) | set().union(*(program(name).obeys for name in PROGRAMS))
 
     for key in RoleOptions.__dataclass_fields__:
         assert key in known or any(one.startswith(f"{key}.") for one in known), key

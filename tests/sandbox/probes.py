@@ -112,6 +112,28 @@ _WRITES |= {
     "remove the project": Probe("mv @ROOT@/README @ROOT@/gone"),
 }
 
+#: By the box's proxy where there is one, else at once; in both cases the machine must not be reached.
+_VIA = (
+    "PY\nimport socket\n"
+    "def go(words, port=3128):\n"
+    "  try: s = socket.create_connection(('127.0.0.1', port), 5)\n"
+    "  except OSError: s = socket.create_connection(('127.0.0.1', @TCP@), 5)\n"
+    "  s.settimeout(2)\n"
+    "  try: s.sendall(words); s.recv(1000)\n"
+    "  except OSError: pass\n"
+)
+_BY_PROXY = {
+    "an address": "go(b'CONNECT 127.0.0.1:@TCP@ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')",
+    "an address of six": "go(b'CONNECT [::ffff:127.0.0.1]:@TCP@ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')",
+    "a number": "go(b'CONNECT 2130706433:@TCP@ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')",
+    "a name of the machine": "go(b'CONNECT localhost:@TCP@ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')",
+    "plain": "go(b'GET http://127.0.0.1:@TCP@/ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')",
+    "plain with a user": "go(b'GET http://example.org@127.0.0.1:@TCP@/ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')",
+    "the door": "go(b'POST http://127.0.0.1:@TCP@/m/x HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n', 3129)",
+    "the door, smuggled": "go(b'GET /m/x HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 4\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n'"
+    " b'0\\r\\n\\r\\nGET http://127.0.0.1:@TCP@/ HTTP/1.1\\r\\n\\r\\n', 3129)",
+}
+
 _TALK = {
     "tcp to the host": Probe("PY\nimport socket\nsocket.create_connection(('127.0.0.1', @TCP@), 5)"),
     "tcp to any address": Probe(
@@ -127,10 +149,11 @@ _TALK = {
     "a socket without a path": Probe(
         "PY\nimport socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('\\0@ABSTRACT@')"
     ),
+    **{f"tcp by the proxy, {name}": Probe(_VIA + words) for name, words in _BY_PROXY.items()},
     "tmux": Probe("tmux -S @TMUX@ run-shell 'touch @CANARY@'"),
     "type into a pane of tmux": Probe("tmux -S @TMUX@ respawn-pane -k 'touch @CANARY@'; sleep 0.5"),
     "see the network": Probe(
-        "grep -qs : /proc/net/route /proc/net/tcp && awk 'NR>1' /proc/net/tcp | grep -q . && echo ESCAPED"
+        "grep -qs : /proc/net/route /proc/net/tcp && awk 'NR>1 && $2 !~ /:0C3[89]$/' /proc/net/tcp | grep -q . && echo ESCAPED"
     ),
     "type into the terminal": Probe(
         "PY\nimport fcntl\nfor request in (0x5412, 0x5412 | 1 << 32):\n"

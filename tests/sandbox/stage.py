@@ -30,9 +30,10 @@ from swarm.programs.values import LaunchSpec
 from swarm.sandbox import command, enter, private
 from swarm.testing.lab import Lab
 from tests.sandbox.conftest import SESSION, Boxed
+from tests.sandbox.supervised import PORTS, Network
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from swarm.sandbox.values import Box
 
@@ -238,7 +239,7 @@ class Stage:
             change, edit: bugs to plant, in the box or in bubblewrap's options.
         """
         box = private.box_of(self.boxed.tree, self.boxed.world.git.common, self.boxed.base)
-        box = box if change is None else change(box)
+        box = replace(box if change is None else change(box), ports=PORTS)
         spec = LaunchSpec(self._words(probe), {"PATH": _PATH, "TERM": "xterm"}, {})
         run = Path(self._notes)
         if edit is not None:
@@ -254,7 +255,9 @@ class Stage:
         for name, text in made.files.items():
             (run / name).write_text(text)
         try:
-            return self._run(tuple(str(self._enter) if word == enter.__file__ else word for word in made.argv))
+            words = tuple(str(self._enter) if word == enter.__file__ else word for word in made.argv)
+            with Network(run) as network:
+                return self._run(words, network.env)
         finally:
             shutil.rmtree(run)
 
@@ -278,13 +281,13 @@ class Stage:
             return ("/usr/bin/python3", "-c", script.removeprefix("PY\n"))
         return ("sh", "-c", script)
 
-    def _run(self, argv: tuple[str, ...]) -> Outcome:
+    def _run(self, argv: tuple[str, ...], more: Mapping[str, str] | None = None) -> Outcome:
         """Run in a pane, with secrets in the environment and a folder open, and judge from outside."""
         master, slave = pty.openpty()
         folder = os.open(self.top / "user", os.O_RDONLY)
         os.set_inheritable(folder, True)
         env = {"PATH": _PATH, "HOME": str(self.top / "user"), "API_KEY": self.token, "OPEN_FOLDER": str(folder)}
-        env |= {"GIT_CONFIG_NOSYSTEM": "1", "TERM": "xterm"}
+        env |= {"GIT_CONFIG_NOSYSTEM": "1", "TERM": "xterm", **(more or {})}
         tty.setraw(slave)
         full = (
             sys.executable,

@@ -123,14 +123,19 @@ def test_a_step_makes_it_and_takes_it_back_whatever_was_done(boxed: Boxed) -> No
         boxed.step.do(boxed.world)  # never over one that is there
 
 
-def test_a_removed_box_comes_back_as_it_was(boxed: Boxed) -> None:
+def test_a_removed_box_comes_back_as_it_was(boxed: Boxed, tmp_path: Path) -> None:
     boxed.sh("git commit -q --allow-empty -m inside")
-    step = steps.RemoveBox("op", SESSION, boxed.agent)
 
-    step.do(boxed.world)
+    for _ in range(2):
+        steps.put_aside(boxed.world, "op", SESSION, boxed.agent, tmp_path / "entry")
     assert not boxed.base.exists()
-    step.undo_files(boxed.world)
-    step.undo_files(boxed.world)
+    (back,) = steps.steps_back(boxed.world, "op", SESSION, boxed.agent, boxed.tree, tmp_path / "entry")
+    back.do(boxed.world)
+    assert boxed.sh("git log -1 --format=%s") == "inside"
+    for _ in range(2):
+        back.undo_files(boxed.world)
+    assert not boxed.base.exists()
+    back.do(boxed.world)
 
     assert boxed.sh("git log -1 --format=%s") == "inside"
 

@@ -25,6 +25,7 @@ done
 case $package in
   *claude*) name=claude ;; *codex*) name=codex ;; *gemini*) name=gemini ;;
   opencode*) name=opencode ;; node@*) name=node ;;
+  *conformance*) name=conformance ;; *inspector*) name=mcp-inspector ;;
 esac
 mkdir -p "$into/node_modules/.bin"
 cp "${0%/*}/a-program" "$into/node_modules/.bin/$name"
@@ -46,7 +47,7 @@ def asked(machine: Machine) -> Iterator[Pane]:
     argv = [str(machine.root / "scripts/agents"), "--ask"]
     pane = Pane(argv, env=machine.env, cwd=machine.root, columns=200)
     try:
-        pane.see("Download claude, codex, gemini, opencode (1.6 GB for all four)? [y/N]")
+        pane.see("(1.3 GB for all)? [y/N]")
         yield pane
     finally:
         pane.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,9 +15,11 @@ from swarm.worktrees.steps.step import Step
 from tests.support.crash import FreshTrials
 from tests.support.scenarios import SCENARIOS
 from tests.support.share import TURN
+from tests.support.sources import files, nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.support.crash import Bench
 
@@ -53,16 +54,27 @@ def test_every_step_is_known_to_the_recovery() -> None:
 
 @pytest.mark.component
 def test_every_kind_of_operation_is_known_to_the_recovery() -> None:
-    """The journal's entries are dicts in the code, with both of these keys."""
+    """The journal's entries are dicts in the code, with both of these keys; a kind may be a constant of its module."""
     written = {
-        value.value
-        for path in Path(swarm.__path__[0]).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Dict)
+        kind
+        for path in files()
+        for node in nodes_of(path)
+        if isinstance(node, ast.Dict) and any(_is(one, "locks") for one in node.keys)
         for key, value in zip(node.keys, node.values, strict=True)
-        if _is(key, "kind") and isinstance(value, ast.Constant) and any(_is(one, "locks") for one in node.keys)
+        if _is(key, "kind") and (kind := _text(path, value))
     }
     assert written == {"set", *recovery.known().kinds}
+
+
+def _text(path: Path, value: ast.expr) -> object:
+    if isinstance(value, ast.Constant):
+        return value.value
+    constants = {
+        ast.unparse(one.targets[0]): one.value.value
+        for one in nodes_of(path)
+        if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant)
+    }
+    return constants.get(ast.unparse(value))
 
 
 def _is(node: Any, text: str) -> bool:

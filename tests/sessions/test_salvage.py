@@ -554,3 +554,18 @@ def test_precious_files_are_kept_outside_of_all_refs(lab: Lab, way: str) -> None
     assert [path.read_text() for path in kept] == [secret]
     swarm.restore("fx")
     assert (tree / ".env").read_text() == secret
+
+
+@pytest.mark.parametrize(
+    "name", [".ENV.production", "id_ed25519", ".netrc", ".npmrc", "prod.tfvars", "Credentials.json"]
+)
+def test_names_of_secrets_are_known_in_any_case(lab: Lab, name: str) -> None:
+    tree = lab.swarm.create("fx", "developer").paths()["developer"]
+    (lab.root / ".git" / "info" / "exclude").write_text(f"{name}\n")
+    lab.write({name: "TOKEN=4711\n"}, tree)
+
+    with pytest.raises(WorkAtRisk):
+        lab.swarm.cleanup(["fx"])
+    lab.swarm.cleanup(["fx"], force=True)
+
+    assert [path.name for path in (lab.root / ".swarm" / "salvage").rglob(f"files/{name}")] == [name]

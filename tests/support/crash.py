@@ -57,7 +57,7 @@ from tests.support.share import FULL
 from tests.support.tracer import Action, Outcome, trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
 _ERROR, _INTERRUPTED, _WRONG = 3, 4, 97
 _OPERATION = re.compile(r"\d{8}T\d{6}-\d{3}[0-9a-f]{8}")
@@ -111,12 +111,21 @@ _PASSING: tuple[tuple[str, str, str], ...] = (
     # What swarm writes to the user has its time in it; how those files are written is tested with the bus.
     (r"/messages/inbox/user/.*(\.log|events)$", r"(?s).*", ""),
 )
+_NAMES = (
+    (_OPERATION, "ID"),
+    (re.compile(r"(?<=/objects/)[0-9a-f]{2}(/[0-9a-f]{38})?(?=/|$)"), "OBJECT"),
+    (re.compile(r"[0-9a-f]{40}|\d{10,}"), "N"),
+    (re.compile(r"((?<=/tmp_obj_)|(?<=\.))[A-Za-z0-9_]{6,10}(?=/|$|\.tmp)"), "TMP"),
+    (re.compile(r"(?<=/tmp/swarm-)[a-z0-9_]{8}"), "TMP"),
+)
 #: swarm's own folder outlives what was made in it, and its lock file is never deleted.
 _HOUSE = re.compile(
     r"my project/\.swarm(/\.gitignore|/\.swarm-dir\.txt|/lock|/journal|/journal/history\.jsonl|/sessions"
     r"|/setup-failed\.log)?"
     # A copy of the record, for the day on which that is lost: written after the commit, where it can be.
     r"|my project/\.git/worktrees/[^/]+/swarm-session\.json"
+    # An empty folder of git 2.46 and newer, made by whichever git comes first.
+    r"|my project/\.git/worktrees/[^/]+/refs"
 )
 
 
@@ -294,6 +303,7 @@ class Setup:
         self.await_deletion(lab)
         self.after = self.look(lab)
         self.seen: set[str] = set()
+        self.stopped: Counter[str] = Counter()
         self.undone: Picture = {}
         if scenario.undo is not None:
             scenario.undo(self.swarm(lab))
@@ -382,6 +392,13 @@ def all_commits(lab: Lab) -> frozenset[str]:
 def kept_commits(lab: Lab) -> frozenset[str]:
     """Return every commit that a ref, a worktree's HEAD or a log still names."""
     return frozenset(lab.git("rev-list", "--all", "--reflog").split())
+
+
+def _in_general(path: str) -> str:
+    """Return a path without what differs from run to run: ids of operations, objects, times, temporary names."""
+    for what, instead in _NAMES:
+        path = what.sub(instead, path)
+    return path
 
 
 # --- one trial -------------------------------------------------------------------------------------------
@@ -663,29 +680,43 @@ class FreshTrials(Trials):
 class NestedTrials(Trials):
     """The recovery is stopped as well."""
 
-    def run_nested(self, firsts: Iterable[int], stride: int, actions: Iterable[str]) -> Tally:
-        """For each first point, stop the recovery at every *stride*-th of its points."""
+    def run_nested(self, firsts: Iterable[int], stride: int, actions: Sequence[str]) -> Tally:
+        """For each first point, stop the recovery at every *stride*-th of its points, with one action after the other.
+
+        Stride 0: at each place of the recovery (its call and path), until each action has been tried there.
+        """
         start = time.monotonic()
         cycle = itertools.cycle(actions)
         offset = itertools.count()
         for first in firsts:
             self._crash(first)
             recovery = Child(self._recovery)
-            count = len(trace(recovery).points)
+            points = trace(recovery).points
             if words := recovery.words():
                 self.tally.violations.append(f"{self.tally.scenario} killed at {first}: recovery: {words}")
-            for second in range(1 + next(offset) % stride, count + 1, stride):
-                # Not from a photograph: a copy has other inodes, and that counts as a change of the tree.
-                self._crash(first)
-                action = next(cycle)
-                self._use(action)
-                outcome, words = self.stop(self._recovery, second)
-                point = outcome.points[second - 1] if len(outcome.points) >= second else None
-                where = f"{point.syscall} {point.path}" if point else "?"
-                head = f"{self.tally.scenario} killed at {first}, recovery {action} at {second} ({where})"
-                self.tally.violations += [f"{head}: {line}" for line in self.judge(outcome, words, second)]
+            if stride:
+                chosen = range(1 + next(offset) % stride, len(points) + 1, stride)
+                for second in chosen:
+                    self._both(first, second, next(cycle))
+            else:
+                for second, point in enumerate(points, 1):
+                    place = f"{point.syscall} {_in_general(point.path)}"
+                    tried = self.setup.stopped[place]
+                    if tried < len(actions):
+                        self._both(first, second, actions[tried])
+                        self.setup.stopped[place] += 1
         self.tally.seconds = time.monotonic() - start
         return self.tally
+
+    def _both(self, first: int, second: int, action: str) -> None:
+        # Not from a photograph: a copy has other inodes, and that counts as a change of the tree.
+        self._crash(first)
+        self._use(action)
+        outcome, words = self.stop(self._recovery, second)
+        point = outcome.points[second - 1] if len(outcome.points) >= second else None
+        where = f"{point.syscall} {point.path}" if point else "?"
+        head = f"{self.tally.scenario} killed at {first}, recovery {action} at {second} ({where})"
+        self.tally.violations += [f"{head}: {line}" for line in self.judge(outcome, words, second)]
 
     def _crash(self, at: int) -> None:
         self.setup.bench.load(self.setup.image)

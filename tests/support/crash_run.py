@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 def _pytest(*args: str, **variables: str) -> subprocess.Popen[bytes]:
     env = {**os.environ, "SWARM_CRASH": "full", **variables}
     quiet = subprocess.DEVNULL if LIST in variables else None
-    return subprocess.Popen([sys.executable, "-m", "pytest", "-m", "crash", "-q", *args], env=env, stdout=quiet)
+    return subprocess.Popen([sys.executable, "-m", "pytest", "--kind", "crash", "-q", *args], env=env, stdout=quiet)
 
 
 def _pieces(folder: Path) -> dict[str, tuple[str, int]]:

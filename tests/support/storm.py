@@ -21,8 +21,9 @@ from swarm.bus import box
 from swarm.bus.box import Limits
 from swarm.bus.filebus import FileBus
 from swarm.bus.log import lines, log
-from swarm.bus.message import PRIORITIES, Message
+from swarm.bus.message import Message
 from swarm.bus.reader import taking
+from swarm.bus.wire import PRIORITIES
 from swarm.project.errors import Locked
 from tests.support.ledger import judge
 

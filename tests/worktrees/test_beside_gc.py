@@ -12,6 +12,7 @@ import pytest
 
 from swarm import Swarm, SwarmError
 from swarm.git import gitdir
+from swarm.git.running import others
 from tests.support import odd
 
 if TYPE_CHECKING:
@@ -95,23 +96,24 @@ def test_the_note_of_no_gc_that_runs_is_not_waited_for(lab: Lab, note: str) -> N
 
 #: What a prune does: it lists what is named, and takes its time; then what is not in its list goes.
 PRUNE = """\
-find objects/?? -type f | sort > listed
+find "$OBJECTS"/?? -type f | sort > "$LISTED"
 echo listed
 read go
-find objects/?? -type f | sort | comm -13 listed - | xargs rm -f
+find "$OBJECTS"/?? -type f | sort | comm -13 "$LISTED" - | tr '\\n' '\\0' | xargs -0 rm -f
 """
 
 
 @contextlib.contextmanager
-def _slow_prune(lab: Lab) -> Iterator[Callable[[str], None]]:
+def _slow_prune(lab: Lab, *words: str, cwd: Path, **environ: str) -> Iterator[Callable[[str], None]]:
     """Start a ``git prune`` that has listed already; give what tells it to go on when swarm says that it waits."""
-    git = lab.root / ".git"
-    (git / "prune").write_text(PRUNE)
     program = lab.root.parent / "slow" / "git"
     program.parent.mkdir()
-    program.symlink_to("/bin/sh")  # a shell that is called git, and told to prune, runs the file of that name
+    program.symlink_to("/bin/sh")  # a shell that is called git, with a script where git takes a setting
     pipe = subprocess.PIPE
-    with subprocess.Popen(["git", "prune"], executable=program, cwd=git, stdin=pipe, stdout=pipe) as prune:
+    argv = ["git", "-c", PRUNE, *words, "prune"]
+    paths = {"OBJECTS": str(lab.root / ".git/objects"), "LISTED": str(program.with_name("listed"))}
+    env = {**lab.env, **paths, **environ}
+    with subprocess.Popen(argv, executable=program, cwd=cwd, stdin=pipe, stdout=pipe, env=env) as prune:
         assert prune.stdout is not None
         assert prune.stdout.readline() == b"listed\n"
 
@@ -128,9 +130,15 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/comm").exists(), reason="ne
 
 
 @needs_proc
-def test_a_cleanup_beside_a_prune_that_had_listed_before_loses_nothing(lab: Lab) -> None:
+@pytest.mark.parametrize("where", ["in the repository", "another worktree", "--git-dir", "GIT_DIR"])
+def test_a_cleanup_beside_a_prune_that_had_listed_before_loses_nothing(lab: Lab, where: str) -> None:
     _with_work(lab)
-    with _slow_prune(lab) as progress:
+    git, elsewhere = lab.root / ".git", lab.root.parent
+    lab.git("worktree", "add", "--quiet", "--detach", str(elsewhere / "theirs"))
+    place = {"in the repository": git, "another worktree": elsewhere / "theirs"}.get(where, elsewhere)
+    words = ["--git-dir", f"{lab.root.name}/.git"] if where == "--git-dir" else []
+    variable = {"GIT_DIR": str(git)} if where == "GIT_DIR" else {}
+    with _slow_prune(lab, *words, cwd=place, **variable) as progress:
         Swarm.open(lab.root, environ=lab.env, progress=progress).cleanup([SESSION], force=True)
 
     lab.swarm.restore(SESSION)
@@ -145,7 +153,7 @@ def test_a_merge_beside_such_a_prune_loses_nothing(lab: Lab) -> None:
     lab.commit("theirs", tree)
     lab.write({"ours.txt": "ours\n"})
     lab.commit("ours")
-    with _slow_prune(lab) as progress:
+    with _slow_prune(lab, cwd=lab.root / ".git") as progress:
         Swarm.open(lab.root, environ=lab.env, progress=progress).merge(SESSION)
 
     assert (lab.root / "theirs.txt").read_text() == "theirs\n"
@@ -164,4 +172,4 @@ def test_a_merge_beside_such_a_prune_loses_nothing(lab: Lab) -> None:
     ],
 )
 def test_what_a_git_was_told_to_do_is_its_first_word_that_is_no_option(words: str, found: str) -> None:
-    assert gitdir.subcommand([word.encode() for word in words.split()]) == found.encode()
+    assert others.subcommand([word.encode() for word in words.split()]) == found.encode()

@@ -1,7 +1,8 @@
 """Stop every changing command at every change of the file system that it, or a git of its, makes.
 
 A normal run tries every n-th point, and each commit has other ones; ``SWARM_CRASH=full`` (``scripts/crash``) tries all
-of them.  ``SWARM_CRASH_AT=37`` with ``-k`` repeats one point, and ``SWARM_CRASH_TURN`` the share of a commit.
+of them, and stops the recovery after each at each of its places until every action had its turn there.
+``SWARM_CRASH_AT=37`` with ``-k`` repeats one point, and ``SWARM_CRASH_TURN`` the share of a commit.
 """
 
 from __future__ import annotations
@@ -157,6 +158,6 @@ def test_a_recovery_may_be_stopped_too(
     trials = NestedTrials(setup, "kill-tree")
     trials.tally.action = "in recovery"
     actions = ("kill-tree", "kill-tree", "kill-self", "kill-tree", "enospc", "kill-tree", "eio", "enospc+sticky")
-    outer, inner = (2, 1) if FULL else (first, second)
+    outer, inner = (1, 0) if FULL else (first, second)  # each place of the recovery, with each action
     points = range(1 + (chunk * 5 + 2 + TURN) % outer + chunk * outer, setup.count + 1, NESTED_CHUNKS * outer)
     report(trials.run_nested(points, inner, actions), record_property)

@@ -129,8 +129,8 @@ def branch_settings_forgotten_after_a_crash(patch: Patch) -> None:
         deleted.update(item["branch"] for item in items if world.git.refs(f"refs/heads/{item['branch']}"))
         delete(world, items)
 
-    def forgetful(world: Any, record: dict[str, Any], item: dict[str, Any]) -> None:
-        forget(world, record, item if item["branch"] in deleted else {**item, "tip": ""})
+    def forgetful(world: Any, record: dict[str, Any], item: dict[str, Any], session: Any) -> None:
+        forget(world, record, item if item["branch"] in deleted else {**item, "tip": ""}, session)
 
     patch.setattr(cleanup_remove, "_delete_branches", noted)
     patch.setattr(cleanup_remove, "_forget", forgetful)

@@ -144,7 +144,8 @@ def test_no_verb_runs_what_an_agent_has_planted(lab: Lab, plant: Callable[[Lab, 
             refusals.add((name, error.code))
         assert not _canary(lab).exists(), f"{name} ran {_canary(lab).read_text().split()}"
 
-    assert refusals == {("merge", "NOT_COMMITTED"), ("cleanup", "WORK_AT_RISK")}
+    blocked = {("merge --into", "MERGE_BLOCKED")} if plant is other_pointer else set()  # its checkout would be written
+    assert refusals == {("merge", "NOT_COMMITTED"), ("cleanup", "WORK_AT_RISK"), *blocked}
     assert trees["developer"].is_dir()
 
 

@@ -439,7 +439,7 @@ def test_the_post_checkout_hook_runs_in_a_new_worktree_as_git_runs_it(lab: Lab, 
     assert lab.swarm.worktrees()[0].dirty is False
 
 
-def test_a_hook_in_a_folder_that_the_configuration_names_runs_where_the_commit_has_it(lab: Lab) -> None:
+def test_a_hook_in_a_folder_that_the_configuration_names_is_that_of_the_main_checkout(lab: Lab) -> None:
     hook(lab, "touch .env.hook", folder=".githooks")
     hook(lab, "touch .env.wrong")
     lab.git("config", "core.hooksPath", ".githooks")
@@ -453,7 +453,23 @@ def test_a_hook_in_a_folder_that_the_configuration_names_runs_where_the_commit_h
     third = lab.open().create("third", "developer").paths()["developer"]
 
     found = [sorted(path.name for path in one.glob(".env*")) for one in (without, tree, third)]
-    assert found == [[], [".env.hook"], [".env.home"]]
+    assert found == [[".env.hook"], [".env.hook"], [".env.home"]]
+
+
+def test_a_hook_that_an_agent_wrote_does_not_run_in_a_worktree_made_from_its_branch(lab: Lab) -> None:
+    hook(lab, "touch .env.hook", folder=".githooks")
+    lab.git("add", ".githooks")
+    lab.git("commit", "--quiet", "-m", "hooks")
+    lab.git("config", "core.hooksPath", ".githooks")
+    theirs = lab.open().create("fx", "developer").paths()["developer"]
+    (theirs / ".githooks/post-checkout").write_text("#!/bin/sh\ntouch .env.theirs\n")
+    lab.commit("another hook", theirs)
+    lab.git("worktree", "add", "--quiet", "--detach", "../plain", "swarm/developer-fx")
+
+    tree = lab.open().create("after", "developer", base="swarm/developer-fx").paths()["developer"]
+
+    found = [sorted(path.name for path in one.glob(".env*")) for one in (lab.root.parent / "plain", tree)]
+    assert found == [[".env.hook"], [".env.hook"]]
 
 
 @pytest.mark.parametrize("how", ["setting", "no setup", "not executable"])

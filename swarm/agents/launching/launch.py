@@ -24,6 +24,7 @@ from swarm.kit.words import count
 from swarm.programs import registry
 from swarm.roles.environment import environ_of
 from swarm.roles.options import RoleOptions, plain
+from swarm.sandbox import launching as boxes
 from swarm.terminal.marks import panes_of, repository_mark
 from swarm.terminal.values import PanePlan
 from swarm.worktrees.lock_reason import is_running_reason, running_reason
@@ -50,22 +51,29 @@ def pane_plan(world: World, session: str, agent: str, tree: Path) -> PanePlan:
 
 @dataclass(frozen=True, slots=True)
 class PreapproveFolder(Step):
-    """Answer a program's questions at its first start in a folder beforehand.
+    """Answer a program's questions at its first start, and at that in a folder, beforehand.
 
     Attributes:
+        trees: the folders; a folder that is not the agent's own is not among them: the user says whom to trust there.
         program: its name.
         home: the file of the program's that must know the folders.
         env: how the agents' environment differs from the caller's, as `role_fields.plain` gives it.
+        box_home: the private home of an agent in a box, which has nothing of the caller's environment.
+        door: the address there of the door to its models; empty: it has none.
     """
 
     program: str
     home: str
     trees: tuple[str, ...]
     env: dict[str, Any]
+    box_home: str = ""
+    door: str = ""
 
     def do(self, world: World) -> None:
         trees = [Path(tree) for tree in self.trees]
         environ = environ_of(world, RoleOptions.from_plain({"env": self.env}).env)
+        if self.box_home:
+            environ = {"HOME": self.box_home, **registry.program(self.program).at_door(self.door)}
         registry.program(self.program).preapprove(self.home, world.layout.root, trees, environ)
 
     def undo_files(self, world: World) -> None:
@@ -73,7 +81,8 @@ class PreapproveFolder(Step):
             registry.program(self.program).withdraw(self.home, [Path(tree) for tree in self.trees])
 
     def say(self) -> str:
-        return f"let {self.program} know {count(len(self.trees), 'worktree')} ({self.home})"
+        what = f"let {self.program} know {count(len(self.trees), 'worktree')}" if self.trees else ""
+        return f"{what or f'answer the first questions of {self.program}'} ({self.home})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +198,7 @@ def start_steps(
         new = fresh or (anew and options.print)
         told = "" if agent.after else whole_task(task, agent.task)  # `agents.after` sends it later
         yield PrepareRun(operation, session, agent_to_dict(agent), tree, text, told, resume, plain(options), new)
-    yield from _introductions(world, operation, [one for one in agents if not one[0].shared])
+    yield from _introductions(world, operation, session, agents)
     pairs = tuple((agent.name, str(root / agent.worktree)) for agent, _ in agents)
     own = tuple((agent.name, str(root / agent.worktree)) for agent, _ in agents if not agent.shared)
     if own:
@@ -198,16 +207,21 @@ def start_steps(
 
 
 def _introductions(
-    world: World, operation: str, agents: Sequence[tuple[Agent, Role | None]]
+    world: World, operation: str, session: str, agents: Sequence[tuple[Agent, Role | None]]
 ) -> Iterator[PreapproveFolder]:
-    """Give one step for each file that must know some worktrees; most programs have none."""
+    """Give one step for each file with the answers to a program's first questions; most programs have none."""
     found: dict[str, PreapproveFolder] = {}
     for agent, role in agents:
         options = role.options if role else RoleOptions()
-        home = registry.program(agent.program, agent.command).home(options, environ_of(world, options.env))
+        apart = str(boxes.home_of(world, session, agent.name)) if agent.is_boxed else ""
+        door = boxes.door_of(agent.box) if agent.is_boxed and agent.box is not None else ""
+        environ = {"HOME": apart} if apart else environ_of(world, options.env)
+        if apart:
+            options = replace(options, claude_config_dir="")
+        home = registry.program(agent.program, agent.command).home(options, environ)
         if home:
-            first = PreapproveFolder(operation, agent.program, home, (), plain(options.env))
+            first = PreapproveFolder(operation, agent.program, home, (), plain(options.env), apart, door)
             one = found.setdefault(f"{agent.program} {home} {first.env}", first)
-            tree = str(world.layout.root / agent.worktree)
-            found[f"{agent.program} {home} {first.env}"] = replace(one, trees=(*one.trees, tree))
+            trees = () if agent.shared else (str(world.layout.root / agent.worktree),)
+            found[f"{agent.program} {home} {first.env}"] = replace(one, trees=(*one.trees, *trees))
     yield from found.values()

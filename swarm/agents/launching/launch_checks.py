@@ -106,17 +106,21 @@ def _print_refusals(program: Program, wish: LaunchRequest, role: Role | None) ->
         whose = f" {role.name}" if role is not None else ""
         yield UsageProblem(
             f"cannot start{whose} in print mode without a task: it does one task and ends",
-            hint="say what to do: swarm start … --task TEXT" + (", or remove `print` from the role" if by_role else ""),
+            hint="give a task: swarm start … --task TEXT" + (", or remove `print` from the role" if by_role else ""),
         )
 
 
 def _called(program: Program, wish: LaunchRequest) -> str:
-    """Return what people call the program of a wish."""
+    """Return the name of the requested program, as users know it."""
     return f"the command {wish.command[0]}" if wish.command else program.name
 
 
-def warnings(agents: Sequence[tuple[Agent, Role | None]]) -> tuple[str, ...]:
-    """Name the parts of the agents' roles without effect in their programs."""
+def warnings(agents: Sequence[tuple[Agent, Role | None]], *, run: bool = False) -> tuple[str, ...]:
+    """Name the parts of the agents' roles without effect in their programs.
+
+    Args:
+        run: it is the one agent of ``swarm run``, with which more of them count.
+    """
     from swarm.programs import role_effects
 
     found = (
@@ -124,6 +128,7 @@ def warnings(agents: Sequence[tuple[Agent, Role | None]]) -> tuple[str, ...]:
         for agent, role in agents
         if role is not None and agent.program
         for note in role_effects.notes(_asked_of(agent, role), (agent.program,))
+        if not (run and note.key in role_effects.ONLY_RUN)
     )
     return tuple(dict.fromkeys(found))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass, field, replace
@@ -9,18 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm.agents import budgets
-from swarm.agents.chore import chore
-from swarm.agents.launching import telemetry
+from swarm.agents.launching import door, telemetry
 from swarm.kit import files as fsio
-from swarm.kit.errors import ConfigProblem
+from swarm.kit.errors import ConfigProblem, SwarmError
 from swarm.machine.run_folder import runfiles
 from swarm.messages.inboxes import inbox_folder
 from swarm.programs import registry
 from swarm.programs.values import Launch
+from swarm.project.chore import chore
+from swarm.project.codec import boxed_of
 from swarm.project.config.settings import describe
 from swarm.project.model import SHARED
+from swarm.project.swarm_dir import socket_dir
 from swarm.roles.environment import inherits, places_of
 from swarm.roles.options import RoleOptions, plain
+from swarm.sandbox import launching as boxes
 from swarm.terminal.marks import stamp_of
 from swarm.usage.spending.meter import source_of
 from swarm.worktrees.steps.step import Step
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
     from swarm.programs.base import Program
     from swarm.programs.values import LaunchSpec
+    from swarm.project.model import Boxed
     from swarm.project.world import World
 
 
@@ -50,7 +55,7 @@ _SETTINGS = frozenset(setting.variable for setting in describe())
 
 @dataclass(frozen=True, slots=True)
 class PrepareRun(Step):
-    """Write down, privately, what an agent's launcher needs.
+    """Write the private launch file of an agent.
 
     Attributes:
         role_text, task: what the agent is told.
@@ -76,8 +81,14 @@ class PrepareRun(Step):
         spec = self._spec(world, folder)
         fsio.write_atomic(folder / "launch.json", json.dumps(spec, ensure_ascii=True).encode("ascii"), durable=False)
 
+    @property
+    def _boxed(self) -> Boxed | None:
+        """How the program is boxed; None: it is not."""
+        found = boxed_of(self.agent.get("box"))
+        return found if found is not None and not found.reason else None
+
     def _launch(self, world: World, folder: Path, program: Program) -> Launch:
-        """Return what the program is to be started with."""
+        """Return the argv, files and variables with which the program starts."""
         launch = Launch(
             agent=str(self.agent["name"]),
             role=str(self.agent["role"]),
@@ -95,10 +106,19 @@ class PrepareRun(Step):
             args=tuple(self.agent.get("args", ())),
             shared=self.agent.get("tree") == SHARED,
             branch=str(self.agent.get("branch", "")),
+            door=() if self._boxed is not None else door.command(world, str(self.agent["name"])),
         )
         ports = {name: str(port) for name, port in self.agent.get("ports", ())}
         own = dict(self.agent.get("env", {}))
-        return replace(launch, environ={**pane_environment(world, launch, program), **own, **ports})
+        environ = {**pane_environment(world, launch, program), **own, **ports}
+        if self._boxed is not None:
+            home = boxes.home_of(world, self.session, launch.agent)
+            launch = replace(launch, models_at=boxes.door_of(self._boxed))
+            environ = boxes.narrowed(environ, {*launch.options.env.set, *own, *ports}, home)
+            launch = replace(launch, options=replace(launch.options, claude_config_dir=""))
+        if launch.door:
+            door.prepare(folder)
+        return replace(launch, environ=environ)
 
     def _spec(self, world: World, folder: Path) -> dict[str, Any]:
         name, command = str(self.agent["name"]), tuple(self.agent["command"])
@@ -106,11 +126,14 @@ class PrepareRun(Step):
         launch = self._launch(world, folder, program)
         made, options = program.launch(launch), launch.options
         env = {**launch.environ, **made.env}
-        _write_files(folder, made.files)
         cwd = self.tree if launch.shared else _working_dir(name, Path(self.tree), options.worktree.subdir)
-        source = source_of(str(self.agent["program"]), command, env, cwd, int(self.agent["created_ms"]))
+        source = self._source(folder, launch, made, env, cwd)
+        if self._boxed is not None:
+            made = boxes.wrapped(world, launch, made, cwd, self._boxed)
+            env = {}  # the box has one of its own
+        _write_files(folder, made.files)
         runfiles.write(str(folder), runfiles.RECORD, source)
-        runfiles.write(str(folder), runfiles.SERVES, registry.services(env))
+        runfiles.write(str(folder), runfiles.SERVES, {**registry.services(env), "folder": self.tree})
         return {
             "schema": 1,
             "operation": self.operation,
@@ -130,13 +153,48 @@ class PrepareRun(Step):
             "label": chore(world, "label"),
             "label_env": {key: value for key, value in world.environ.items() if key in _LABEL_ENV | _SETTINGS},
             "screen": program.screens() is not None and not made.prints,
+            "box": boxes.watched(world, self.session, launch) if self._boxed is not None else None,
+            "network": self._served(world, launch, program),
             "prints": made.prints,
             "deaf": made.deaf,
+            "program": str(self.agent["program"]),
+            "role": launch.role,
+            "pod": dict(self.agent.get("env", {})).get("SWARM_POD", ""),
+            "socket": self._socket(world),
             "stamp": stamp_of(self.session, name, world.layout.root),
             "heartbeat": None if made.prints else plain(options.heartbeat, whole=True),
             "mail": self._mail(world, made),
             "budget": budgets.spec(world, name, self.session, options, source),
         }
+
+    def _source(
+        self, folder: Path, launch: Launch, made: LaunchSpec, env: Mapping[str, str], cwd: str
+    ) -> dict[str, Any]:
+        """Return where the program keeps its records."""
+        program, command = str(self.agent["program"]), tuple(self.agent["command"])
+        source = source_of(program, command, env, cwd, int(self.agent["created_ms"]))
+        if made.prints or launch.shared:
+            source["conversation"] = launch.conversation
+        if launch.shared:
+            source |= {"shared": True, "run_dir": str(folder)}
+        return source
+
+    def _socket(self, world: World) -> str:
+        """Return where the supervisor answers how the agent stands.
+
+        Where no socket can be made the supervisor finds that out, and notes why: it is no reason to start no agent.
+        """
+        file = socket_dir.agent_socket(world.swarm_dir, world.layout.root, self.session, str(self.agent["name"]))
+        with contextlib.suppress(SwarmError, OSError):
+            return str(socket_dir.short(file.parent, world.environ) / file.name)
+        return str(file)
+
+    def _served(self, world: World, launch: Launch, program: Program) -> dict[str, Any] | None:
+        """Return how the network of the program's box is served; its models with the user's own environment."""
+        if self._boxed is None:
+            return None
+        environ = {**pane_environment(world, launch, program), **dict(self.agent.get("env", {}))}
+        return boxes.served(launch, self._boxed, program.models(RoleOptions.from_plain(self.options), environ))
 
     def _mail(self, world: World, made: LaunchSpec) -> dict[str, Any]:
         """Return how the supervisor tells the agent of its messages; a program that looks for itself is left alone.
@@ -224,7 +282,7 @@ def _own_start() -> int:
 
 
 def pane_environment(world: World, launch: Launch, program: Program) -> dict[str, str]:
-    """Return the whole environment of an agent: the caller's, less what redirects, plus swarm's words.
+    """Return an agent's whole environment: the caller's without redirections, plus swarm's variables.
 
     swarm's settings go along, so that a `swarm` in the pane finds the same server and worktrees.  A role may
     narrow and change the rest of it; what the program itself must have wins.

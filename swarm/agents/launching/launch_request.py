@@ -39,6 +39,7 @@ class LaunchRequest:
         beside: the agent in whose window the panes are opened; empty: windows of their own.
         named: the user named the program, so what a role names does not count.
         print_mode: all of them do the task and end, whatever their roles say.
+        sandbox: whether all of them run in boxes; None: as settings and roles say.
     """
 
     program: str
@@ -55,9 +56,10 @@ class LaunchRequest:
     env: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     after: tuple[tuple[str, tuple[str, ...]], ...] = ()
     args: tuple[str, ...] = ()
+    sandbox: bool | None = None
 
     def task_of(self, agent: str) -> str:
-        """Return what the agent of this name is told alone."""
+        """Return the agent's own task, beyond the task of the team."""
         return dict(self.tasks).get(agent, "")
 
     def of(self, role: Role | None) -> LaunchRequest:
@@ -112,7 +114,7 @@ def role_for(agent: Agent, role: Role) -> Role:
 
 
 def options_for(agent: Agent, role: Role | None) -> RoleOptions:
-    """Return what holds for an agent: what its role says, and the print mode that was asked for at its start."""
+    """Return an agent's options: those of its role, with the print mode requested at its start."""
     options = role.options if role else RoleOptions()
     can = registry.program(agent.program, agent.command).prints
     return replace(options, print=can and (options.print or agent.print_mode))

@@ -70,7 +70,7 @@ def variables(world: World, program: Program, launch: Launch) -> dict[str, str]:
 
 
 def switches(world: World, program: Program, options: RoleOptions) -> frozenset[str]:
-    """Return the variables that may not be inherited: those that switch on what the role switches off."""
+    """Return the variables that an agent must not inherit, because they turn on telemetry that its role turns off."""
     return frozenset(program.telemetry(world.settings.telemetry)) if options.telemetry is False else frozenset()
 
 

@@ -100,7 +100,7 @@ def in_use(folder: str, artifacts: Iterable[dict[str, Any]], patience: Patience 
 
 
 def _is_copy(artifact: Any) -> bool:
-    """Whether it is what ``keep`` gave; what says more or less is the sender's own, and may be kept anywhere."""
+    """Whether an artifact is a copy made by ``keep``. Any other form is the sender's own, and may be anywhere."""
     ours = isinstance(artifact, dict) and artifact.keys() == {"sha256", "size", "name"}
     return ours and _SUM.fullmatch(str(artifact["sha256"])) is not None
 

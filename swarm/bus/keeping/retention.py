@@ -2,10 +2,10 @@
 
     choose, below the readers' lock ─► note them as gone ─► sync ══ gone ══► say where the log goes on ─► delete
 
-A part of a lane goes when every message in it is acknowledged, or a dead letter that is old as well, that its
-sender knows of, and that no task waits for.  Killed before the files are deleted, the next one deletes them.
+swarm removes a part of a lane when every message in it is acknowledged, or is an old dead letter.  The sender of a dead
+letter must have been notified, and no task may wait for it.  After a kill the next prune deletes the files.
 
-The readers' log gets a sum of all that is in it first, and then begins there.
+The readers' log first gets a snapshot of its sum, and then starts there.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.bus.log.oldparts import OldParts, Part
-from swarm.bus.message import PRIORITIES
 from swarm.bus.protocol import Pruned
 from swarm.bus.reader.choose import needs_of, unsettled
 from swarm.bus.reader.state import dump
+from swarm.bus.wire import PRIORITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,7 +47,7 @@ def tidy(box: Box, machine: Machine, keep: Callable[[], Keep]) -> None:
 
 
 def prune(box: Box, machine: Machine, keep: Keep, *, dry_run: bool) -> Pruned:
-    """Remove all that is too old, also of the parts that are still added to; return what that is."""
+    """Remove every message that is too old, also from parts still in use; return the removed ones."""
     look = _Look(box, machine, keep)
     return _sum(box, look.plan()) if dry_run else look.remove(close=True)
 
@@ -69,7 +69,7 @@ class _Look:
         self._needed: set[str] | None = None
 
     def plan(self) -> list[Old]:
-        """Return what ``remove`` would."""
+        """Return the removals that ``remove`` would make."""
         with self._box.mutex:
             state = self._box.reader_log.look()
             return self._choose(state, [*self._old(), *self._closable(state)])

@@ -16,7 +16,7 @@ _ALL = 1 << 30
 
 
 class _NoTime:
-    """A machine on which no time passes: what waits there waits, however old it is."""
+    """A machine on which no time passes, so that saved messages never expire."""
 
     def boot_id(self) -> str:
         return ""

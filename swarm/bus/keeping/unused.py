@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from swarm.bus.box import identity_of
 from swarm.bus.log.files import locked_folder
 from swarm.bus.log.log import Log
-from swarm.bus.message import PRIORITIES
 from swarm.bus.protocol import PrunedAttachments
+from swarm.bus.wire import PRIORITIES
 from swarm.machine import atomic, locks, own
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ class Sweep:
         return True
 
     def plan(self, keep: Keep, now_ms: int, without: Without) -> PrunedAttachments:
-        """Return what ``remove`` would, when these parts of boxes are gone."""
+        """Return the files that ``remove`` would delete, once these parts of boxes are gone."""
         old = self._old(now_ms - keep.least_ms)
         if old:
             self._boxes.read(without)
         return _sum(size for name, size in old.items() if name not in self._boxes.named)
 
     def remove(self, keep: Keep, now_ms: int) -> PrunedAttachments:
-        """Remove what nothing refers to."""
+        """Remove every attachment to which no message refers."""
         before = now_ms - keep.least_ms
         self._remove_halves(before)
         old = self._old(before)
@@ -154,7 +154,7 @@ class _Boxes:
                 # Removed meanwhile, or moved: then it is found at its new place, at the latest below the lock.
 
     def _live(self) -> Iterator[str]:
-        """Give the folders of all boxes; whatever looks like one is one."""
+        """Yield the folders of all boxes, judged by their form alone."""
         for kind in _folders(self._root):
             for box in _folders(kind):
                 if any(os.path.isdir(f"{box}/{lane}") for lane in PRIORITIES):

@@ -147,7 +147,7 @@ class Log(Parts):
             raise
 
     def handle(self) -> Handle:
-        """Return what syncs the part last written to, without holding up others."""
+        """Return the sync of the part last written to; it blocks no other writer."""
         self._unsynced = 0
         if self._opening.number != self.opened:
             self._opening = Opening(self.opened, self.whole_end() - self._base)  # it added nothing yet
@@ -156,7 +156,7 @@ class Log(Parts):
         return Handle(os.dup(self._fd), self._opening)
 
     def _write_again(self) -> None:
-        """Write over itself what this process added since it opened the file: of what failed nothing is known."""
+        """Rewrite all bytes that this process added: after a failed sync their state on the disk is unknown."""
         old = self._opening
         fd = self._open_active(os.O_RDWR)
         if fd >= 0:  # else it was rolled just now, and the caller gets the failure again
@@ -303,7 +303,7 @@ class Log(Parts):
                 yield line
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-        """Give what lies between two places, and maybe somewhat more, many lines at a time and unverified."""
+        """Yield the bytes between two places, perhaps somewhat more, in unverified blocks of many lines."""
         position = start
         whole = self.whole_end()  # behind it is nothing yet, or something that may still be cut off
         while position < stop:

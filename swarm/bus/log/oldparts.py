@@ -1,4 +1,4 @@
-"""Closed parts of a log: what each holds, and removing them.
+"""Closed parts of a log: their content, and their removal.
 
 Places in the log stay true, numbers go on, and whoever reads passes over the gap.
 """
@@ -64,7 +64,7 @@ class OldParts(Parts):
     """The older parts of one log."""
 
     def all(self) -> list[Part]:
-        """Return them, oldest first; without those that do not tell what they hold."""
+        """Return the closed parts, oldest first, without those whose content is unknown."""
         return [part for base in self._list_parts() if (part := self._rolled_at(base)) is not None]
 
     def active(self) -> Part | None:

@@ -4,9 +4,8 @@
     0000000000008388608.log     an older part, named by the offset of its first byte; never changed again
     removed.head                where the log went on behind the newest part that was removed
 
-Every part begins with a header line that says at which offset of the whole log it begins, so a
-position is one number that stays true when the active part is rolled.  Rolling and creating are
-done below a lock on the folder.
+Every part begins with a header line: the offset of the whole log at which it begins.  So a position is one number,
+which stays true when the active part is rolled.  A lock on the folder covers rolling and creating.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ _MOST_NEEDS = 1 << 16
 
 
 def waits_for(state: State, needs: Needs, place: Place, line: Line) -> list[str]:
-    """Return the ids of what must be done before a message of a queue and is not."""
+    """Return the ids of the unfinished tasks on which a queued task waits."""
     known = needs.get((place.lane, place.at))
     if known is None:
         known = needs_of(line)
@@ -266,7 +266,7 @@ class Chooser:
         return False
 
     def _first(self, place: Place, line: Line) -> tuple[Place, Line]:
-        """Return what the sender of a message has waiting before it in less urgent lanes, or the message."""
+        """Return the sender's first message that waits ahead of this one in a less urgent lane, else this one."""
         if b'"after":' in line.data:
             for lane, upto in json.loads(line.data).get("bus", {}).get("after", ()):
                 earlier = self._waiting_of(place.sender, lane, upto)
@@ -324,7 +324,7 @@ class Chooser:
         if place.at in self._state.lanes[place.lane].revived:
             return ""
         late = message.ttl_ms and age_ms(record, self._machine) >= message.ttl_ms
-        return f"nobody took it within {message.ttl_ms} ms" if late else ""
+        return f"it was not taken within {message.ttl_ms} ms" if late else ""
 
     def _bury(self, place: Place, why: str) -> None:
         self.entries.append({"op": "dead", "why": why, "t": self._machine.now_ms(), "m": [place]})

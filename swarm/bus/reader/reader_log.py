@@ -1,4 +1,4 @@
-"""The reader log of a box: what readers did, and a snapshot of the sum.
+"""The reader log of a box: every action of its readers, and a snapshot of their sum.
 
 reader.lock     held while something is decided; made with the box and never deleted
 reader/         the log
@@ -15,7 +15,7 @@ from swarm.bus.errors import InboxNotFound
 from swarm.bus.log import lines
 from swarm.bus.log.files import lock_in_turn
 from swarm.bus.log.log import Log
-from swarm.bus.reader.state import State, dump, load
+from swarm.bus.reader.state import State, dump, snapshot
 from swarm.machine import own
 from swarm.machine.atomic import sweep_temporaries, write_atomic
 
@@ -117,7 +117,8 @@ class ReaderLog:
         box = os.pread(fd, 64, 0)
         if box != self.identity:  # another one of the same name since we last looked
             self.log.close()
-            self._state = self._loaded()
+            self._state = snapshot(self._folder)
+            self._unsaved = 0
             self.identity = box
         state = self._state
         if self.log.end() > state.upto:
@@ -127,18 +128,6 @@ class ReaderLog:
                     self._unsaved += 1
                 state.upto = line.end
         return state
-
-    def _loaded(self) -> State:
-        """Read the snapshot; without a good one the log tells everything from its beginning."""
-        self._unsaved = 0
-        try:
-            with open(self._folder + "/reader.state", "rb") as file:
-                data = file.read()
-            if lines.verify(data[:-1]) == 0:
-                return load(json.loads(data))
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
-        return State()
 
     def _save(self) -> None:
         """Write a snapshot; a disk without room for it is no reason to stop."""

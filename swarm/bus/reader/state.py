@@ -7,14 +7,18 @@ so an entry that was lost to a power cut takes no other with it.
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from swarm.bus.message import PRIORITIES
+from swarm.bus.log import lines
 from swarm.bus.protocol import Holder, Place
+from swarm.bus.wire import PRIORITIES
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from swarm.bus.protocol import Machine
 
 _REMEMBERED = 64
 
@@ -39,6 +43,18 @@ class OpenClaim(NamedTuple):
         """The process that holds the claim."""
         holder = self.holder if self.holder.pid else self.holder._replace(pid=self.by[0], start=self.by[1])
         return holder if holder.pid else None
+
+
+def over(held: OpenClaim, machine: Machine) -> str:
+    """Return why a claim is over; "" while it is not."""
+    holder = held.holder
+    if holder.boot != machine.boot_id():
+        return "the machine was restarted"
+    if machine.up_ms() >= held.up + held.lease:
+        return "its lease expired"
+    if holder.pid and machine.start_of(holder.pid) != holder.start:
+        return "its holder ended"
+    return ""
 
 
 class Grave(NamedTuple):
@@ -251,7 +267,7 @@ class State:
                     self.owed.pop(message_id, None)
 
     def _on_sum(self, entry: dict[str, Any], _: list[Place]) -> None:
-        """Begin with this: what stood before it in the log may be removed, and not all of it have been read."""
+        """Start from a snapshot: earlier lines of the log may be gone, or not read yet."""
         vars(self).update(vars(load(entry["state"])))
 
     def _on_open(self, entry: dict[str, Any], _: list[Place]) -> None:
@@ -318,3 +334,15 @@ def load(data: dict[str, Any]) -> State:
     state.finished = data["finished"]
     state.generation = data["generation"]
     return state
+
+
+def snapshot(folder: str) -> State:
+    """Return the state that a box's snapshot tells; without a good one the log tells everything from its beginning."""
+    try:
+        with open(folder + "/reader.state", "rb") as file:
+            data = file.read()
+        if lines.verify(data[:-1]) == 0:
+            return load(json.loads(data))
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return State()

@@ -9,7 +9,7 @@ from swarm.bus.errors import ClaimLost, MessageNotFound, MessageProblem
 from swarm.bus.message import new_id
 from swarm.bus.protocol import Claim, Holder
 from swarm.bus.reader.choose import Chooser
-from swarm.bus.reader.state import OpenClaim
+from swarm.bus.reader.state import OpenClaim, over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,18 +138,6 @@ def _take_back(box: Box, machine: Machine, state: State) -> None:
         why = over(held, machine)
         if why:
             box.reader_log.add(_entry("back", claim, machine, held.places) | {"why": why})
-
-
-def over(held: OpenClaim, machine: Machine) -> str:
-    """Return why a claim is over; "" while it is not."""
-    holder = held.holder
-    if holder.boot != machine.boot_id():
-        return "the machine was restarted"
-    if machine.up_ms() >= held.up + held.lease:
-        return "its lease expired"
-    if holder.pid and machine.start_of(holder.pid) != holder.start:
-        return "its holder ended"
-    return ""
 
 
 # --- settling --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""``swarm approvals``, ``approve``, ``deny``, ``revoke``: what agents ask to be allowed, answered from any terminal."""
+"""``swarm approvals``, ``approve``, ``deny``, ``revoke``: list and answer agents' requests from any terminal."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def approvals(
 
 
 def _looker(run: Run, *, standing: bool) -> Callable[[bool, list[SwarmError]], Sequence[Approval]]:
-    """Return what looks at the approvals; without git where plain files tell."""
+    """Return a reader of the approvals; it needs no git where plain files suffice."""
     from swarm import Approvals
 
     near = None if standing else Approvals.near(run.directory)

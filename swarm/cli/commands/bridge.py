@@ -8,7 +8,7 @@ import typer
 
 from swarm.cli.output import Answer
 from swarm.cli.table import Cell, Column
-from swarm.cli.text import age, plain
+from swarm.cli.text import age, place, plain
 from swarm.cli.verb import Run, group, verb
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def list_(run: Run) -> Answer:
 def show_table(output: Output, found: Sequence[BridgeStatus]) -> None:
     """Print a line for each bridge."""
     if not found:
-        output.err("no bridge is defined; write ~/.swarm/bridges/desktop.yaml, for example: kind: desktop")
+        output.err("no bridge is defined; for notifications of your desktop: swarm bridge init desktop")
         return
     columns = (Column("BRIDGE"), Column("STATE", keep="all"), Column("SINCE", keep="all"), Column("DETAIL", 1))
     output.table(columns, [_row(one) for one in found])
@@ -63,6 +63,25 @@ def show_table(output: Output, found: Sequence[BridgeStatus]) -> None:
 def _row(one: BridgeStatus) -> tuple[str | Cell, ...]:
     since = age(one.since_ms) if one.since_ms else "-"
     return plain(one.name), Cell(one.state, _STYLES.get(one.state, "")), since, plain(one.detail) or "-"
+
+
+@verb(
+    app,
+    "init",
+    attempt="cannot write bridge {name}",
+    examples="swarm bridge init desktop\nswarm bridge init chat --kind webhook",
+)
+def init(
+    run: Run,
+    name: _Name,
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="KIND", help="desktop, webhook or command; default: desktop.")
+    ] = "desktop",
+) -> Answer:
+    """Write a new file that defines a bridge, into `bridges/` of your own swarm directory. Overwrites nothing."""
+    path = run.open().bridges.init(name, kind=kind)
+    nexts = (f"next: edit {place(path)}", f"next: swarm bridge start {name}")
+    return Answer({"name": name, "path": path}, lambda output: output.out(f"{place(path)} written"), next=nexts)
 
 
 @verb(app, "start", attempt="cannot start bridge {name}", examples="swarm bridge start desktop")

@@ -1,4 +1,4 @@
-"""``swarm cleanup``: remove whole sessions; and what every removal has to say."""
+"""``swarm cleanup``: remove sessions and agents; the report that all removals share."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from swarm import CleanupFailed, SwarmError, UsageProblem
 from swarm.cli import completion
+from swarm.cli.commands.start import WholeTree, one_of_tree
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import count, plain
@@ -49,7 +50,10 @@ def add_to(root: typer.Typer) -> None:
 Sessions = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[SESSION]...", help="Sessions to remove.", autocompletion=completion.sessions, show_default=False
+        metavar="[SESSION|AGENT]...",
+        help="Sessions or agents to remove.",
+        autocompletion=completion.sessions,
+        show_default=False,
     ),
 ]
 All = Annotated[bool, typer.Option("--all", help="Every session, and branches left over from one.", show_default=False)]
@@ -68,9 +72,7 @@ OlderThan = Annotated[
         show_default=False,
     ),
 ]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, and change nothing.", show_default=False)]
 
 
 def cleanup(  # one parameter per option
@@ -82,6 +84,7 @@ def cleanup(  # one parameter per option
     keep_branches: KeepBranches = False,
     older_than: OlderThan = None,
     no_teardown: NoTeardown = False,
+    tree: WholeTree = False,
     dry_run: DryRun = False,
 ) -> Answer:
     """Remove sessions: their worktrees and branches.
@@ -96,6 +99,12 @@ def cleanup(  # one parameter per option
     if chosen and all:
         raise UsageProblem("sessions and --all exclude each other", hint="give one of them")
     swarm = run.open()
+    if tree:
+        if all or discard or age is not None:
+            raise UsageProblem("--tree excludes --all, --discard and --older-than", hint="leave them out")
+        top = one_of_tree(chosen)
+        keep = {"force": force, "keep_branches": keep_branches, "dry_run": dry_run}
+        return removal(lambda: swarm.tree.cleanup(top, **keep))
     if not chosen and not all and age is None:
         raise UsageProblem("no session named", hint=_which(swarm))
     return removal(
@@ -122,7 +131,7 @@ def prune(
         ),
     ] = "7d",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
+        bool, typer.Option("--dry-run", help="Show the plan, and change nothing.", show_default=False)
     ] = False,
 ) -> Answer:
     """Remove old sessions without running agents and without uncommitted work."""

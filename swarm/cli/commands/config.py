@@ -66,12 +66,14 @@ def show(
 )
 def schema(
     run: Run,  # noqa: ARG001  # it looks at no folder
-    name: Annotated[str, typer.Argument(metavar="NAME", help="config, role, pod or workflow.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="bridge, config, role, pod or workflow.", show_default=False)
+    ],
 ) -> Answer:
     """Print the JSON Schema of a kind of file, by which editors complete and check it.
 
-    `swarm init`, `swarm role init` and `swarm pod init` write the schemas into `schema/` of the swarm directory, and a
-    first line into the new file that names its schema.
+    `swarm init`, and `init` of `role`, `pod` and `bridge`, write the schemas into `schema/` of the swarm directory, and
+    a first line into the new file that names its schema.
     """
     import json
 

@@ -1,4 +1,4 @@
-"""``swarm conflicts``: who will get into whose way."""
+"""``swarm conflicts``: forecast merge conflicts."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def conflicts(
     session: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SESSION]",
-            help="Only this session; default: all.",
+            metavar="[SESSION|AGENT]",
+            help="Only this session, or this agent with its pairs; default: all.",
             autocompletion=completion.sessions,
             show_default=False,
         ),

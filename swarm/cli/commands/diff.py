@@ -1,19 +1,21 @@
-"""``swarm diff``: what an agent has done."""
+"""``swarm diff``: show an agent's changes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from swarm import SwarmError, UsageProblem
+from swarm.api.words import split_agent
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import count, plain, short_id
-from swarm.cli.verb import Run, split_agent, verb
+from swarm.cli.verb import Run, verb
 
 if TYPE_CHECKING:
     from swarm import DiffReport, FileChange, Swarm
@@ -47,7 +49,7 @@ def diff(
     ] = None,
     patch: Annotated[bool, typer.Option("--patch", help="Print only the patch.", show_default=False)] = False,
 ) -> Answer:
-    """Show what an agent has done since it left its base branch.
+    """Show an agent's changes since its base commit.
 
     Lists committed changes first, then uncommitted ones. Changes nothing.
     """
@@ -88,6 +90,7 @@ def diff_data(report: DiffReport) -> dict[str, Any]:
         "uncommitted_patch": report.uncommitted_patch,
         "staged": report.staged,
         "untracked": report.untracked,
+        "acting": [asdict(one) for one in report.acting],
     }
 
 
@@ -110,10 +113,15 @@ def _show(output: Output, report: DiffReport) -> None:
             output.out(f"  {plain(path)}")
         if len(report.untracked) > _MOST_UNTRACKED:
             output.out(f"  … and {len(report.untracked) - _MOST_UNTRACKED} more")
+    if report.acting:
+        output.out()
+        output.out("act on your machine by themselves; read them before you merge or open the worktree:", "heading")
+        for one in report.acting:
+            output.item("  ", f"{one.path}: {one.reason}")
 
 
 def show_files(output: Output, files: Sequence[FileChange]) -> None:
-    """Print what changed, a file a line."""
+    """Print the changed files, a line each."""
     if not files:
         return
     columns = (
@@ -146,6 +154,8 @@ def _patch(output: Output, report: DiffReport) -> None:
     output.raw(report.patch + report.uncommitted_patch, _style_of)
     if report.untracked:
         output.err(f"not in the patch: {count(len(report.untracked), 'untracked file')}")
+    if report.acting:
+        output.err(f"act on your machine by themselves: {', '.join(plain(one.path) for one in report.acting)}")
 
 
 def _style_of(line: str) -> str:

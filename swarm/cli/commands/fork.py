@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from swarm import UsageProblem
+from swarm.api.words import split_agent
 from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer
 from swarm.cli.tasks import read_tasks
 from swarm.cli.text import place, plain
-from swarm.cli.verb import NoSetup, Run, split_agent, verb
+from swarm.cli.verb import NoSetup, Run, verb
 
 if TYPE_CHECKING:
     from swarm import Team
@@ -48,7 +49,7 @@ def fork(
     ] = None,
     no_setup: NoSetup = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
+        bool, typer.Option("--dry-run", help="Show the plan, and change nothing.", show_default=False)
     ] = False,
 ) -> Answer:
     """Start another agent of the same role in a worktree of its own, from an agent's worktree as it is.

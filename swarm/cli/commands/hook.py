@@ -1,4 +1,4 @@
-"""``swarm hook``: what the hooks of agent programs run."""
+"""``swarm hook``: the commands that hooks of agent programs run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from swarm.api.words import split_agent
 from swarm.cli.hooktrouble import hook_failed
 from swarm.cli.output import Answer
-from swarm.cli.verb import Run, group, split_agent, verb
+from swarm.cli.verb import Run, group, verb
 
 app = group("hook", "Commands for the hooks of agent programs.", "swarm hook collect < event.json")
 
@@ -50,7 +51,7 @@ def collect(
 @verb(app, "deliver", attempt="cannot deliver", examples="swarm hook deliver", hidden=True)
 def deliver(
     run: Run,  # noqa: ARG001  # every verb has it
-    now: Annotated[bool, typer.Option("--now", help="Deliver what is there, and do not wait.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Deliver waiting messages, and do not wait for more.")] = False,
 ) -> Answer:
     """Wait for messages of the agent whose program's hook runs this, and wake the program with them."""
     from swarm.api.hooks import turns_of_this_program

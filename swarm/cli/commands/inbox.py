@@ -1,4 +1,4 @@
-"""``swarm inbox …``: look into an inbox, take what waits, say that it is done."""
+"""``swarm inbox …``: list, take and acknowledge the messages of an inbox."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ def prune(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
+        bool, typer.Option("--dry-run", help="Show the plan, and change nothing.", show_default=False)
     ] = False,
 ) -> Answer:
     """Prune finished and undeliverable messages; keep waiting and taken ones.

@@ -10,6 +10,8 @@ import typer
 from swarm import MergeMethod, SwarmError, UsageProblem
 from swarm.cli import completion
 from swarm.cli.commands.diff import show_files
+from swarm.cli.commands.start import WholeTree
+from swarm.cli.commands.tree import folded
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.text import count, place, plain, short_id
@@ -31,6 +33,7 @@ def add_to(root: typer.Typer) -> None:
         swarm merge feature-x --dry-run
         swarm merge feature-x
         swarm merge feature-x/developer --into release --squash
+        swarm merge --tree auth
         """,
     )(merge)
 
@@ -38,7 +41,7 @@ def add_to(root: typer.Typer) -> None:
 Target = Annotated[
     str,
     typer.Argument(
-        metavar="SESSION[/AGENT]",
+        metavar="SESSION|AGENT",
         help="Session, or one agent of it.",
         autocompletion=completion.targets,
         show_default=False,
@@ -71,8 +74,11 @@ Nested = Annotated[
         show_default=False,
     ),
 ]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, and change nothing.", show_default=False)]
+
+Unfinished = Annotated[
+    bool,
+    typer.Option("--unfinished", help="With --tree: also leads that did not report success.", show_default=False),
 ]
 
 
@@ -85,25 +91,30 @@ def merge(
     rebase: Rebase = False,
     committed_only: CommittedOnly = False,
     nested: Nested = False,
+    tree: WholeTree = False,
+    unfinished: Unfinished = False,
     dry_run: DryRun = False,
 ) -> Answer:
     """Merge the agents of a session into a branch, all of them or none.
 
     swarm tries the merge first without touching anything; a conflict leaves everything as it was. A checkout of
     the branch follows it and keeps its local changes.
+
+    With --tree every subtree goes into the branch that it was cut from, the deepest first, and what has landed is
+    removed. The first that cannot be merged ends it.
     """
-    chosen = [
-        how
-        for how, wanted in ((MergeMethod.MERGE, merge), (MergeMethod.SQUASH, squash), (MergeMethod.REBASE, rebase))
-        if wanted
-    ]
-    if len(chosen) > 1:
-        raise UsageProblem("--merge, --squash and --rebase exclude each other", hint="give one of them")
+    how = _method(merge=merge, squash=squash, rebase=rebase)
     swarm = run.open()
+    if tree:
+        if into or committed_only or nested:
+            raise UsageProblem(
+                "--tree excludes --into, --committed-only and --with-nested", hint="merge one by one for those"
+            )
+        return folded(swarm.tree.merge(target, how=how, unfinished=unfinished, dry_run=dry_run), dry_run=dry_run)
     report = swarm.merge(
         target,
         into=into,
-        how=chosen[0] if chosen else MergeMethod.MERGE,
+        how=how,
         committed_only=committed_only,
         nested=nested,
         dry_run=dry_run,
@@ -115,6 +126,13 @@ def merge(
         warnings=report.warnings,
         next=(*_undo(report), *_next(swarm, report)) if done else (),
     )
+
+
+def _method(**wanted: bool) -> MergeMethod:
+    chosen = [MergeMethod(name) for name, given in wanted.items() if given]
+    if len(chosen) > 1:
+        raise UsageProblem("--merge, --squash and --rebase exclude each other", hint="give one of them")
+    return chosen[0] if chosen else MergeMethod.MERGE
 
 
 def _next(swarm: Swarm, report: MergeReport) -> Iterator[str]:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm.api.words import split_agent
 from swarm.cli.hooktrouble import hook_failed
 from swarm.cli.output import Answer, Output
-from swarm.cli.verb import Run, seconds_of, split_agent, verb
+from swarm.cli.verb import Run, seconds_of, verb
 
 if TYPE_CHECKING:
     from swarm import Answer as Verdict
@@ -41,7 +42,7 @@ def add_to(root: typer.Typer) -> None:
 def permission_request(
     run: Run,
     agent: Annotated[
-        str, typer.Option("--agent", metavar="AGENT[@SESSION]", help="Who asks.", show_default=False)
+        str, typer.Option("--agent", metavar="AGENT[@SESSION]", help="The agent that asks.", show_default=False)
     ] = "",
     wait: Annotated[
         str, typer.Option("--wait", metavar="SECONDS", help="Seconds to wait for an answer.", show_default=False)
@@ -74,7 +75,7 @@ def permission_request(
 
 
 def _question(agent: str) -> tuple[Question, str]:
-    """Return what the program asks, and where it works."""
+    """Return the program's question, and the folder in which it works."""
     from swarm import Question
 
     try:

@@ -8,9 +8,10 @@ import shutil
 from typing import TYPE_CHECKING, NoReturn
 
 from swarm import EnvironmentProblem
+from swarm.api.words import split_agent
 from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer
-from swarm.cli.verb import Run, split_agent, verb
+from swarm.cli.verb import Run, verb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

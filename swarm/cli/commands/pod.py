@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swarm import UsageProblem
+from swarm.api.words import split_agent
 from swarm.cli import completion
 from swarm.cli.commands.start import (
     Agent,
@@ -20,7 +21,7 @@ from swarm.cli.commands.start import (
     stopped,
     wants_attach,
 )
-from swarm.cli.commands.status import Everywhere, not_listed
+from swarm.cli.commands.status import AgentName, Everywhere, not_listed
 from swarm.cli.commands.validate import own_hint
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
@@ -125,6 +126,15 @@ def stop(
 ) -> Answer:
     """Stop the agents of a pod, and no other; keep worktrees, branches and output."""
     return stopped(run.open().pods.stop(pod))
+
+
+@verb(app, "release", attempt="cannot release the task of {agent}", examples="swarm pod release critic@backend")
+def release(run: Run, agent: AgentName) -> Answer:
+    """Give an agent its held task now, although those for whom it waits have not finished theirs."""
+    name, session = split_agent(agent)
+    waited = run.open().pods.release(name, session)
+    data = {"agent": name, "session": session, "waited_for": waited}
+    return Answer(data, lambda output: output.out(f"{plain(agent)} has its task; it waited for {', '.join(waited)}"))
 
 
 @verb(app, "list", attempt="cannot list the pods", examples="swarm pod list")

@@ -89,7 +89,7 @@ def add(
     needed = [one for several in after or () for one in several.split(",") if one]
     whole = _stdin() if text == "-" else text
     if not whole.strip():
-        raise UsageProblem("the task is empty", hint="say what is to be done")
+        raise UsageProblem("the task is empty", hint="give the task as text")
     life = span("--ttl", ttl) / 1000
     receipt = run.open().queues.get(name).add(whole, priority=priority, after=needed, task_id=task_id, ttl=life)
     data = {"queue": name, "id": receipt.id, "priority": receipt.lane, "duplicate": receipt.duplicate}
@@ -101,7 +101,7 @@ def add(
 
 
 def _stdin() -> str:
-    """Return what stands on stdin.
+    """Return the text on standard input.
 
     Raises:
         UsageProblem: it is no text.

@@ -1,4 +1,4 @@
-"""``swarm recover``: finish or roll back what a crash interrupted."""
+"""``swarm recover``: finish or roll back interrupted operations."""
 
 from __future__ import annotations
 

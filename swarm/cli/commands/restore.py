@@ -1,4 +1,4 @@
-"""``swarm restore``: bring back what a cleanup removed."""
+"""``swarm restore``: restore removed worktrees."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def restore(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SESSION[/AGENT[@ID]]]",
+            metavar="[SESSION|AGENT|SESSION/AGENT@ID]",
             help="Saved worktrees; without an id the newest. Without a name, list them.",
             autocompletion=completion.salvaged,
             show_default=False,
@@ -45,7 +45,7 @@ def restore(
     ] = None,
     list: Annotated[bool, typer.Option("--list", help="List the saved worktrees.", show_default=False)] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
+        bool, typer.Option("--dry-run", help="Show the plan, and change nothing.", show_default=False)
     ] = False,
 ) -> Answer:
     """Restore worktrees and branches that a cleanup removed.
@@ -54,8 +54,7 @@ def restore(
     """
     swarm = run.open()
     if list or target is None:
-        session = target.partition("/")[0] if target else None
-        return listing(swarm.salvage(session), hint="" if list else "restore with: swarm restore SESSION[/AGENT]")
+        return listing(swarm.salvage(target), hint="" if list else "restore with: swarm restore SESSION[/AGENT]")
     report = replace(swarm.restore(target, dry_run=dry_run), dry_run=dry_run)
     return Answer(
         report_data(report),

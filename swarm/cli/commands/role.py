@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,6 +27,8 @@ _Name = Annotated[
     str, typer.Argument(metavar="ROLE", help="Its name.", autocompletion=completion.roles, show_default=False)
 ]
 
+_Pod = Annotated[bool, typer.Option("--pod", help="As the agents of a pod find them: those of pods/roles first.")]
+
 
 def add_to(root: typer.Typer) -> None:
     """Add the group to the tree."""
@@ -33,12 +36,12 @@ def add_to(root: typer.Typer) -> None:
 
 
 @verb(app, "list", attempt="cannot list the roles", examples="swarm role list")
-def list_(run: Run) -> Answer:
-    """List the roles, by name and description, with where each is from and what it hides.
+def list_(run: Run, pod: _Pod = False) -> Answer:
+    """List the roles: name, description, origin, and the roles of the same name that each hides.
 
     Warns about unusable roles; `swarm role check` shows their mistakes.
     """
-    found = _roles(run)
+    found = _roles(run, pod=pod)
     roles, problems = found.scan()
     hidden = found.hidden()
 
@@ -63,9 +66,9 @@ def _hidden(roles: Roles, hidden: Mapping[str, Sequence[Path]], role: Role) -> l
 
 
 @verb(app, "show", attempt="cannot show the role {name}", examples="swarm role show developer")
-def show(run: Run, name: _Name) -> Answer:
+def show(run: Run, name: _Name, pod: _Pod = False) -> Answer:
     """Show one role: instructions, permissions and all other keys."""
-    roles = _roles(run)
+    roles = _roles(run, pod=pod)
     role = roles.get(name)
     notes = roles.notes(role)
     data = {
@@ -141,12 +144,13 @@ def check(
             show_default=False,
         ),
     ] = None,
+    pod: _Pod = False,
 ) -> Answer:
     """Check roles: every mistake with its place, and keys without effect.
 
     Exit status 2: a role is unusable. A key without effect is a note, not a mistake.
     """
-    found = _roles(run).check(which or (), run.directory)
+    found = _roles(run, pod=pod).check(which or (), run.directory)
     problems = [problem for one in found for problem in one.problems]
     data = {
         "roles": [
@@ -185,8 +189,13 @@ def role_data(role: Role) -> dict[str, Any]:
     return {"name": role.name, "description": role.description, "kind": role.kind, "source": role.source}
 
 
-def _roles(run: Run) -> Roles:
-    """Return the roles; outside of a repository the user's own, and the shipped ones."""
+def _roles(run: Run, *, pod: bool = False) -> Roles:
+    """Return the roles; outside of a repository the user's own, and the shipped ones.
+
+    Args:
+        pod: as the agents of a pod find them; so does whoever is in a pod.
+    """
     from swarm import Roles
 
-    return Roles.around(run.directory)
+    found = Roles.around(run.directory)
+    return found.of_pods if pod or os.environ.get("SWARM_POD") else found

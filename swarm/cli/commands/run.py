@@ -8,7 +8,7 @@ import typer
 
 from swarm import UsageProblem
 from swarm.cli import completion
-from swarm.cli.commands.start import Agent, DryRun, Override, changes_of
+from swarm.cli.commands.start import Agent, DryRun, Override, SandboxOption, changes_of
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import place, plain
 from swarm.cli.verb import CommandWithRest, NoSetup, Run, verb
@@ -57,9 +57,7 @@ Pod = Annotated[
     typer.Option(
         "--pod",
         metavar="POD",
-        help="Join this pod; default: $SWARM_POD.",
-        envvar="SWARM_POD",
-        show_envvar=False,
+        help="Join this pod, whose roles come first; default: SWARM_POD.",
         show_default=False,
     ),
 ]
@@ -81,6 +79,7 @@ def run_agent(
     pod: Pod = None,
     prompt: Prompt = None,
     agent: Agent = None,
+    sandbox: SandboxOption = None,
     override: Override = None,
     detach: Detach = False,
     no_setup: NoSetup = False,
@@ -98,10 +97,10 @@ def run_agent(
         raise UsageProblem("neither a role nor a command is given", hint=hint)
     attaches = not (detach or dry_run or run.output.json or task)
     if attaches:
-        need_terminal(swarm)
+        need_terminal(swarm, "add --detach")
     how: dict[str, Any] = {"args": behind} if role else {"command": behind}
     how |= {"pod": pod or "", "directory": run.directory, "setup": not no_setup, "dry_run": dry_run}
-    how |= {"program": agent, "print_mode": bool(task), "overrides": changes_of(override)}
+    how |= {"program": agent, "print_mode": bool(task), "sandbox": sandbox, "overrides": changes_of(override)}
     handle = swarm.run(role or "", name=name or "", task=task or prompt or "", **how)
     if task and not dry_run:
         return _result(handle)

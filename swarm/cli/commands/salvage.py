@@ -1,4 +1,4 @@
-"""``swarm salvage …``: what cleanups saved."""
+"""``swarm salvage …``: list, show and delete saved work."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def list_(
     session: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SESSION]", help="Only this session's.", autocompletion=completion.salvaged, show_default=False
+            metavar="[SESSION|AGENT]",
+            help="Only this session's, or this agent's.",
+            autocompletion=completion.salvaged,
+            show_default=False,
         ),
     ] = None,
     dropped: Annotated[

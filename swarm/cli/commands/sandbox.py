@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from swarm.api.words import show_bytes, split_agent
+from swarm.cli.commands.status import AgentName, show_decisions
 from swarm.cli.output import Answer, Output
+from swarm.cli.text import plain
 from swarm.cli.verb import Run, group, verb
 
 if TYPE_CHECKING:
-    import typer
+    from swarm import BoxCheck, BoxReport, Said
 
-    from swarm import BoxCheck
-
-app = group("sandbox", "Check whether this machine can make boxes for agents.", "swarm sandbox check")
+app = group("sandbox", "Look at boxes of agents, and whether this machine can make them.", "swarm sandbox check")
 
 
 def add_to(root: typer.Typer) -> None:
@@ -30,13 +33,74 @@ def add_to(root: typer.Typer) -> None:
 def check(run: Run) -> Answer:  # noqa: ARG001  # every verb has it
     """Make a box and look whether it holds; if it cannot be made, show the cause and the way out.
 
-    A box keeps a program to one folder: no home, no network, no other process. `swarm start` does not use it yet.
+    A box keeps a program to one folder: no home, no network, no other process. `swarm start --sandbox` uses it.
     Exits with 5 if this machine cannot make one.
     """
     from swarm import Sandbox
 
     found = Sandbox().check()
     return Answer(asdict(found), lambda output: _show(output, found), exit_code=0 if found.available else 5)
+
+
+@verb(
+    app,
+    "explain",
+    attempt="cannot explain the box of {agent}",
+    examples="swarm sandbox explain developer@feature-x",
+)
+def explain(run: Run, agent: AgentName) -> Answer:
+    """Show what an agent's box shows and allows, and what was refused to it."""
+    found = run.open().boxes.explain(*split_agent(agent))
+    return Answer(asdict(found), lambda output: _explain(output, found))
+
+
+def _explain(output: Output, found: BoxReport) -> None:
+    if not found.by:
+        output.out(f"{plain(found.agent)}@{plain(found.session)} has no box: it sees all that you see")
+        return
+    limits = found.limits or {}
+    output.pairs(
+        [
+            ("agent", f"{found.agent}@{found.session}"),
+            ("box", found.by),
+            ("writes", ", ".join(("its worktree, its own home and git folder", *found.read_write))),
+            ("reads", ", ".join(("/usr, its program", *found.read_only))),
+            ("network", " and ".join((found.network, *found.hosts))),
+            *((("private", ", ".join(found.private_networks)),) if found.private_networks else ()),
+            ("limits", ", ".join(f"{name} {_size(name, value)}" for name, value in limits.items() if value)),
+        ]
+    )
+    show_decisions(output, found)
+
+
+def _size(limit: str, value: int) -> str:
+    return str(value) if limit == "processes" else show_bytes(value)
+
+
+@verb(
+    app,
+    "exec",
+    attempt="cannot run a command in the box of {agent}",
+    examples="swarm sandbox exec developer -- git status\nswarm sandbox exec developer -- sh -c 'ls -A ~'",
+)
+def exec_(
+    run: Run,
+    agent: AgentName,
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="Command and its arguments.")],
+) -> Answer:
+    """Run a command in an agent's box, beside its program: it sees what the agent sees, and has no network.
+
+    The command reads no input. Its output is printed when it ends, and its exit status is yours. Not for agents.
+    """
+    said = run.open().boxes.run(*split_agent(agent), argv=command)
+    data = {"code": said.code, "out": said.out.decode("utf-8", "replace"), "err": said.err.decode("utf-8", "replace")}
+    return Answer(data, lambda output: _said(output, said), exit_code=said.code)
+
+
+def _said(output: Output, said: Said) -> None:
+    output.raw(said.out.decode("utf-8", "surrogateescape"), lambda _: "")
+    for line in said.err.decode("utf-8", "replace").splitlines():
+        output.err(plain(line))
 
 
 def _show(output: Output, found: BoxCheck) -> None:

@@ -1,4 +1,4 @@
-"""``swarm send``, ``swarm broadcast``, ``swarm reply``: to agents, and to the user."""
+"""``swarm send``, ``swarm broadcast``, ``swarm reply``: to agents, bridges and the user."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def send(
         str,
         typer.Argument(
             metavar="TO[,TO…]",
-            help="agent, agent@session, all, role:NAME, parent or user; the own session unless one is named.",
+            help="agent, agent@session, all, role:NAME, parent, user or a bridge; the own session unless one is named.",
             autocompletion=completion.recipients,
             show_default=False,
         ),
@@ -95,7 +95,7 @@ def send(
     id: _Id = "",
     label: _Label = None,
 ) -> Answer:
-    """Send a durable message to agents or to the user.
+    """Send a durable message to agents, bridges or the user.
 
     swarm reads the sender from the calling process: an agent's program sends as that agent, any other process as the
     user. Without a person at a terminal the message says `via: script`.

@@ -9,13 +9,14 @@ import typer
 
 from swarm import AgentNotRunning, UsageProblem
 from swarm.api.known import PROGRAMS_IN_WORDS
+from swarm.api.words import split_agent
 from swarm.cli import completion
 from swarm.cli.commands.status import AgentName, not_listed
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.tasks import Task, TaskFile, read_tasks
 from swarm.cli.text import count, place, plain, short_id
-from swarm.cli.verb import NoSetup, Run, split_agent, verb
+from swarm.cli.verb import NoSetup, Run, verb
 from swarm.cli.views.panes import attach_to, need_terminal, next_line
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def add_to(root: typer.Typer) -> None:
         swarm start fix --workflow implement --task-file goal.md
         swarm start --roles developer,reviewer --task Go --task reviewer=@how.md
         swarm start ux --roles developer:2 --override model=opus
+        swarm start risky --roles developer --sandbox
         swarm start notes --roles researcher --print --task "Sum up the README"
         """,
     )(start)
@@ -122,6 +124,14 @@ PrintMode = Annotated[
     bool,
     typer.Option("--print", help="Run every agent non-interactively until its task is done.", show_default=False),
 ]
+SandboxOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--sandbox/--no-sandbox",
+        help="Run every agent in a box, or none; default: as the roles and the setting sandbox.enabled say.",
+        show_default=False,
+    ),
+]
 Override = Annotated[
     list[str] | None,
     typer.Option(
@@ -132,9 +142,7 @@ Override = Annotated[
         show_default=False,
     ),
 ]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, and change nothing.", show_default=False)]
 
 
 def start(
@@ -150,6 +158,7 @@ def start(
     attach_after: AttachAfter = False,
     beside: Beside = None,
     print_mode: PrintMode = False,
+    sandbox: SandboxOption = None,
     override: Override = None,
     no_setup: NoSetup = False,
     dry_run: DryRun = False,
@@ -162,7 +171,8 @@ def start(
     swarm = run.open()
     attach = wants_attach(run, swarm, attach_after=attach_after, dry_run=dry_run)
     how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "setup": not no_setup, "dry_run": dry_run}
-    how |= {"beside": beside or "", "print_mode": print_mode, "tasks": own, "overrides": changes_of(override)}
+    how |= {"sandbox": sandbox, "beside": beside or "", "print_mode": print_mode, "tasks": own}
+    how["overrides"] = changes_of(override)
     if workflow is not None:
         report = swarm.start_workflow(workflow, goal, session=session, base=base, **how)
     else:
@@ -174,7 +184,7 @@ def wants_attach(run: Run, swarm: Swarm, *, attach_after: bool, dry_run: bool) -
     """Whether to attach after a start; refuse it, before anything is done, where tmux could show nothing."""
     wanted = attach_after and not dry_run and not run.output.json
     if wanted:
-        need_terminal(swarm)
+        need_terminal(swarm, "leave out --attach")
     return wanted
 
 
@@ -234,8 +244,8 @@ def attach(
     agent: Annotated[
         str | None,
         typer.Argument(
-            metavar="[AGENT[@SESSION]]",
-            help="Go to this agent's pane.",
+            metavar="[AGENT|SESSION]",
+            help="Go to this agent's pane, or to the panes of this session.",
             autocompletion=completion.agents,
             show_default=False,
         ),
@@ -267,10 +277,13 @@ def _how_to_get_panes(swarm: Swarm) -> str:
 
 # --- stop and resume -------------------------------------------------------------------------------
 
+WholeTree = Annotated[
+    bool, typer.Option("--tree", help="An agent, and all that it and its children spawned.", show_default=False)
+]
 _What = Annotated[
     str | None,
     typer.Argument(
-        metavar="[SESSION|AGENT@SESSION]",
+        metavar="[SESSION|AGENT]",
         help="A whole session, or one agent.",
         autocompletion=completion.sessions,
         show_default=False,
@@ -279,19 +292,32 @@ _What = Annotated[
 _All = Annotated[bool, typer.Option("--all", help="All sessions that `swarm list` lists.", show_default=False)]
 
 
-def stop(run: Run, what: _What = None, everything: _All = False) -> Answer:
+def stop(run: Run, what: _What = None, everything: _All = False, tree: WholeTree = False) -> Answer:
     """Stop agents and every process they started; keep worktrees, branches and output."""
-    sessions, agent = _chosen(what, everything=everything)
+    sessions = _chosen(what, everything=everything)
     swarm = run.open()
+    if tree:
+        return stopped(swarm.tree.stop(one_of_tree([what] if what else [])))
     others = swarm.sessions.elsewhere() if everything else ()
     if others:
         sessions = _without(swarm, others)
-    answer = stopped(swarm.stop(sessions, everything=everything and not others, agent=agent))
+    answer = stopped(swarm.stop(sessions, everything=everything and not others))
     return answer._replace(next=(*answer.next, *not_listed(others)))
 
 
+def one_of_tree(named: Sequence[str]) -> str:
+    """Return the one agent with whose tree a command is to do something.
+
+    Raises:
+        UsageProblem
+    """
+    if len(named) != 1:
+        raise UsageProblem("--tree takes one agent, with all below it", hint="name it: `swarm tree` lists them")
+    return named[0]
+
+
 def stopped(report: StopReport) -> Answer:
-    """Show what was stopped."""
+    """Show the stopped agents."""
     return Answer(
         {"stopped": _pairs(report.stopped), "survivors": report.survivors},
         lambda output: _show_stopped(output, report),
@@ -302,12 +328,12 @@ def stopped(report: StopReport) -> Answer:
 
 def resume(run: Run, what: _What = None, everything: _All = False) -> Answer:
     """Restart stopped agents in the same worktrees and panes."""
-    sessions, agent = _chosen(what, everything=everything)
+    sessions = _chosen(what, everything=everything)
     swarm = run.open()
     others = swarm.sessions.elsewhere() if everything else ()
     if others:
         sessions = _without(swarm, others)
-    report = swarm.resume(sessions, everything=everything and not others, agent=agent)
+    report = swarm.resume(sessions, everything=everything and not others)
     answer = _resumed(swarm, report, nothing="nothing to resume: all agents run")
     return answer._replace(next=(*answer.next, *not_listed(others)))
 
@@ -333,13 +359,10 @@ def _resumed(swarm: Swarm, report: ResumeReport, nothing: str) -> Answer:
     )
 
 
-def _chosen(what: str | None, *, everything: bool) -> tuple[list[str], str]:
+def _chosen(what: str | None, *, everything: bool) -> list[str]:
     if (what is None) != everything:
         raise UsageProblem("name a session, an agent as AGENT@SESSION, or --all", hint="`swarm list` shows them")
-    if what is not None and set(what) & {"@", "/"}:
-        agent, session = split_agent(what)
-        return [session] if session else [], agent
-    return [what] if what else [], ""
+    return [what] if what else []
 
 
 def _without(swarm: Swarm, others: Sequence[Record]) -> list[str]:

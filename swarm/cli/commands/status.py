@@ -1,4 +1,4 @@
-"""``swarm list``, ``status``, ``why``, ``peek``: who works, who waits, who is dead, and how we know."""
+"""``swarm list``, ``status``, ``why``, ``peek``: the states of sessions and agents, with the evidence."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from swarm import State, SwarmError, UsageProblem
+from swarm.api.words import split_agent
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, count, iso, place, plain, short_id
-from swarm.cli.verb import Run, split_agent, verb
+from swarm.cli.verb import Run, verb
+from swarm.cli.views.agents import agent_data, session_data, stale
 from swarm.cli.views.setup import setup_data, setup_rows, show_setup
 from swarm.cli.views.watch import again
 
 if TYPE_CHECKING:
-    from swarm import AgentStatus, Notes, Parent, Session, SessionStatus, Swarm
+    from swarm import AgentStatus, BoxReport, Notes, Parent, Session, SessionStatus, Swarm
 
 _STYLES = {
     State.WAITING: "warn",
@@ -37,7 +39,10 @@ _ROWS_AROUND = 5
 SessionName = Annotated[
     str | None,
     typer.Argument(
-        metavar="[SESSION]", help="Only this session.", autocompletion=completion.sessions, show_default=False
+        metavar="[SESSION|AGENT]",
+        help="Only this session, or this agent.",
+        autocompletion=completion.sessions,
+        show_default=False,
     ),
 ]
 Everywhere = Annotated[
@@ -70,53 +75,6 @@ def add_to(root: typer.Typer) -> None:
         attempt="cannot look at {agent}",
         examples="swarm peek developer\nswarm peek developer@feature-x -n 100\nswarm peek developer --follow",
     )(peek)
-
-
-# --- data ------------------------------------------------------------------------------------------
-
-
-def session_data(found: SessionStatus) -> dict[str, Any]:
-    """Return a session for machines."""
-    session = found.session
-    return {
-        "session": session.name,
-        "base": session.base,
-        "base_ref": session.base_ref,
-        "created_at": iso(session.created_ms),
-        "state": found.state,
-        "workflow": session.workflow,
-        "parent": session.parent.address if session.parent else "",
-        "pod": session.pod,
-        "template": session.template,
-        "swarm_dir": session.swarm_dir,
-        "agents": [agent_data(one, session.name) for one in found.agents],
-    }
-
-
-def agent_data(one: AgentStatus, session: str) -> dict[str, Any]:
-    """Return an agent for machines."""
-    return {
-        "name": one.agent.name,
-        "role": one.agent.role,
-        "session": session,
-        "branch": one.agent.branch,
-        "worktree": one.worktree,
-        "program": one.agent.program,
-        "pane": one.pane,
-        "pid": one.pid,
-        "state": one.status.state,
-        "detail": one.status.detail,
-        "since": iso(one.status.since_ms),
-        "evidence": [
-            {"source": e.source, "text": e.text, "at": iso(e.at_ms), "decides": e.decides} for e in one.status.evidence
-        ],
-        "head": one.head,
-        "ahead": one.ahead,
-        "dirty": one.dirty,
-        "missing": one.missing,
-        "unread": one.unread,
-        "ports": dict(one.agent.ports),
-    }
 
 
 # --- list and status -------------------------------------------------------------------------------
@@ -184,10 +142,11 @@ def _show_sessions(pod: str, output: Output, found: Sequence[SessionStatus], ses
 
 def _session_row(one: SessionStatus) -> tuple[str | Cell, ...]:
     states = Counter(str(agent.status.state) for agent in one.agents)
+    silent = sum(bool(agent.stale) for agent in one.agents)
     return (
         one.session.name,
         Cell(one.state, _STYLES.get(one.state, "")),
-        ", ".join(f"{number} {state}" for state, number in states.most_common()) or "-",
+        ", ".join(f"{number} {state}" for state, number in (*states.most_common(), ("stale", silent)) if number) or "-",
         one.session.base_ref,
         age(one.session.created_ms),
     )
@@ -199,7 +158,7 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C.", show_default=False)] = False,
     everywhere: Everywhere = False,
 ) -> Answer:
-    """Show what every agent is doing.
+    """Show the state of every agent.
 
     States: starting, working, idle, waiting (for you), done, failed, stopped, unknown.
     `swarm why AGENT` shows the evidence for a state.
@@ -235,7 +194,7 @@ def _answer(
             "grants": granted,
         },
         lambda output: (show or _show)(output, found, session),
-        warnings=[f"not shown: {problem.message}; {problem.hint}" for problem in problems],
+        warnings=[*(f"not shown: {problem.message}; {problem.hint}" for problem in problems), *stale(found)],
         next=(*_next(found, asks=_asks(swarm, found), granted=granted), *not_listed(others)),
         errors=[problem.as_dict() for problem in problems],
         exit_code=1 if problems else 0,
@@ -255,7 +214,7 @@ def _next(found: Sequence[SessionStatus], *, asks: bool, granted: Sequence[str] 
         *(f"waits for you: swarm attach {one}" for one in named(State.WAITING)[:3]),
         *(["answer from here: swarm approvals"] if asks else []),
         *([f"may answer for you: {', '.join(granted)} (swarm approvals grants)"] if granted else []),
-        *(f"what happened: swarm why {one}" for one in named(State.FAILED)[:1]),
+        *(f"explain a failure: swarm why {one}" for one in named(State.FAILED)[:1]),
         *(f"over its budget; raise the limit before a resume: swarm usage {one}" for one in over[:1]),
         *(f"bring back: swarm resume {one}" for one in stopped[:1]),
     )
@@ -299,13 +258,17 @@ def _show(output: Output, found: Sequence[SessionStatus], session: str | None, m
         Column("BRANCH", 7),
         *(
             (Column("UNREAD", 1, keep="all", right=True),)
-            if any(a.unread != 0 for s in found for a in s.agents)
+            if any(a.unread != 0 or a.box for s in found for a in s.agents)
             else ()
         ),
+        *((Column("BOX", 8),) if any(a.box for s in found for a in s.agents) else ()),
     )
     agents = [(one, group.session.name) for group in found for one in group.agents]
     shown = agents if most is None or len(agents) <= most else sorted(agents, key=_calls)[:most]
     output.table(columns, [_row(one, where)[: len(columns)] for one, where in shown])
+    for one, where in agents:
+        if one.held:
+            output.label("warning", f"{plain(one.agent.name)}@{plain(where)}: {plain(one.held)}", "warn")
     unseen = sum(one.ahead is None and one.dirty is None and not one.missing for one, _ in agents)
     if unseen and session is None and len(found) > 1:
         output.err(f"changes were not looked for in {count(unseen, 'worktree')}; to see them: swarm status SESSION")
@@ -320,19 +283,21 @@ def _calls(named: tuple[AgentStatus, str]) -> int:
 
 
 def _row(one: AgentStatus, session: str) -> tuple[str | Cell, ...]:
-    files = {True: "changed", False: "clean", None: "?"}[one.dirty] if not one.missing else "missing"
+    none = "-" if one.agent.tree == "shared" else "?"  # of a folder that is not its own nothing is counted
+    files = {True: "changed", False: "clean", None: none}[one.dirty] if not one.missing else "missing"
     return (
         one.agent.name,
         session,
         Cell(one.status.state, _STYLES.get(one.status.state, "")),
         one.status.detail,
         age(one.status.since_ms) if one.status.since_ms else "-",
-        "?" if one.ahead is None else str(one.ahead),
+        none if one.ahead is None else str(one.ahead),
         files,
         one.agent.program or "-",
         one.pane or "-",
         one.agent.branch,
         "?" if one.unread is None else str(one.unread or "-"),
+        one.box or "-",
     )
 
 
@@ -366,21 +331,25 @@ def why(run: Run, agent: AgentName) -> Answer:
     swarm = run.open()
     one = swarm.why(name, session, look=run.output.json, unread=run.output.json)
     where = one.session
+    box = swarm.boxes.explain(one.agent.name, where)
     done = swarm.worktrees.setup_of(one.agent.name, where)
     parent = swarm.sessions.get(where).parent
     trouble = swarm.hooks.trouble(one.agent.name, where)
     told = {
         "parent": parent.address if parent else "",
         "setup": done and setup_data(done),
+        "box": {"by": box.by, "network": list(box.decisions)} if box.by else None,
         "hook_trouble": {"at": iso(trouble[0] * 1000), "text": trouble[1]} if trouble else None,
     }
     warnings = (f"a hook of its program failed {age(trouble[0] * 1000)} ago: {trouble[1]}",) if trouble else ()
     return Answer(
-        {**agent_data(one, where), **told}, lambda output: _show_why(output, one, where, parent, done), warnings
+        {**agent_data(one, where), **told}, lambda output: _show_why(output, one, where, parent, done, box), warnings
     )
 
 
-def _show_why(output: Output, one: AgentStatus, session: str, parent: Parent | None, done: Notes | None) -> None:
+def _show_why(
+    output: Output, one: AgentStatus, session: str, parent: Parent | None, done: Notes | None, box: BoxReport
+) -> None:
     output.pairs(
         [
             ("agent", f"{one.agent.name}@{session}"),
@@ -392,6 +361,8 @@ def _show_why(output: Output, one: AgentStatus, session: str, parent: Parent | N
             ("process", str(one.pid) if one.pid else "-"),
             ("worktree", place(one.worktree)),
             ("head", short_id(one.head) or "-"),
+            *((("box", one.box),) if one.box else ()),
+            *((("held", one.held),) if one.held else ()),
             *setup_rows(one.agent, done),
         ]
     )
@@ -403,7 +374,20 @@ def _show_why(output: Output, one: AgentStatus, session: str, parent: Parent | N
         mark = "*" if item.decides else " "
         when = f"  ({age(item.at_ms)} ago)" if item.at_ms else ""
         output.item(f" {mark} ", f"{item.source}: {item.text}{when}")
+    show_decisions(output, box)
     output.err("* decided the state")
+
+
+def show_decisions(output: Output, box: BoxReport) -> None:
+    """Print what an agent in a box asked of the network, and what came of it."""
+    if not box.decisions:
+        return
+    output.out()
+    output.out("asked of the network, newest first:", "heading")
+    for one in box.decisions:
+        times = f", {one['times']} times" if one["times"] != 1 else ""
+        said = f"{one['target'] or '-'}: {one['reason']} (by the {one['by']}{times})"
+        output.item("  let through " if one["allowed"] else "  refused     ", said, "good" if one["allowed"] else "bad")
 
 
 def peek(

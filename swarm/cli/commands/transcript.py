@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swarm import EntryKind, Speaker, UsageProblem
+from swarm.api.words import split_agent
 from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, lines_of, plain
-from swarm.cli.verb import Run, split_agent, verb
+from swarm.cli.verb import Run, verb
 from swarm.cli.views.watch import again
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def add_to(root: typer.Typer) -> None:
     verb(
         root,
         "transcript",
-        attempt="cannot show what {agent} said",
+        attempt="cannot show the conversation of {agent}",
         examples="swarm transcript developer\nswarm transcript developer@feature-x -n 20 --follow",
     )(transcript)
 
@@ -142,7 +143,7 @@ class _Page:
 
 
 def _lines(entry: TranscriptEntry) -> list[str]:
-    """Return the lines of an entry; a call and what came of it have one each."""
+    """Return the lines of an entry; a call and its result have one each."""
     lines = lines_of(entry.text) or [""]
     if entry.kind is EntryKind.CALL:
         return [f"> {plain(entry.tool)} {_short(lines)}".rstrip()]

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from swarm import UsageProblem
+from swarm.api.words import split_agent
 from swarm.cli import completion, given
 from swarm.cli.output import Answer
-from swarm.cli.verb import Run, split_agent, verb
+from swarm.cli.verb import Run, verb
 
 _LONGEST = 1 << 20
 

@@ -1,4 +1,4 @@
-"""``swarm usage``: what agents used up; and ``swarm _budget``, which a supervisor runs when a limit comes near."""
+"""``swarm usage``: show tokens, cost and time."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def usage(
     session: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SESSION]",
-            help="Only this one, with its removed agents.",
+            metavar="[SESSION|AGENT]",
+            help="Only this session, with its removed agents, or this agent.",
             autocompletion=completion.sessions,
             show_default=False,
         ),
@@ -147,7 +147,7 @@ def _dollars(cost: float) -> str:
 
 
 def _cost(report: UsageReport) -> str:
-    """Return what all of it cost, as far as prices are known."""
+    """Return the total cost, as far as prices are known."""
     known = [one.cost for one in report.models if one.cost is not None]
     if not report.unpriced:
         return _dollars(sum(known))

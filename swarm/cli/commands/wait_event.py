@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
-from swarm import AgentEvent, WaitOver
+from swarm import AgentEvent, UsageProblem, WaitOver
+from swarm.api.words import split_agent
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, plain
-from swarm.cli.verb import Run, seconds_of, split_agent, verb
+from swarm.cli.verb import Run, seconds_of, verb
 
 _STYLES = {True: "good", False: "bad", None: ""}
 
@@ -25,6 +27,7 @@ def add_to(root: typer.Typer) -> None:
         swarm wait-event --timeout 10m
         swarm wait-event --kind WorkerComplete --json
         swarm wait-event --session feature-x --agent developer
+        swarm wait-event --after last
         """,
     )(wait_event)
 
@@ -40,7 +43,7 @@ _Kinds = Annotated[
     typer.Option(
         "--kind",
         metavar="KIND",
-        help="Only this one, repeatable: WorkerComplete, AgentIdle, AgentWaiting, BudgetNear, BudgetReached.",
+        help="Only this one, repeatable, such as WorkerComplete, AgentIdle, AgentWaiting or ChildAsks.",
         autocompletion=completion.event_kinds,
         show_default=False,
     ),
@@ -72,14 +75,37 @@ def _agent(text: str) -> str:
     return name if session is None else f"{name}@{session}"
 
 
+_After = Annotated[
+    str | None,
+    typer.Option(
+        "--after",
+        metavar="CURSOR",
+        help="Read the first event behind this one, and leave it there; 'last' goes on where you were.",
+        show_default=False,
+    ),
+]
+
+
 def wait_event(
-    run: Run, timeout: _Timeout = None, kinds: _Kinds = None, session: _Session = None, agents: _Agents = None
+    run: Run,
+    timeout: _Timeout = None,
+    kinds: _Kinds = None,
+    session: _Session = None,
+    agents: _Agents = None,
+    after: _After = None,
 ) -> Answer:
     """Print the next event of the agents that you started; each event is delivered once.
 
     An agent gets the events of sessions that it started; you get those of all others. Exit status 75: timed out.
+
+    With --after it is read and not taken: a wait that is cut off loses nothing. It also ends when a child asks
+    something, and after 45 seconds without an event. The cursor that it prints acknowledges the event in the next wait.
     """
     seconds = seconds_of("--timeout", timeout)
+    if after is not None:
+        if session is not None or agents:
+            raise UsageProblem("--after reads all your events", hint="leave --session and --agent out")
+        return _awaited(run, "" if after == "last" else after, seconds, kinds or ())
     swarm = run.open()
     names = [_agent(one) for one in agents or ()]
     event = swarm.wait_for_event(seconds, kinds or (), session=session, agents=names, ack=False)
@@ -89,6 +115,26 @@ def wait_event(
     if code == 0:  # only printed events count as seen
         swarm.events.done(event)
     raise typer.Exit(code)
+
+
+def _awaited(run: Run, after: str, seconds: float | None, kinds: Sequence[str]) -> Answer:
+    """Read the first event behind a cursor."""
+    found = run.open().tree.wait_for_event(
+        after or None, seconds, kinds, progress=lambda gone: run.output.progress(f"waiting, {gone:.0f} s")
+    )
+    event = found.event
+    data = {"event": None if event is None else event_data(event), "cursor": found.cursor, "more": found.more}
+    if event is None:
+        return Answer(data, lambda output: output.out(f"no event; cursor {found.cursor}"))
+
+    def show(output: Output) -> None:
+        _show(output, event)
+        for line in event.text.splitlines():
+            output.out(f"  {plain(line)}")
+        more = f"; {found.more} more" if found.more else ""
+        output.out(f"cursor {found.cursor}{more}", "dim")
+
+    return Answer(data, show, next=(f"the next one: swarm wait-event --after {found.cursor}",))
 
 
 def _print(run: Run, event: AgentEvent) -> int:

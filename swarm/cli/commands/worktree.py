@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swarm import UsageProblem
+from swarm.api.words import split_agent
 from swarm.cli import completion
 from swarm.cli.commands.cleanup import removal
-from swarm.cli.commands.status import AgentName
+from swarm.cli.commands.status import AgentName, SessionName
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, count, iso, lines_of, local_time, place, plain, short_id
-from swarm.cli.verb import NoSetup, NoTeardown, Run, group, split_agent, verb
+from swarm.cli.verb import NoSetup, NoTeardown, Run, group, verb
 from swarm.cli.views.watch import again
 
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
 #: Seconds between two looks at the roles.
 _LOOK_EVERY = 1.0
 
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.", show_default=False)
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, and change nothing.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Save uncommitted work, then remove.", show_default=False)]
 Discard = Annotated[
     bool,
@@ -146,12 +145,7 @@ def _next_after_create(report: CreateReport) -> Sequence[str]:
 )
 def list_(
     run: Run,
-    session: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[SESSION]", help="Only this session's.", autocompletion=completion.sessions, show_default=False
-        ),
-    ] = None,
+    session: SessionName = None,
 ) -> Answer:
     """List the worktrees and their changes.
 

@@ -158,7 +158,7 @@ def taken_lines(taken: Taken) -> list[str]:
 
 
 def taken_hints(taken: Taken, *, ack: bool, of: str = "") -> list[str]:
-    """Return what to do next; *of*: whose inbox it is, where not one's own."""
+    """Return the next commands to type; *of* names the inbox, unless it is the caller's own."""
     hints = [] if ack else ["when done: swarm inbox ack" + (f" --of {of}" if of else "")]
     answerable = [message for message in taken.messages if message.is_answerable]
     wanted = [message for message in answerable if message.requires_response] or answerable

@@ -22,15 +22,18 @@ def attach_to(run: Run, swarm: Swarm) -> None:
     os.execv(argv[0], list(argv))  # noqa: S606  # argv, no shell
 
 
-def need_terminal(swarm: Swarm) -> None:
-    """Refuse, before anything is done, where tmux could show nothing."""
+def need_terminal(swarm: Swarm, instead: str = "") -> None:
+    """Refuse, before anything is done, where tmux could show nothing.
+
+    Args:
+        instead: what the user can do here; empty: nothing, only in a terminal.
+    """
     if not (given.is_typed() and sys.stdout is not None and sys.stdout.isatty()):
-        raise UsageProblem("cannot attach: this is not a terminal", hint=f"in a terminal: {attach_line(swarm)}")
+        hint = instead or f"in a terminal: {attach_line(swarm)}"
+        raise UsageProblem("cannot attach: this is not a terminal", hint=hint)
     if os.environ.get("TMUX") and "switch-client" not in swarm.panes.attach_command():
-        raise UsageProblem(
-            "cannot attach: this terminal is inside another tmux server",
-            hint=f"in a terminal outside of it: {attach_line(swarm)}",
-        )
+        hint = instead or f"in a terminal outside of it: {attach_line(swarm)}"
+        raise UsageProblem("cannot attach: this terminal is inside another tmux server", hint=hint)
 
 
 def next_line(swarm: Swarm) -> str:

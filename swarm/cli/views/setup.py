@@ -41,7 +41,7 @@ def setup_rows(agent: Agent, done: Notes | None) -> Iterator[tuple[str, str]]:
 
 
 def show_setup(output: Output, done: Notes) -> None:
-    """Show what did not work, with the last words of each command."""
+    """Show each failed command of a setup, with its last output."""
     for text in done.warnings:
         output.label("warning", text, "warn")
     for one in done.commands:

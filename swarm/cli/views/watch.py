@@ -12,7 +12,7 @@ from swarm.cli.verb import Run
 
 
 def again(run: Run, look: Callable[[], None], pause: float) -> Answer:
-    """Look again and again. People end it in silence; for machines the last line says what ended it.
+    """Repeat a look until Ctrl-C. A terminal ends in silence; for machines the last line gives the reason.
 
     Raises:
         Interrupted: by another signal than Ctrl-C, or what is printed is for machines.

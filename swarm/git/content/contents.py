@@ -43,7 +43,7 @@ class Checkout:
         return self._contents(paths, ())
 
     def written(self, paths: Sequence[str], until: float | None = None) -> dict[str, bytes]:
-        """Return what would be written; nothing where git cannot tell, or not until then."""
+        """Return the content that git would write; nothing if git cannot tell in time."""
         return self._contents(paths, ("--filters",), until)
 
     def _contents(self, paths: Sequence[str], flags: tuple[str, ...], until: float | None = None) -> dict[str, bytes]:

@@ -68,7 +68,7 @@ def unlike_checkout(
 
 
 def settings_of(listed: bytes) -> Settings:
-    """Read what ``config --list -z`` prints."""
+    """Read the output of ``config --list -z``."""
     said = {}
     for item in os.fsdecode(listed).split("\0"):
         key, given, value = item.partition("\n")

@@ -111,7 +111,7 @@ def _bits(folder: Path) -> int:
 
 
 def _note(found: Walk, marks: list[str], queue: list[str], folder: str, entries: Iterable[os.DirEntry[str]]) -> None:
-    """Note what is in a folder; a worktree has many files, and each is looked at while a user waits."""
+    """Note the entries of a folder. This runs for each of many files while a user waits."""
     prefix = f"{folder}/" if folder else ""
     files, infos, sizes, changed_ns = found.files, found.infos, found.sizes, found.changed_ns
     for entry in entries:

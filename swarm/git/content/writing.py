@@ -64,7 +64,7 @@ class Objects:
         return name
 
     def write_files(self) -> None:
-        """Write those that are not held; from now on ``name_of`` knows what they are called."""
+        """Write the files that git does not hold yet; from now on ``name_of`` knows their object names."""
         paths = [path for path, name in self._files.items() if not name]
         if paths:
             lines = b"".join(_quoted(path) + b"\n" for path in paths)
@@ -89,7 +89,7 @@ class Objects:
         return name
 
     def commit(self, tree: str, parents: Sequence[str], message: str) -> str:
-        """Let a commit of nobody's be written; return its name."""
+        """Have a commit with a neutral author written; return its name."""
         lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
         lines += [f"{who} {_NOBODY} {self._now} +0000" for who in ("author", "committer")]
         text = "\n".join([*lines, "", message, ""]).encode()

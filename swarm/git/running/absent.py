@@ -1,4 +1,4 @@
-"""A stand-in for git where there is no repository: it has nothing, and refuses what only a repository can do."""
+"""A stand-in for git outside of a repository: it has nothing, and refuses verbs that need a repository."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NoGit(Git):
     exists = False
 
     def require(self, minimum: tuple[int, int], purpose: str) -> None:  # noqa: ARG002  # the signature is git's
-        """Refuse what needs a repository.
+        """Refuse: this needs a repository.
 
         Raises:
             NotARepo

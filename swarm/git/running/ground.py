@@ -35,7 +35,7 @@ class Ground:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[str]:
-        """Give where to start a program, so that it runs in this very folder whatever becomes of the path.
+        """Yield a folder path that stays valid for a program's start, even if the folder is moved.
 
         Raises:
             SymlinkInTheWay: a link is in the way.
@@ -79,7 +79,7 @@ class Ground:
         finally:
             os.close(fd)
         if (info.st_dev, info.st_ino) != self._identity:
-            raise GitFailed(f"cannot trust what git did in {self._folder}: the folder was exchanged meanwhile")
+            raise GitFailed(f"cannot trust git's work in {self._folder}: the folder was exchanged meanwhile")
 
     def _open(self) -> int:
         try:

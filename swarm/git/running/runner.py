@@ -19,8 +19,9 @@ import shutil
 import subprocess
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git.errors import GitFailed, GitMissing
 from swarm.git.running import ground
@@ -30,6 +31,7 @@ from swarm.kit.postponed import postponed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
 #: Variables with which a user chooses git's configuration; everything else named GIT_* redirects it.
 _KEPT = frozenset(
@@ -65,19 +67,40 @@ OUTSIDE = (*STATUS[:-1], "--ignore-submodules=dirty")
 
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return *environ* without what would point git at another repository."""
+    """Return *environ* without variables that point git at another repository."""
     kept = {k: v for k, v in environ.items() if not k.startswith("GIT_") or k in _KEPT}
     kept.update(LC_ALL="C", LANGUAGE="C", GIT_TERMINAL_PROMPT="0", GIT_LITERAL_PATHSPECS="1", GIT_EDITOR="true")
     return kept
 
 
 def is_redirected(environ: Mapping[str, str]) -> bool:
-    """Whether a git with just these variables might look elsewhere, or do other things, than what we run."""
+    """Whether these variables might make git use another repository, or act otherwise, than ours."""
     return any(name.startswith("GIT_") and name not in _KEPT and not name.startswith(_OF_COMMITS) for name in environ)
+
+
+class Confined(NamedTuple):
+    """How a git is started that must not touch the machine.
+
+    Attributes:
+        program: the path of what runs instead of git.
+        words: its words, before git's own.
+        descriptors: what it inherits.
+    """
+
+    program: str
+    words: tuple[str, ...]
+    descriptors: tuple[int, ...]
+
+
+def _nowhere(_cwd: Path, _env: Mapping[str, str]) -> AbstractContextManager[Confined | None]:
+    return nullcontext()
 
 
 class GitRunner:
     """Runs git in one directory.
+
+    Attributes:
+        confine: gives how git is started for a folder and variables, where somebody else wrote what it reads there.
 
     Args:
         cwd: where git runs; it finds its repository from there.
@@ -97,6 +120,7 @@ class GitRunner:
         lock_fd: int | None = None,
     ) -> None:
         self.cwd = cwd
+        self.confine: Callable[[Path, Mapping[str, str]], AbstractContextManager[Confined | None]] = _nowhere
         self._environ = clean_environment(environ)
         self._timeout = timeout
         self._retries = retries
@@ -115,7 +139,7 @@ class GitRunner:
         return Path(home, "git", "ignore")
 
     def program(self) -> tuple[object, ...]:
-        """Return what tells the git that runs here from any other, without running it."""
+        """Return a mark of the git program in use, without running it."""
         try:
             info = os.stat(self._git)
         except OSError:
@@ -123,13 +147,13 @@ class GitRunner:
         return self._git, info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
 
     def bind_lock(self, fd: int | None) -> None:
-        """From now on give this descriptor to every git; what another thread is starting has got the one before."""
+        """Give this descriptor to every git from now on; a start by another thread may still use the one before."""
         with self._guard:  # or the one before could be closed while it is being handed on
             self._lock_fd = fd
             self._stopped.discard(self.work())
 
     def work(self) -> int:
-        """Return what tells the work of this thread from that of others which use the same runner."""
+        """Return the mark of this thread's work, apart from other threads on the same runner."""
         found: int = getattr(self._mine, "work", None) or threading.get_ident()
         return found
 
@@ -195,7 +219,7 @@ class GitRunner:
         what: str = "",
         timeout: float | None = None,
     ) -> tuple[int, bytes, bytes]:
-        """Run once and return (exit code, output, error text) whatever they are.
+        """Run once and return (exit code, output, error text), also after a failure.
 
         Args:
             timeout: seconds that it may take, where that is less than what any command may take.
@@ -256,18 +280,20 @@ class GitRunner:
         with self._guard, as_file(stdin) as given, postponed():
             if self.work() in self._stopped:
                 raise GitFailed("git was not started: the operation is being stopped")
+            variables = {**self._environ, **(env or {})}
+            lock = () if self._lock_fd is None else (self._lock_fd,)
             try:
-                with place.held() as start:
+                with place.held() as start, self.confine(cwd, variables) as box:
                     process = subprocess.Popen(  # argv, never a shell
-                        ["git", *_QUIET, *args],
-                        executable=self._git,
-                        cwd=start,
-                        env={**self._environ, **(env or {})},
+                        [*(box.words if box else ()), "git", *_QUIET, *args],
+                        executable=box.program if box else self._git,
+                        cwd="/" if box else start,
+                        env={} if box else variables,
                         stdin=given,
                         stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE,
                         start_new_session=True,
-                        pass_fds=() if self._lock_fd is None else (self._lock_fd,),
+                        pass_fds=box.descriptors if box else lock,
                     )
             except FileNotFoundError as error:
                 if not cwd.is_dir():

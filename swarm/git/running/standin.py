@@ -126,7 +126,7 @@ def _begin(git: GitRunner, place: Path, folder: Path, settings: Path, name: str)
 
 
 def _harmless(git: GitRunner, settings: Path) -> Iterator[bytes]:
-    """Give the lines of a configuration with those settings that run nothing; what cannot be read has none."""
+    """Yield the lines of a configuration whose settings run no program; none if it cannot be read."""
     _, out, _ = git.attempt("config", "--file", str(settings), "--no-includes", "--list", "-z")
     for item in out.split(b"\0"):
         key, given, value = item.partition(b"\n")

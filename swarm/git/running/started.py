@@ -52,7 +52,7 @@ class Started:
         self._complaints = b""
 
     def outcome(self) -> tuple[int, bytes, bytes]:
-        """Wait for the end, and return (exit code, output, error text) whatever they are.
+        """Wait for the end, and return (exit code, output, error text), also after a failure.
 
         Raises:
             GitTimeout: it did not end in time and was ended.
@@ -140,13 +140,13 @@ class Started:
         return said
 
     def end(self) -> None:
-        """End the process if nobody waited for its end."""
+        """End the process if it was not awaited."""
         end_process(self._process)
         self._ended(self._process)
 
 
 def side_by_side(begin: Callable[[T], Started], wanted: Sequence[T]) -> list[bytes | None]:
-    """Begin a git for each of *wanted*, several at the same time; return what each prints, None where it fails."""
+    """Run a git for each of *wanted*, several at a time; return their outputs, None for a failure."""
     found: list[bytes | None] = []
     for at in range(0, len(wanted), _AT_ONCE):
         begun: list[Started | None] = []

@@ -3,7 +3,7 @@
 The main checkout is used as a store of blobs, no more: each file is hashed, and what is not exactly the
 blob that git has for it is left to git.  The new index is the main checkout's, with what the system
 says of the new files; it is used only if its own note says that it is the tree that is wanted.
-Only for repositories in which a file in a worktree has the bytes of its blob (``ordinary.py``).
+Only files that have the bytes of their blobs in a worktree are copied (``ordinary.py``); git writes the others.
 """
 
 from __future__ import annotations
@@ -179,24 +179,31 @@ def copy(
     trees: Sequence[tuple[Path, Path]],
     when_ns: int,
     ahead: Sequence[bytes | None] = (),
+    leave: frozenset[bytes] = frozenset(),
 ) -> int:
-    """Write every file of *source* into each tree, with the time *when_ns*, and each tree's index.
+    """Write the files of *source* into each tree, with the time *when_ns*, and each tree's index.
 
     Args:
         trees: (tree, its admin folder) each; registered, and empty.
         ahead: what the first files hold, where that was read a moment ago; None is read again.
+        leave: files to leave out.
 
     Returns:
-        how many files the main checkout does not have as they should be; they are missing in the trees.
+        how many files were left out, also because the main checkout has them otherwise; git has to write these.
     """
     missing = 0
     for start in range(0, len(trees), _AT_ONCE):
-        missing = _copy_some(source, main, trees[start : start + _AT_ONCE], when_ns, ahead)
+        missing = _copy_some(source, main, trees[start : start + _AT_ONCE], when_ns, ahead, leave)
     return missing
 
 
 def _copy_some(
-    source: Source, main: Path, trees: Sequence[tuple[Path, Path]], when_ns: int, ahead: Sequence[bytes | None]
+    source: Source,
+    main: Path,
+    trees: Sequence[tuple[Path, Path]],
+    when_ns: int,
+    ahead: Sequence[bytes | None],
+    leave: frozenset[bytes],
 ) -> int:
     missing = 0
     targets: list[_Target] = []
@@ -207,7 +214,9 @@ def _copy_some(
             targets.append(_Target(opened[-1], bytearray(source.head), admin))
         for number, entry in enumerate(source.entries):
             data = ahead[number] if number < len(ahead) else None
-            if data is None:
+            if entry.path in leave:
+                data = None
+            elif data is None:
                 data = _content(entry, opened[0])
             missing += data is None
             for target in targets:
@@ -242,7 +251,7 @@ def _content(entry: Entry, main: int) -> bytes | None:
 
 
 def _read(fd: int, size: int) -> bytes:
-    """Read what should be so long, and one byte more: whatever else it is, it is not the blob then."""
+    """Read one byte more than the blob's length: a longer file is not the blob."""
     try:
         data = os.read(fd, size + 1)
         while len(data) < size and (more := os.read(fd, size + 1 - len(data))):
@@ -253,7 +262,7 @@ def _read(fd: int, size: int) -> bytes:
 
 
 def _put(target: _Target, entry: Entry, data: bytes | None, when_ns: int) -> None:
-    """Write one file as git would, and into the index what the system then says of it."""
+    """Write one file as git would, and its new ``stat`` into the index."""
     flags = entry.place + 60
     target.index[flags] &= ~(_ALWAYS_VALID >> 8)  # the user's mark is for the user's own tree
     if data is None:

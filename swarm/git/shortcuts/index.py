@@ -91,7 +91,8 @@ def put(index: Path, data: bytearray, mode: int | None = None) -> bool:
 
 def _backdate_one(data: bytearray, place: int, path: bytes, top: int, when_ns: int) -> None:
     try:
-        if not _is_as_written(STAT.unpack_from(data, place), os.lstat(path, dir_fd=top)):
+        found = os.lstat(path, dir_fd=top)
+        if found.st_mtime_ns == when_ns or not _is_as_written(STAT.unpack_from(data, place), found):
             return
         os.utime(path, ns=(when_ns, when_ns), dir_fd=top, follow_symlinks=False)
         changed_ns = os.lstat(path, dir_fd=top).st_ctime_ns

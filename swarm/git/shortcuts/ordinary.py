@@ -85,10 +85,10 @@ def is_plain(listed: bytes | None) -> bool:
     return True
 
 
-def keeps_bytes(told: bytes | None) -> bool:
-    """Whether with these attributes a file in a worktree has exactly the bytes of its blob."""
+def converted(told: bytes | None) -> frozenset[bytes] | None:
+    """Return the files that with these attributes may have other bytes than their blobs; None: that cannot be told."""
     if told is None:
-        return False
+        return None
     words = told.split(b"\0")
-    facts = zip(words[1::3], words[2::3], strict=False)  # path, attribute, value; path, …
-    return all(value in _CONVERTING[name] for name, value in facts if name in _CONVERTING)
+    facts = zip(words[::3], words[1::3], words[2::3], strict=False)  # path, attribute, value; path, …
+    return frozenset(path for path, name, value in facts if name in _CONVERTING and value not in _CONVERTING[name])

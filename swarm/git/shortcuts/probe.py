@@ -37,7 +37,8 @@ class Look:
         self._git = git
         self._objects = common / "objects"
         self._registers: bool | None = None if ordinary.has_usual_files(common) else False
-        self._same_bytes: bool | None = None
+        self._converted: frozenset[bytes] | None = None
+        self._attributes_known = False
         self._settings: Started | None = None
         self._said: bytes | None = None
         self._attributes: Started | None = None
@@ -70,16 +71,17 @@ class Look:
             self._said = _answer(self._settings)
         return self._said
 
-    def copies(self) -> bool:
-        """Whether moreover a file in a worktree has exactly the bytes of its blob."""
-        if self._same_bytes is None:
+    def converted(self) -> frozenset[bytes] | None:
+        """Return the files that have other bytes in a worktree than as blobs; None: all files are left to git."""
+        if not self._attributes_known:
             asked = self._attributes if self.registers() else None
-            self._same_bytes = asked is not None and ordinary.keeps_bytes(_answer(asked))
-        return self._same_bytes
+            self._converted = ordinary.converted(_answer(asked)) if asked is not None else None
+            self._attributes_known = True
+        return self._converted
 
     def read_ahead(self, main: Path) -> None:
         """Look for the objects, and read the first files of the main checkout, if they are going to be copied."""
-        if self.source is not None and not self.ahead and self.copies():
+        if self.source is not None and not self.ahead and self.converted() is not None:
             self._look_for_objects()
             self.ahead = copying.first_contents(self.source, main)
 
@@ -95,7 +97,7 @@ class Look:
         return self._presence
 
     def end(self) -> None:
-        """End processes that nobody waits for any more."""
+        """End processes whose results are no longer needed."""
         presence = self._presence.asked if self._presence is not None else None
         for asked in (self._settings, self._attributes, presence):
             if asked is not None:

@@ -68,7 +68,7 @@ def _put(fresh: Path, admin: Path) -> None:
 
 
 def _is_usual(name: str) -> bool:
-    """Whether git would call the admin folder like the tree; it replaces what no ref name may have."""
+    """Whether git would give the admin folder the tree's name; git replaces characters that refs forbid."""
     return name.isascii() and name.replace("-", "").replace("_", "").isalnum()
 
 

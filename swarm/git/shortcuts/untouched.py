@@ -27,7 +27,7 @@ _ALWAYS_VALID = 0x80
 
 
 def is_untouched(source: Source, checkout: Path, written_ns: int, hidden: Sequence[str]) -> bool:
-    """Whether *checkout* is what its index says beyond doubt.
+    """Whether *checkout* equals its index beyond doubt.
 
     Args:
         written_ns: when the index was written; a file of that moment may have changed without a trace.

@@ -1,1 +1,1 @@
-"""An agent's run folder: its files, its program, its run time, the services beside it."""
+"""An agent's run folder: its files, program, run time and services."""

@@ -15,7 +15,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args, get_type_hints
 
-from swarm.machine import processes
+from swarm.machine import broker, processes
 from swarm.machine.run_folder import runfiles
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Process(NamedTuple):
         ran_ms: for how long programs of the agent had run before.
         prints: it does its task and ends.
         deaf: messages cannot reach it meanwhile.
+        boxed: *pid* is the outer process of its box; see ``processes.in_box``.
     """
 
     supervisor_pid: int
@@ -54,6 +55,7 @@ class Process(NamedTuple):
     ran_ms: int = 0
     prints: bool = False
     deaf: bool = False
+    boxed: bool = False
 
 
 class Exit(NamedTuple):
@@ -126,6 +128,9 @@ def write_state(run_dir: str | Path, state: Says, detail: str = "", prompt: str 
     Raises:
         OSError: it could not be written; what was said before stands.
     """
+    if broker.path():
+        broker.ask({"kind": "state", "state": state, "detail": one_line(detail), "prompt": one_line(prompt)})
+        return
     record: dict[str, object] = {"state": state, "detail": one_line(detail), "at_ms": now_ms(), "pid": os.getpid()}
     if prompt:
         record["prompt"] = one_line(prompt)
@@ -149,6 +154,14 @@ def supervised(process: Process, *, boot_id: str | None = None) -> bool:
 
 def _is_this(process: Process, pid: int, start: int, boot_id: str | None) -> bool:
     return process.boot_id == (boot_id or processes.boot_id()) and processes.is_alive(pid, start)
+
+
+def is_reviewing(run_dir: str | Path) -> bool:
+    """Whether the reviewer of an agent is at work, so that the user need not be notified yet."""
+    found = runfiles.read(os.fspath(run_dir), runfiles.REVIEWING) or {}
+    pid, start = found.get("pid"), found.get("pid_start")
+    here = found.get("boot_id") == processes.boot_id()
+    return here and isinstance(pid, int) and isinstance(start, int) and processes.is_alive(pid, start)
 
 
 def now_ms() -> int:

@@ -28,12 +28,23 @@ SERVES = "serves.json"
 #: The mark that its end was reported.
 TOLD = "told.json"
 CALLED = "called.json"
+#: What came of its task: said once, whoever noticed, and corrected by itself alone.
+COMPLETION = "completion.json"
+COMPLETION_LOCK = "completion.lock"
 #: The marks that it finished its task, and that a held one got its.
 FINISHED = "finished.json"
+TASK_GIVEN = "task-given.json"
+#: Messages delivered to its program and not yet found in the program's record.
 GIVEN = "given.json"
 REVIEWING = "reviewing.json"
 #: How the reviewer of its role is asked.
 REVIEWER = "reviewer.json"
+#: Where its supervisor answers, or why it does not.
+SOCKET = "socket.json"
+#: What a socket's name ends with until it listens.
+NEW_SOCKET = ".new"
+#: What its screen showed when it was last read.
+SCREEN = "screen.json"
 _LIMIT = 64 << 10
 
 

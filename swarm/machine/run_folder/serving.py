@@ -3,22 +3,27 @@
 Some programs put up one when somebody asks for a session in the background.  It becomes a child of the
 program that was first, goes on without it, and holds the sessions of every terminal.  Each writes down its processes;
 those are left alone when an agent ends, with all that is below them.  When such a service dies, its sessions become
-orphans beside the agent's own; some are known by what their environment names.
+orphans beside the agent's own; they are known by what their environment names: a session, or a conversation whose
+record says where it takes place.
 """
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 
 from swarm.machine import processes, records
 from swarm.machine.run_folder import runfiles
+from swarm.machine.tail import Tail, mapping, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _LIMIT = 16 << 20
+#: What a service writes into the record of a conversation of its own, as the one who began it.
+_SERVED = "vscode"
 
 
 def left_alone(run_dir: str, own: int, among: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -40,17 +45,49 @@ def left_alone(run_dir: str, own: int, among: Iterable[tuple[int, int]]) -> set[
                 found.add((pid, start))
                 found.update((seen.pid, seen.start) for seen in processes.below(pid))
     known = marks if isinstance(marks, dict) else {}
-    found.update(one for one in among if one not in found and one[0] != own and _in_background(one[0], known))
+    talks, folder = record.get("talks"), str(record.get("folder", ""))
+    for one in among:
+        if one not in found and one[0] != own:
+            words = processes.environment(one[0])
+            place = conversation(words, talks if isinstance(talks, dict) else {})[1] if folder else ""
+            if _in_background(words, known) or (place and not lies_in(place, folder)):
+                found.add(one)
     return found
 
 
-def _in_background(pid: int, marks: Mapping[str, object]) -> bool:
+def conversation(words: bytes, talks: Mapping[str, object]) -> tuple[str, str]:
+    """Return the record of the conversation of a service to which a process belongs, and its folder.
+
+    Args:
+        words: the environment of the process.
+        talks: the variables that name a conversation, each with the pattern of its record.
+
+    Returns:
+        Empty texts where it belongs to none.
+    """
+    for word in words.split(b"\0"):
+        name, _, value = os.fsdecode(word).partition("=")
+        if value and name in talks:
+            for path in glob.iglob(str(talks[name]).replace("{}", glob.escape(value))):
+                said = next((mapping(line.get("payload")) for line in Tail(path).lines()), {})
+                if said.get("source") == _SERVED:
+                    return path, text(said.get("cwd"))
+    return "", ""
+
+
+def lies_in(place: str, folder: str) -> bool:
+    """Whether a path is a folder, or something in it."""
+    return place == folder or place.startswith(f"{folder}/")
+
+
+def _in_background(words: bytes, marks: Mapping[str, object]) -> bool:
     """Whether a process is of a background session other than the one in which the agent itself was started.
 
     Args:
+        words: its environment.
         marks: the variables that only such sessions have, with their values for the agent itself.
     """
-    for word in processes.environment(pid).split(b"\0"):
+    for word in words.split(b"\0"):
         name, _, value = os.fsdecode(word).partition("=")
         if value and value != marks.get(name, value):
             return True

@@ -49,6 +49,7 @@ class PostBase:
 
     Args:
         prepare: makes that folder, in a repository that has none yet.
+        acting: the agent for which a server acts; None: this process is the caller.
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class PostBase:
         lease: float = LEASE,
         settings: Callable[[], Settings] | None = None,
         prepare: Callable[[], None] | None = None,
+        acting: Identity | None = None,
     ) -> None:
+        self._acting = acting
         self._prepare = prepare
         self._state = os.fspath(state)
         self._environ = os.environ if environ is None else environ
@@ -101,7 +104,7 @@ class PostBase:
     def me(self) -> Sender:
         """Return the identity of this process in this repository."""
         if self._me is None:
-            who = whoami(self._environ, state=self._state)
+            who = self._acting or whoami(self._environ, state=self._state)
             if who is None:
                 from swarm.machine import person
 
@@ -122,14 +125,14 @@ class PostBase:
         return directory.members(self._state)  # not kept: others come while this object lives
 
     def address(self, name: str | None = None) -> str:
-        """Return the address of one box: of an agent by its name, or one's own.
+        """Return the address of one box: of an agent or a bridge by its name, or one's own.
 
         Raises:
             AgentNotFound, SessionNotFound, Ambiguous: there is none, or several.
         """
         if name is None:
             return self.me().address
-        member = addressing.one(name, self.members(), self.me().member)
+        member = addressing.one(name, self.members(), self.me().member, directory.bridges(self._state))
         return USER if member is None else member.address
 
     def addresses(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -138,7 +141,8 @@ class PostBase:
         Raises:
             AgentNotFound, SessionNotFound, Ambiguous: there is none, or several.
         """
-        meant = addressing.resolve(names, self.members(), self.me().member, "cannot wait")
+        bridges = directory.bridges(self._state)
+        meant = addressing.resolve(names, self.members(), self.me().member, "cannot wait", bridges=bridges)
         return tuple(USER if member is None else member.address for member in meant)
 
     def _mine(self, name: str | None, what: str) -> str:
@@ -155,7 +159,7 @@ class PostBase:
         return address
 
     def declare(self, member: Member | None) -> None:
-        """Make sure that an agent, or the user, has an inbox."""
+        """Make sure that an agent, a bridge, or the user, has an inbox."""
         self._make_ready()
         if member is None:
             self.bus.declare(USER)

@@ -27,7 +27,7 @@ class Looking(PostBase):
         return self._look(self.bus.peek, name, limit)
 
     def history(self, name: str | None = None, limit: int = 100) -> tuple[Stored, ...]:
-        """Return the last messages of an inbox, whatever became of them."""
+        """Return the last messages of an inbox, in any state."""
         return self._look(self.bus.history, name, limit)
 
     def dead(self, name: str | None = None) -> tuple[Stored, ...]:
@@ -130,7 +130,7 @@ class Looking(PostBase):
         attempt = "cannot remove messages"
         if self.me().outside:
             raise rights.for_people(attempt, self.me().outside)
-        rights.check_person(caller.caller_of(self._state, self._environ), attempt)
+        rights.check_person(caller.caller_of(self._state, self._environ, self._acting), attempt)
         return self.bus.addresses() if name is None else (box_of(self.address(name)),)
 
     def unreadable(self, message_id: str = "") -> tuple[str, ...]:

@@ -47,4 +47,4 @@ def raise_refused(message: Message, sent: Sequence[Sent], refused: Sequence[Swar
 def name_id(error: SwarmError, message_id: str) -> None:
     """Let the hint name the id of a message that may be sent again: after an error it may have arrived all the same."""
     if message_id and error.exit_code in (EXIT_TRY_AGAIN, EXIT_ENVIRONMENT):
-        error.hint = f"{error.hint}; sent again with --id {message_id} nobody gets it twice"
+        error.hint = f"{error.hint}; sent again with --id {message_id} no recipient gets it twice"

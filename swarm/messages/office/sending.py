@@ -43,6 +43,24 @@ def _made_id(me: Sender, *, several: bool, timed: bool) -> str:
     return new_id() if several or timed or as_user else ""
 
 
+def _refuse_far(recipients: Sequence[Member | None], me: Sender) -> None:
+    """Refuse a spawned agent that writes to others than its parent, the user, and those below it.
+
+    Raises:
+        NotInTree
+    """
+    if me.member is None or me.member.kind == "team":
+        return
+    far = addressing.out_of_reach(recipients, me.member)
+    if far:
+        from swarm.callers.errors import NotInTree
+
+        raise NotInTree(
+            f"cannot send to {', '.join(far[:3])}: you are {me.address}, who reaches parent, children and user",
+            hint="tell your parent: swarm send parent 'TEXT'",
+        )
+
+
 class Sending(PostBase):
     """Send messages as this process."""
 
@@ -66,7 +84,7 @@ class Sending(PostBase):
 
         Args:
             to: names as in ``bus/addressing.py``; with *reply_to* it may be empty: whoever sent that.
-            id: sent again under the same id it is the same message, if it says the same; nobody gets it twice.
+            id: sent again under the same id it is the same message, if it says the same; no recipient gets it twice.
             reply_to: id of the message that this one answers.
             attach: files; each is copied.
 
@@ -76,8 +94,8 @@ class Sending(PostBase):
             SentInPart: some have it, and others do not.
         """
         me, answered = self.me(), self._answered(reply_to) if reply_to else None
-        words = addressing.split(to) if to or answered is None else (self._sender_of(answered),)
-        recipients = addressing.resolve(words, self._in_question(words, me), me.member)
+        recipients = self._recipients(to, me, answered)
+        _refuse_far(recipients, me)
         message = Message(
             to=USER,
             sender=me.address,
@@ -126,7 +144,7 @@ class Sending(PostBase):
         return sent
 
     def _note_life(self, message: Message, recipients: Sequence[Member | None]) -> None:
-        """Schedule a check for the message's expiry, in case nobody reads that inbox any more."""
+        """Schedule a check for the message's expiry, as its inbox may never be read again."""
         from swarm.messages import deadlines
 
         encode(message)  # is it a message?
@@ -195,9 +213,15 @@ class Sending(PostBase):
         fsio.make_folders(folder, 0o700)
         return tuple(self.bus.attach(path) for path in paths)
 
+    def _recipients(self, to: str | Iterable[str], me: Sender, answered: Message | None) -> tuple[Member | None, ...]:
+        """Return the recipients of a message; without names, the sender of the one that it answers."""
+        words = addressing.split(to) if to or answered is None else (self._sender_of(answered),)
+        bridges = directory.bridges(self._state)
+        return addressing.resolve(words, self._in_question(words, me), me.member, bridges=bridges)
+
     def _in_question(self, words: Sequence[str], me: Sender) -> tuple[Member, ...]:
         """Return the agents that the words may mean; an agent that writes to its own session needs no other record."""
-        plainly_user = (USER,) if me.member is not None and me.member.parent else (USER, addressing.PARENT)
+        plainly_user = (USER,) if me.member is not None and me.member.line else (USER, addressing.PARENT)
         if all(word in plainly_user for word in words):
             return ()
         if me.member is None or any("@" in word for word in words):

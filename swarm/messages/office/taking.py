@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from swarm.bus.addressing import USER
 from swarm.bus.errors import ClaimLost, InboxNotFound, MessageNotFound
 from swarm.bus.protocol import Holder
+from swarm.messages import directory
 from swarm.messages.office.base import PostBase
 from swarm.project.errors import AgentNotFound
 
@@ -227,7 +228,8 @@ class Taking(PostBase):
         return self.me().who is None and (named or claim.who not in ("", self.me().address))
 
     def _declare(self, address: str) -> None:
-        member = next((m for m in self.members() if m.address == address), None)
+        everybody = (*self.members(), *directory.bridges(self._state))
+        member = next((m for m in everybody if m.address == address), None)
         if address != USER and member is None:
             raise AgentNotFound(f"there is no agent {address}")
         self.declare(member)

@@ -1,1 +1,1 @@
-"""Reading shell commands, to know what they run."""
+"""Read shell commands, to find every program that they run."""

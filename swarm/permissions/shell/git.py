@@ -39,7 +39,7 @@ _HARMLESS = frozenset(
 
 
 def own_options(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return git's own options, and its command with what belongs to that."""
+    """Return git's own options, and its command with its arguments."""
     at = 1
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in _TAKE_ONE else 1
@@ -47,7 +47,7 @@ def own_options(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def handed(words: Sequence[str]) -> Handed | None:
-    """Return what git is handed to run; None for nothing."""
+    """Return the commands that git's arguments make it run; None without any."""
     from swarm.permissions.shell.programs import Handed
 
     options, rest = own_options(words)

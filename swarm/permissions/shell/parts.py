@@ -253,7 +253,7 @@ def _spelled(words: Sequence[str]) -> Iterator[str]:
 
 
 def _behind_options(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Give what could come behind a program's own options: ``push`` in ``git -C . push``.
+    """Yield the words that may follow a program's own options: ``push`` in ``git -C . push``.
 
     Which options take a word nobody knows here, so each is tried with one and without.
     """
@@ -323,7 +323,7 @@ def _settings(part: Part) -> Iterator[str | None]:
 
 
 def _evaluates(part: Part) -> bool:
-    """Whether a command takes the name of a variable apart, and runs what it finds there: ``a[$(x)]``."""
+    """Whether a command evaluates the index in a variable's name, and so runs commands in it: ``a[$(x)]``."""
     name = program(part.words)
     if name == "let":
         return True

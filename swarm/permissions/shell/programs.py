@@ -124,7 +124,7 @@ def program(words: Sequence[str]) -> str:
 
 
 def wrapped(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Give what could be the command that a program like ``sudo`` runs: whatever its options mean, it is among them."""
+    """Yield every command that a program like ``sudo`` may run, for any meaning of its options."""
     name = program(words)
     if name not in WRAPPERS:
         return
@@ -197,7 +197,7 @@ def has_space(word: str) -> bool:
 
 
 def handed(words: Sequence[str]) -> Handed | None:
-    """Return what a program is handed; None for one that takes no scripts."""
+    """Return the scripts among a program's arguments; None if it takes no scripts."""
     name = program(words)
     if name in _OTHERS:
         return _OTHERS[name](words)
@@ -260,7 +260,7 @@ def _splits(word: str) -> bool:
 
 
 def _texts(words: Sequence[str]) -> Iterator[str]:
-    """Give what may be scripts among words: those of several words, also behind ``--option=`` and ``-xyz``."""
+    """Yield the words that may be scripts: those with several words in them, also after ``--option=`` and ``-xyz``."""
     for word in words[: MOST_WORDS * 2]:
         if word.startswith("--"):
             if "=" in word:
@@ -314,5 +314,5 @@ def quoted(words: Sequence[str]) -> str:
 
 
 def _is_input(path: str) -> bool:
-    """Whether a path is what comes in from outside, or from another command."""
+    """Whether a path stands for input from outside, or from another command."""
     return path == "-" or path.startswith(("/dev/", "/proc/")) or "<(" in path

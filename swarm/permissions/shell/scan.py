@@ -1,7 +1,7 @@
 """Take a shell script apart into the simple commands in it, wherever they hide.
 
-Not a shell: it only finds where commands begin and end, and gives up (``understood`` is False) at
-whatever it does not know for sure, such as functions, ``case`` and quotes without an end.  Commands in
+Not a shell: it only finds where commands begin and end.  It gives up (``understood`` is False) at syntax that it
+does not know for sure, such as functions, ``case`` and quotes without an end.  Commands in
 ``$(…)``, backquotes, ``<(…)``, subshells and here-documents are found like all others.
 """
 
@@ -87,7 +87,7 @@ def scan(text: str) -> tuple[list[Command], bool]:
 
 
 def _are_numbers(names: set[str], commands: Sequence[Command]) -> bool:
-    """Whether variables that are calculated with hold numbers: what is no number may run a command."""
+    """Whether variables in an arithmetic expression hold numbers; any other value may run a command."""
     left = names - _COUNTERS
     if not left:
         return True
@@ -259,7 +259,7 @@ class _Scanner(WordReader):
         return word.text
 
     def adopt(self, inner: WordReader) -> None:
-        """Take what was found in a part of the text."""
+        """Add the findings of a part of the text."""
         super().adopt(inner)
         self.found += inner.found if isinstance(inner, _Scanner) else ()
 

@@ -1,4 +1,4 @@
-"""The words of a shell's commands: what quotes and expansions make of them, and the commands within.
+"""The words of a shell's commands: their values after quotes and expansions, and the commands within.
 
 Who reads a list of commands reads their words with this, and is asked for the lists in ``$(…)`` in turn.
 """
@@ -45,7 +45,7 @@ class Word:
         self.dynamic = self.quoted = self.globs = False
 
     def add(self, text: str) -> None:
-        """Take more text that is what it is."""
+        """Add literal text."""
         self.text += text
         if not (self.dynamic or self.globs):
             self.known += text
@@ -85,7 +85,7 @@ def _closing(text: str, at: int, quote: str) -> int:
 
 
 def _without_backslashes(text: str, hidden: str) -> str:
-    """Return what a shell reads between backquotes: a backslash hides a backquote, a dollar sign or another one."""
+    """Return the text between backquotes as a shell reads it: a backslash hides another one, ``$`` or a backquote."""
     made, at = "", 0
     while at < len(text):
         at += text[at] == "\\" and text[at + 1 : at + 2] in tuple(hidden)
@@ -119,7 +119,7 @@ class WordReader:
         raise NotImplementedError
 
     def adopt(self, inner: WordReader) -> None:
-        """Take what was found in a part of the text."""
+        """Add the findings of a part of the text."""
         self.clear &= inner.clear
         self.numbers |= inner.numbers
 
@@ -152,7 +152,7 @@ class WordReader:
         return word
 
     def _element(self) -> None:
-        """Look at what may say which element of a variable is set: it is calculated, and not read as words are."""
+        """Look at the index of a variable that is set: the shell evaluates it as arithmetic."""
         end = self.text.find("]", self.at)
         if end < 0 or not self.text.startswith(("=", "+="), end + 1):
             return
@@ -191,7 +191,7 @@ class WordReader:
         self.at += 1
 
     def read_quoted(self, word: Word, closer: str) -> None:
-        """Read what stands in double quotes, up to *closer* or the end."""
+        """Read the text in double quotes, up to *closer* or the end."""
         while self.at < len(self.text):
             char = self.text[self.at]
             if char == closer:
@@ -250,7 +250,7 @@ class WordReader:
         self.at = end + 1
 
     def _braces(self, word: Word) -> None:
-        """Read ``${…}``; what is in it may hold commands."""
+        """Read ``${…}``, in which there may be commands."""
         start = self.at
         self.at += 2
         self._deeper()
@@ -274,7 +274,7 @@ class WordReader:
         word.add_unknown(self.text[start : self.at])
 
     def _parameter(self) -> None:
-        """Read what ``${`` begins with: a name, which element of it, and what of that."""
+        """Read the start of ``${``: a name, its index, and the operator."""
         if self.text[self.at] == "!":  # of another name, which may be that of an element
             end = name_end(self.text, self.at + 1)
             if end > self.at + 1 and not self.text.startswith(("*}", "@}", "[@]}", "[*]}"), end):
@@ -306,7 +306,7 @@ class WordReader:
         word.add_unknown(self.text[start : self.at])
 
     def count(self, closer: str) -> None:
-        """Read an arithmetic expression and what closes it."""
+        """Read an arithmetic expression and its closing characters."""
         opened = 0
         while opened or not self.text.startswith(closer, self.at):
             char = self.text[self.at]
@@ -329,7 +329,7 @@ class WordReader:
         self.at += len(closer)
 
     def _counted_with(self, char: str) -> None:
-        """Read an expansion in an arithmetic expression: what it becomes is read as one, too."""
+        """Read an expansion in an arithmetic expression; the shell evaluates its value as arithmetic, too."""
         start = self.at
         ignored = Word()
         self._expansion(ignored, char, quoted=True)

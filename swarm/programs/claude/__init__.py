@@ -1,1 +1,4 @@
 """Claude Code."""
+
+#: The settings file of one agent, below its run folder.
+SETTINGS = ".claude/settings.json"

@@ -33,7 +33,7 @@ _FILE = "swarm-asks.json"
 
 
 def complaints(executable: str, settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return what the program has against some settings; None when it cannot be asked, such as an old version."""
+    """Return the program's complaints about some settings; None if it cannot be asked, such as an old version."""
     asked = {**settings, "hooks": {**settings.get("hooks", {}), _ASKED: []}}
     return _complaints(executable, json.dumps(asked), tuple(sorted({**environ, **_ALONE}.items())))
 

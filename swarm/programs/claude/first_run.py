@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
 from swarm.kit.errors import EnvironmentProblem, SwarmError
+from swarm.machine import own, records
 from swarm.programs.base import seen_login
 from swarm.project.errors import Locked
 
@@ -73,7 +74,7 @@ def withdraw(file: Path, trees: Sequence[Path]) -> None:
 
 
 def asks_for_trust(file: Path, main: Path, folder: str, read: Callable[[str], bytes | None]) -> str:
-    """Return what of a project the program asks about in spite of the entries for its worktrees; nothing for none.
+    """Return the project settings about which the program asks in spite of the entries for its worktrees.
 
     What a project allows by its settings counts only with an entry for the main checkout. That is the user's to make.
 
@@ -97,7 +98,7 @@ def asks_for_trust(file: Path, main: Path, folder: str, read: Callable[[str], by
 
 
 def _allowed(settings: bytes | None) -> str:
-    """Say what settings of a project allow without asking; what cannot be read allows nothing."""
+    """Return the rules that a project's settings allow without asking; an unreadable file allows nothing."""
     try:
         found = json.loads(settings or b"{}")
     except (ValueError, RecursionError):
@@ -161,7 +162,8 @@ def _mapping(parent: dict[str, Any], key: str) -> dict[str, Any]:
 
 def _change(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
     with files.os_errors(f"cannot prepare Claude Code's configuration {file}"):
-        target = file.resolve()  # it may be a link into a folder of dot files
+        # It may be a link into the user's folder of dot files.  In the home of a box an agent may have put one.
+        target = file if own.trusted(os.fspath(file)) else file.resolve()
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _locked(target):
             files.sweep_temporaries(
@@ -176,7 +178,8 @@ def _change(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        data = files.read_small(file, _LIMIT).strip()
+        boxed = own.trusted(os.fspath(file))
+        data = (records.read_bytes(os.fspath(file), _LIMIT) if boxed else files.read_small(file, _LIMIT)).strip()
         found = json.loads(data) if data else {}
     except FileNotFoundError:
         return {}
@@ -192,7 +195,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Hold the lock that the program itself holds while it writes the file: a folder beside it."""
+    """Hold the lock that the program itself holds while it writes the file: a folder next to it."""
     lock = file.with_name(f"{file.name}.lock")
     deadline = time.monotonic() + _LOCK_WAIT
     while True:

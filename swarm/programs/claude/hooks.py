@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from swarm.machine import hook
+from swarm.machine.mcp import wait
 from swarm.permissions import guard
 
 if TYPE_CHECKING:
@@ -30,21 +31,26 @@ _SHORT = 5
 _GUARD = 60
 
 
-def standard(run_dir: Path, main: Path, *, guarded: bool, prints: bool = False) -> dict[str, Sequence[Any]]:
+def standard(
+    run_dir: Path, main: Path, *, guarded: bool, prints: bool = False, door: bool = False
+) -> dict[str, Sequence[Any]]:
     """Return the hooks that every agent has.
 
     Args:
         guarded: there are rules about what it must not do.
         prints: it is in print mode: its questions are not for people, and one without an answer is denied.
+        door: it has an MCP door; print mode waits for that by itself, a dialog does not.
     """
     quick = [sys.executable, "-I", "-S"]
     note = [*quick, hook.__file__, str(run_dir)]
     judge = [*quick, guard.__file__, str(run_dir)]
     swarm = [sys.executable, "-P", "-m", "swarm", "-C", str(main)]
     waiter = {"asyncRewake": True, **_command([*note, _DIALOG, *swarm, "hook", "deliver"], _DAY)}
+    begin = [waiter, _command([*quick, wait.__file__, str(run_dir)], _GUARD)] if door and not prints else [waiter]
     ask = _command([*swarm, "permission-request", *(("--wait", "0") if prints else ())], _DAY)
     return {
         **{event: [_entry(waiter)] for event in _TURNS},
+        "SessionStart": [{"matcher": "", "hooks": begin}],
         **{event: [_entry(_command(note, _SHORT))] for event in _NOTED},
         "PreToolUse": [_entry(_command(judge, _GUARD) if guarded else _command(note, _SHORT))],
         "PermissionRequest": [_entry(ask)],

@@ -11,9 +11,9 @@ from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
 from swarm.machine import hook_events
 from swarm.machine.run_folder import runfiles as files
-from swarm.programs import prompts, reviewer
-from swarm.programs.claude import rules, settings
-from swarm.programs.notes import note
+from swarm.programs import door, prompts, reviewer
+from swarm.programs.claude import SETTINGS, access, rules, settings
+from swarm.programs.reading.notes import note
 from swarm.programs.team_prompt import with_team
 from swarm.programs.values import LaunchSpec
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: The role's text and what holds for every agent.
 _SYSTEM = "system.md"
+#: The door, in a file of the run folder: a project's own `.mcp.json` would be asked about.
+_DOOR = ".claude/mcp.json"
 #: Variables from an outer Claude Code for its children; an agent is no child session.
 _NOT_INHERITED = (
     *("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_ENV_FILE"),
@@ -35,29 +37,55 @@ def spec(launch: Launch, hooks: Mapping[str, Sequence[Any]]) -> LaunchSpec:
     """Return all that the launcher needs; *hooks* are swarm's own, in the program's form."""
     folder = config_folder(launch.options.claude_config_dir, launch.environ)
     servers = mcp_servers(launch.worktree, launch.main, config_file(folder, launch.environ))
-    made = settings.make(launch.options, hooks=hooks, servers=servers)
-    env = {"DISABLE_AUTOUPDATER": "1"}  # left to itself it replaces the machine's installation within seconds
+    name = door.OTHER if door.NAME in servers else door.NAME
+    made = settings.make(launch.options, hooks=hooks, servers=servers, door=name if launch.door else "")
+    env = {
+        **access.variables(launch.models_at),
+        "DISABLE_AUTOUPDATER": "1",
+    }  # left to itself it replaces the machine's installation within seconds
     if made[settings.NO_VIEW] is True:  # also for what its tools run; older versions know the setting by this alone
         env["CLAUDE_CODE_DISABLE_AGENT_VIEW"] = "1"
     if is_own_choice(folder, launch.environ):
         env["CLAUDE_CONFIG_DIR"] = str(folder)
+    env |= _door_environment(launch)
     argv, asked = _argv(launch, folder)
     files = {
-        settings.FILE: json.dumps(made, indent=2),
+        SETTINGS: json.dumps(made, indent=2),
         **rules.files(launch),
         **note("claude", config=str(folder), home=str(config_file(folder, launch.environ)), asked=asked),
         _SYSTEM: with_team(launch, _role_text(launch)),
         **_reviewer(launch),
+        **_door(launch, name),
     }
     if not launch.resume:  # the conversation of an earlier start is over
         fsio.unlink_if_there(launch.run_dir / hook_events.CONVERSATION)
     says = str(folder / "sessions" / "{pid}.json")
     prints = launch.options.print
-    return LaunchSpec(argv, env, files, without=_NOT_INHERITED, awaits=True, says=says, prints=prints)
+    without = (*_NOT_INHERITED, *(access.KEYS if launch.models_at else ()))
+    return LaunchSpec(argv, env, files, without=without, awaits=True, says=says, prints=prints)
+
+
+def _door(launch: Launch, name: str) -> dict[str, str]:
+    """Return the file that names the door: its tools are in the first turn, and its calls take their time."""
+    if not launch.door:
+        return {}
+    command, *args = launch.door
+    entry = {"type": "stdio", "command": command, "args": args, "alwaysLoad": True, "timeout": door.LONGEST * 1000}
+    return {_DOOR: json.dumps({"mcpServers": {name: entry}}, indent=2)}
+
+
+def _door_environment(launch: Launch) -> dict[str, str]:
+    """Return the variables that let a slow start and a long wait be; the user's own stay."""
+    wanted = {
+        "MCP_TIMEOUT": str(door.START * 1000),
+        "MCP_CONNECTION_NONBLOCKING": "0",
+        "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT": "0",
+    }
+    return {name: value for name, value in wanted.items() if launch.door and name not in launch.environ}
 
 
 def _reviewer(launch: Launch) -> dict[str, str]:
-    """Return what the reviewer of the role is asked with."""
+    """Return the settings with which the role's reviewer is asked."""
     one = launch.options.permissions.reviewer
     if not one.enabled:  # also when an earlier launch had one
         fsio.unlink_if_there(launch.run_dir / reviewer.INSTRUCTIONS)
@@ -83,11 +111,13 @@ def _argv(launch: Launch, folder: Path) -> tuple[tuple[str, ...], str]:
     argv = [launch.executable, "--resume" if resume else "--session-id", conversation]
     # Always said: a fresh configuration may start in a mode that runs tools without asking.
     argv += ["--permission-mode", str(options.permission_mode)]
-    argv += ["--settings", str(launch.run_dir / settings.FILE), "--name", launch.agent]
+    argv += ["--settings", str(launch.run_dir / SETTINGS), "--name", launch.agent]
     if options.model:
         argv += ["--model", options.model]
     if options.system_prompt:
         argv += ["--system-prompt", options.system_prompt]
+    if launch.door:
+        argv += ["--mcp-config", str(launch.run_dir / _DOOR)]  # an option comes behind it: it takes all words up to one
     argv += ["--append-system-prompt-file", str(launch.run_dir / _SYSTEM)]  # not remembered: also when resumed
     argv += launch.args
     if options.print:
@@ -131,8 +161,11 @@ def can_resume(folder: Path, conversation: str) -> bool:
 
 
 def _has_words(path: Path) -> bool:
-    with path.open("rb") as lines:
-        return any(b'"type":"user"' in line for line in lines)
+    try:
+        with fsio.open_regular(path) as lines:
+            return any(b'"type":"user"' in line for line in lines)
+    except SwarmError:
+        return False  # a pipe or the like, which an agent may have put there
 
 
 # --- where its configuration is --------------------------------------------------------------------
@@ -168,7 +201,7 @@ def is_own_choice(folder: Path, environ: Mapping[str, str]) -> bool:
 
 
 def config_file(folder: Path, environ: Mapping[str, str]) -> Path:
-    """Return the file of first-run answers: in the folder, but for the usual one beside it."""
+    """Return the file of first-run answers: in the configuration folder, or next to the default one."""
     usual = Path(environ.get("HOME") or "~").expanduser() / ".claude"
     named = environ.get("CLAUDE_CONFIG_DIR") or is_own_choice(folder, environ)
     return folder / ".claude.json" if named else usual.with_name(".claude.json")

@@ -7,14 +7,13 @@ file of the program goes on to say that it is idle.
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
-from swarm.kit import files as fsio
-from swarm.kit.errors import SwarmError
-from swarm.machine import processes
+from swarm.machine import processes, records
 from swarm.machine.run_folder import runfiles
 from swarm.machine.run_folder.program_facts import one_line
-from swarm.programs.claude import settings
+from swarm.programs.claude import SETTINGS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,28 +21,30 @@ if TYPE_CHECKING:
 _LIMIT = 16 << 20
 
 
-def moved_to(folder: Path, run_dir: Path, pid: int) -> str:
+def moved_to(folder: str | Path, run_dir: str | Path, pid: int) -> str:
     """Return the background session in which an agent's conversation lives; empty when it does in no other.
 
     Args:
         folder: the program's configuration folder.
         pid: of the agent's own program; 0 when that has ended.
     """
-    parked = (runfiles.read_any(str(folder / "sessions" / f"{pid}.json")) or {}).get("parkedJobId") if pid else None
+    parked = (
+        (runfiles.read_any(os.path.join(folder, "sessions", f"{pid}.json")) or {}).get("parkedJobId") if pid else None
+    )
     if pid and not parked:
         return ""
-    started_with = str(run_dir / settings.FILE)
+    started_with = os.path.join(run_dir, SETTINGS)
     for name, worker in _workers(folder).items():
         if parked in (None, name) and _lives(worker) and started_with in _flags(worker):
             return one_line(name)
     return ""
 
 
-def _workers(folder: Path) -> dict[str, dict[str, Any]]:
+def _workers(folder: str | Path) -> dict[str, dict[str, Any]]:
     """Return the sessions of the service by their names, as it has written them down."""
     try:
-        roster = json.loads(fsio.read_small(folder / "daemon" / "roster.json", _LIMIT))
-    except (OSError, SwarmError, ValueError, RecursionError):
+        roster = json.loads(records.read_bytes(os.path.join(folder, "daemon", "roster.json"), _LIMIT))
+    except (OSError, ValueError, RecursionError):
         return {}
     workers = roster.get("workers") if isinstance(roster, dict) else None
     return {k: v for k, v in workers.items() if isinstance(v, dict)} if isinstance(workers, dict) else {}

@@ -1,4 +1,4 @@
-"""Claude Code: started without a dialog, told its role and its task, and believed in what it says of itself."""
+"""Claude Code: start it without a dialog, give it its role and task, and read its own report of its state."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from swarm.kit.errors import SwarmError
-    from swarm.machine.run_folder.program_facts import Process
     from swarm.permissions.rules import Rules as PermissionRules
     from swarm.permissions.translation import Gaps
-    from swarm.programs.status import OwnWords
+    from swarm.programs.model_access import Service
     from swarm.programs.values import Launch, LaunchSpec, Login
     from swarm.project.config.sections import Telemetry
     from swarm.roles.options import RoleOptions
@@ -30,6 +29,17 @@ class Claude(Program):
     """``claude``, in interactive mode or in print mode."""
 
     name = "claude"
+    title = "Claude Code"
+    acts = (
+        *(".mcp.json", ".claude/settings.json", ".claude/settings.local.json", "**/.claude/settings*.json"),
+        *(
+            "**/.claude/hooks/",
+            "**/.claude/commands/",
+            "**/.claude/skills/",
+            "**/.claude/agents/",
+            "**/.claude-plugin/",
+        ),
+    )
     prints = True
     background = ("CLAUDE_JOB_DIR", "CLAUDE_BG_SOCKET_TOKENS_PATH")
     obeys = (
@@ -54,7 +64,7 @@ class Claude(Program):
         return environ.get("CLAUDE_BIN") or "claude"
 
     def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
-        """Say what of a role the program would refuse, or silently ignore."""
+        """Return the parts of a role that the program would refuse, or silently ignore."""
         from swarm.programs.claude import rules
 
         for text, why in rules.problems(options):
@@ -68,7 +78,7 @@ class Claude(Program):
             )
 
     def settings_problems(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
-        """Say what of a role would have the program drop its settings file, with the deny rules and hooks in it.
+        """Return the parts of a role for which the program would drop its settings file, deny rules and hooks included.
 
         The installed program is asked where the role has further settings: they are the program's own, not swarm's.
         """
@@ -95,13 +105,13 @@ class Claude(Program):
         """Start a conversation under the id chosen beforehand, or take it up again."""
         from swarm.programs.claude.launch import spec
 
-        return spec(launch, self.hooks(launch.run_dir, launch.main, launch.options))
+        return spec(launch, self.hooks(launch.run_dir, launch.main, launch.options, door=bool(launch.door)))
 
-    def hooks(self, run_dir: Path, main: Path, options: RoleOptions) -> dict[str, Sequence[Any]]:
+    def hooks(self, run_dir: Path, main: Path, options: RoleOptions, *, door: bool = False) -> dict[str, Sequence[Any]]:
         """Return swarm's own hooks, in the program's form: event → list of ``{matcher, hooks}``."""
         from swarm.programs.claude import hooks, rules
 
-        return hooks.standard(run_dir, main, guarded=bool(rules.denied(options)), prints=options.print)
+        return hooks.standard(run_dir, main, guarded=bool(rules.denied(options)), prints=options.print, door=door)
 
     def home(self, options: RoleOptions, environ: Mapping[str, str]) -> str:
         """Return the file that must know a folder before the program is started there."""
@@ -112,7 +122,7 @@ class Claude(Program):
     def check_project(
         self, options: RoleOptions, environ: Mapping[str, str], main: Path, read: Callable[[str], bytes | None]
     ) -> Iterator[SwarmError]:
-        """Refuse a start that would wait for a person: what the project allows counts only where the user trusts it."""
+        """Refuse a start that would wait for a person: a project's permissions count only where the user trusts it."""
         from swarm.programs.claude import first_run
 
         if options.print:  # it asks nobody, and leaves out what the project allows
@@ -125,7 +135,7 @@ class Claude(Program):
             )
 
     def preapprove(self, home: str, main: Path, trees: Sequence[Path], environ: Mapping[str, str]) -> None:
-        """Answer beforehand what it asks at its first start in a folder."""
+        """Answer the program's questions at its first start in a folder in advance."""
         from swarm.programs.claude import first_run
 
         first_run.preapprove(Path(home), main, trees, environ)
@@ -137,30 +147,17 @@ class Claude(Program):
         first_run.withdraw(Path(home), trees)
 
     def forget(self, run_dir: Path, tree: Path) -> None:
-        """The same for one agent, from what was written down at its start."""
-        from swarm.programs import notes
+        """Forget the answers for one agent, from the note made at its start."""
+        from swarm.programs.reading import notes
 
         home = notes.read(run_dir).get("home")
         if home:
             self.withdraw(home, [tree])
 
-    def own_words(self, run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWords | None:
-        """Return what it says in its session file."""
-        from swarm.programs.claude import state
-
-        return state.own_words(run_dir, process, told)
-
-    def elsewhere(self, run_dir: Path, pid: int, told: Mapping[str, str]) -> str:
-        """Return the background session in which the conversation goes on."""
-        from swarm.programs.claude import moved
-
-        name = moved.moved_to(Path(told["config"]), run_dir, pid) if told.get("config") else ""
-        return f"background session {name} of Claude Code (claude attach {name}, claude stop {name})" if name else ""
-
     def asking(self, run_dir: Path, pid: int, start: int) -> Callable[[], bool]:
-        """Return what tells whether a question is still shown."""
-        from swarm.programs import notes
+        """Return a check whether a question is still shown."""
         from swarm.programs.claude.asking import Asking
+        from swarm.programs.reading import notes
 
         folder = notes.read(run_dir).get("config")
         return Asking(Path(folder) if folder else None, pid, start)
@@ -179,6 +176,19 @@ class Claude(Program):
         folder = config_folder("", environ)
         seen = first_run.login(folder, config_file(folder, environ), environ)
         return Login(seen, "start `claude` once and log in, or set ANTHROPIC_API_KEY")
+
+    def models(self, options: RoleOptions, environ: Mapping[str, str]) -> tuple[Service, ...]:
+        """Return Anthropic's API."""
+        from swarm.programs.claude import access
+        from swarm.programs.claude.launch import config_folder
+
+        return access.models(config_folder(options.claude_config_dir, environ), environ)
+
+    def at_door(self, door: str) -> Mapping[str, str]:
+        """Return its address of the API, and what stands for a credential."""
+        from swarm.programs.claude import access
+
+        return access.variables(door)
 
     def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
         """Return the variables that switch its measurements on; it sends prompts only on request."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from swarm.roles.options import Hook, RoleOptions
 
-FILE = ".claude/settings.json"
 #: The user's other sessions may write to this one: past the bus, and without a question.
 INBOUND = "crossSessionInbound"
 #: The view from which a conversation goes on in the program's own service, where nobody of swarm's sees it.
@@ -43,19 +42,22 @@ _RULES = ("allow", "deny", "ask", "additionalDirectories")
 _MCP_KEYS = ("enableAllProjectMcpServers", *_LISTS)
 
 
-def make(options: RoleOptions, *, hooks: Mapping[str, Sequence[Any]], servers: Mapping[str, bool]) -> dict[str, Any]:
+def make(
+    options: RoleOptions, *, hooks: Mapping[str, Sequence[Any]], servers: Mapping[str, bool], door: str = ""
+) -> dict[str, Any]:
     """Return the settings of an agent.
 
     Args:
         hooks: swarm's own, in the program's form: event → list of ``{matcher, hooks}``.
         servers: MCP servers of the project's ``.mcp.json``: whether the user has approved each. Undecided ones
             would be asked about; they are left out until somebody approves them.
+        door: the name of swarm's own MCP server, whose tools are allowed; empty: there is none.
     """
     made: dict[str, Any] = {NO_VIEW: True, INBOUND: "refuse"}
     made |= {key: value for key, value in options.settings.items() if key != "hooks"}
     rules = made.get("permissions")
     own = translate.translate(Rules.parse(options.permissions.allow, options.permissions.deny))
-    allow = _joined(rules, "allow", own.allow)
+    allow = _joined(rules, "allow", (*own.allow, *((f"mcp__{door}",) if door else ())))
     made["permissions"] = {
         **(rules if isinstance(rules, dict) else {}),
         "allow": allow,
@@ -102,7 +104,7 @@ def _merged(*several: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def problems(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Say what is wrong with some settings, in words; nothing when the program will take them."""
+    """Return the problems of some settings, in words; none if the program will accept them."""
     kinds = ((_TEXTS, str, "a text"), (_SWITCHES, bool, "true or false"), (_TABLES, dict, "a mapping"))
     for keys, kind, word in (*kinds, (_NUMBERS, int, "a whole number")):
         for key in keys:

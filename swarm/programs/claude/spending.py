@@ -2,7 +2,8 @@
 
 One answer is written as several lines, one for each block, with the same id and the usage so far: the last one counts.
 ``/clear`` begins another file, a fork copies lines into one, and each subagent has a file of its own below the
-conversation's folder.  So everything below the folder of the agent's worktree counts, and each answer once.
+conversation's folder.  So everything below the folder of the agent's worktree counts, and each answer once.  A folder
+that is not the agent's own holds conversations of others, too: there its own count, which swarm knows by their ids.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 
+from swarm.machine import hook_events, records
 from swarm.machine.tail import END, Tail, iso, mapping, newest_first, number, text
 from swarm.usage.spending.use import Counts, Use
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+#: Its records tell which conversations are an agent's own.
+KNOWS_OWN = True
 #: The model name of its own entries.
 _NO_MODEL = "<synthetic>"
 #: Longer names of folders are cut, and a hash is added.
@@ -30,15 +34,19 @@ def home_of(env: Mapping[str, str], home: str) -> str:
 
 
 class Record:
-    """All conversations of one worktree.
+    """All conversations of one worktree; in a folder that others share, those of one agent.
 
     Args:
         home: the configuration folder.
         cwd: where the program was started.
         since_ms: what is older belongs to somebody else.
+        own: the agent's first conversation, where it shares the folder; empty: all are its own.
+        run_dir: where its hooks write down which conversation it has now.
     """
 
-    def __init__(self, home: str, cwd: str, since_ms: int) -> None:
+    def __init__(self, home: str, cwd: str, since_ms: int, own: str = "", run_dir: str = "") -> None:
+        self._own = {own} if own else set()
+        self._run_dir = run_dir
         self._projects = os.path.join(home, "projects")
         self._name = re.sub(r"[^a-zA-Z0-9]", "-", cwd)
         self._cwd = cwd
@@ -80,9 +88,13 @@ class Record:
         return list(self._tails.values())
 
     def _paths(self) -> Iterator[str]:
+        if self._own:
+            now = (records.read(os.path.join(self._run_dir, hook_events.CONVERSATION)) or {}).get("id")
+            self._own |= {now} if isinstance(now, str) and now else set()
         for folder in self._folders():
             for path in _entries(folder):
-                if path.endswith(".jsonl"):
+                name, is_record = os.path.basename(path).removesuffix(".jsonl"), path.endswith(".jsonl")
+                if is_record and (not self._own or name in self._own):
                     yield path
                     inner = os.path.join(path.removesuffix(".jsonl"), "subagents")
                     yield from (one for one in _entries(inner) if one.endswith(".jsonl"))
@@ -103,7 +115,7 @@ class Record:
 
 
 def use_of(line: dict[str, Any]) -> Use | None:
-    """Return what one line tells of an answer; None when it tells nothing."""
+    """Return the usage in one line; None without any."""
     message = mapping(line.get("message"))
     usage, model = mapping(message.get("usage")), text(message.get("model"))
     if line.get("type") != "assistant" or not usage or model == _NO_MODEL:

@@ -7,20 +7,19 @@ process, an unknown word or a broken one is no statement.
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.kit import files
-from swarm.kit.errors import SwarmError
-from swarm.machine import hook_events
-from swarm.machine.run_folder.program_facts import one_line
+from swarm.machine import hook_events, processes
+from swarm.machine.run_folder import runfiles
+from swarm.machine.run_folder.program_facts import is_reviewing, one_line
+from swarm.programs.claude.moved import moved_to
 from swarm.programs.status import OwnWords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from swarm.machine.run_folder.program_facts import Process
 
@@ -43,7 +42,6 @@ _NEEDS = {
     "oauth_org_not_allowed": "for you to log in",
     "billing_error": "for you to settle its account",
 }
-_TAIL = 1 << 14
 #: How long it may be idle before its first prompt arrives; without hooks no event reports the prompt.
 _FIRST_PROMPT_MS = 120_000
 #: How long after a prompt the session file may still show the state before.
@@ -52,18 +50,15 @@ _PROMPT_MS = 10_000
 _STARTING_MS = 60_000
 
 
-def read(folder: Path, pid: int, start: int) -> OwnWords | None:
-    """Return what the program of a process says; None when it says nothing.
+def read(folder: str | Path, pid: int, start: int) -> OwnWords | None:
+    """Return the state that the program of a process reports; None without a report.
 
     Args:
         folder: its configuration folder.
         start: when the process began, as /proc tells; 0 when unknown.
     """
-    try:
-        record = json.loads(files.read_small(folder / "sessions" / f"{pid}.json"))
-    except (OSError, SwarmError, ValueError, RecursionError):
-        return None
-    if not isinstance(record, dict) or record.get("pid") != pid or _of_another(record, start):
+    record = runfiles.read_any(os.path.join(folder, "sessions", f"{pid}.json"))
+    if record is None or record.get("pid") != pid or _of_another(record, start):
         return None
     status, wait = record.get("status"), record.get("waitingFor")
     if not isinstance(status, str):
@@ -76,7 +71,7 @@ def read(folder: Path, pid: int, start: int) -> OwnWords | None:
     return OwnWords(SOURCE, state, detail, since if type(since) is int else 0)
 
 
-def after_turn(run_dir: Path, said: OwnWords, started_ms: int, *, asked: bool) -> OwnWords:
+def after_turn(run_dir: str | Path, said: OwnWords, started_ms: int, *, asked: bool) -> OwnWords:
     """Return the meaning of *idle* after its hooks' last report: its session file says the same in other cases, too.
 
     So it does before the first prompt is put, for a moment after one was, and after a turn that ended on an error.
@@ -100,26 +95,16 @@ def after_turn(run_dir: Path, said: OwnWords, started_ms: int, *, asked: bool) -
     return said._replace(detail=one_line(last)) if isinstance(last, str) else said
 
 
-def _last_turn(run_dir: Path) -> dict[str, Any] | None:
+def _last_turn(run_dir: str | Path) -> dict[str, Any] | None:
     """Return the last event with which a turn began or ended; None when there was no event at all.
 
     Of a long turn that is only its last one, whatever it is.
     """
-    try:
-        with (run_dir / hook_events.EVENTS).open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
-            lines = file.read().splitlines()
-    except OSError:
-        return None
     last: dict[str, Any] | None = None
-    for line in reversed(lines):
-        try:
-            event = json.loads(line)
-        except ValueError:  # the first one was cut
-            continue
-        if isinstance(event, dict) and event.get("hook_event_name") in _TURNS:
+    for event in hook_events.newest(run_dir):
+        if event.get("hook_event_name") in _TURNS:
             return event
-        last = last or (event if isinstance(event, dict) else None)
+        last = last or event
     return last
 
 
@@ -134,18 +119,23 @@ def _of_another(record: dict[str, Any], start: int) -> bool:
     return bool(start) and isinstance(began, str) and began.isdigit() and int(began) != start
 
 
-def own_words(run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWords | None:
-    """Return what a living program says in its own way; None when it says nothing.
+def number_of(process: Process) -> tuple[int, int]:
+    """Return the number and the start that a program reports as its own; in a box it has another number."""
+    seen = processes.in_box(process.pid) if process.boxed else None
+    if seen is None:
+        return process.pid, process.pid_start
+    return processes.NUMBER_IN_BOX, seen.start
+
+
+def own_words(run_dir: str | Path, process: Process, told: Mapping[str, str]) -> OwnWords | None:
+    """Return the state that a living program reports; None without a report.
 
     Args:
         told: what was noted about the program when it was launched.
     """
-    said = read(Path(told.get("config", "")), process.pid, process.pid_start)
-    if said is not None and said.state == "waiting" and said.detail == FOR_PERMISSION:
-        from swarm.programs import reviewer
-
-        if reviewer.decides(run_dir):
-            said = said._replace(state="working", detail="its reviewer decides about a tool")
+    said = read(told.get("config", ""), *number_of(process))
+    if said is not None and said.state == "waiting" and said.detail == FOR_PERMISSION and is_reviewing(run_dir):
+        said = said._replace(state="working", detail="its reviewer decides about a tool")
     if said is not None and said.state == "idle":
         said = after_turn(run_dir, said, process.started_ms, asked=told.get("asked") == "yes")
     if said is not None:
@@ -153,3 +143,9 @@ def own_words(run_dir: Path, process: Process, told: Mapping[str, str]) -> OwnWo
     if time.time_ns() // 1_000_000 - process.started_ms > _STARTING_MS:
         return None  # silence is no statement
     return OwnWords(SOURCE, "starting", "it has not reported yet", process.started_ms)
+
+
+def elsewhere(run_dir: str | Path, pid: int, told: Mapping[str, str]) -> str:
+    """Return the background session in which the conversation goes on."""
+    name = moved_to(told["config"], run_dir, pid) if told.get("config") else ""
+    return f"background session {name} of Claude Code (claude attach {name}, claude stop {name})" if name else ""

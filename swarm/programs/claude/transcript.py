@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from swarm.machine.tail import mapping, text
@@ -19,16 +20,24 @@ _ARGUMENTS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
 _INNER = ("<local-command-", "<bash-stdout>", "<task-notification>")
 #: What swarm's hook has put before it, with what the program writes around that.
 _DELIVERED = re.compile(r"\[swarm\] .*?(?=\s*</system-reminder>|\Z)", re.DOTALL)
+_PRINT = "print"
 
 
 class Reader:
     """Remembers the names of tools, which a result does not tell."""
+
+    own = ""
 
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
 
     def entries(self, _where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield the entries of one line."""
+        is_own = text(line.get("sessionId")) == self.own  # of an agent in print mode
+        for entry in self._entries(line):
+            yield replace(entry, subagent="") if is_own and entry.subagent == _PRINT else entry
+
+    def _entries(self, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
         kind = line.get("type")
         if kind == "assistant":
             yield from self._answer(line)
@@ -111,12 +120,12 @@ def _is_reviewer(line: dict[str, Any]) -> bool:
 
 
 def _subagent(line: dict[str, Any]) -> str:
-    """Return the speaker beside the agent: a subagent, its reviewer, or a run of the program without a terminal."""
+    """Return a speaker other than the agent: a subagent, its reviewer, or a run without a terminal."""
     if _is_reviewer(line):
         return "reviewer"
     if line.get("isSidechain"):
         return text(line.get("agentId"))
-    return "print" if line.get("entrypoint") == "sdk-cli" else ""
+    return _PRINT if line.get("entrypoint") == "sdk-cli" else ""
 
 
 def _blocks(content: object) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ _AS_READ = "as Read, so for every tool that reads"
 
 
 class Translation(NamedTuple):
-    """Rules as texts for its settings, and what of them counts otherwise than it is written."""
+    """Rules as texts for the program's settings, and notes on those that it reads otherwise."""
 
     allow: tuple[str, ...]
     deny: tuple[str, ...]
@@ -42,7 +42,7 @@ def _kept(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _allowance(rule: Rule) -> tuple[str, Gap | None]:
-    """Return a rule's text, and what is to be known of it."""
+    """Return a rule's text, and the notes about it."""
     text, why = _written(rule), ""
     if rule.pattern is not None and rule.tool in EDITORS - {"Edit"}:
         text, why = f"Edit({rule.pattern})", _AS_EDIT

@@ -39,7 +39,7 @@ _PATIENCE, _GRACE = 60.0, 10.0
 
 
 def command(run_dir: Path) -> str:
-    """Return what a hook runs; the words are safe in any shell that a user may have."""
+    """Return the command of a hook; its words are safe in any shell."""
     judge = [sys.executable, "-I", "-S", guard.__file__, str(run_dir), "codex"]
     return shlex.join(["/bin/sh", "-c", _OR_REFUSE, "sh", *judge])
 
@@ -122,7 +122,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _lines(child: subprocess.Popen[bytes]) -> Iterator[dict[str, Any]]:
-    """Give what the program answers, until it ends or takes too long."""
+    """Yield the program's answers, until it ends or takes too long."""
     assert child.stdout is not None  # noqa: S101  # for the type checker
     end, data = time.monotonic() + _PATIENCE, b""
     with selectors.DefaultSelector() as selector:

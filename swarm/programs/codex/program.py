@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swarm.machine.run_folder import runfiles
 from swarm.permissions.rules import Rules
-from swarm.programs import guarded, prompts
+from swarm.programs import door, guarded, prompts
 from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login
-from swarm.programs.codex import calls, hooks, served
+from swarm.programs.codex import access, calls, hooks, queue, served
 from swarm.programs.errors import RulesNotEnforced
-from swarm.programs.notes import note
+from swarm.programs.reading.notes import note
 from swarm.programs.values import LaunchSpec, Login
 from swarm.roles.options import PermissionMode, Unclear
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from swarm.kit.errors import SwarmError
     from swarm.permissions.translation import Gaps
+    from swarm.programs.model_access import Service
     from swarm.programs.values import Launch
     from swarm.roles.options import RoleOptions
 
@@ -39,6 +40,12 @@ _MODES = {
     PermissionMode.BYPASS: ("--dangerously-bypass-approvals-and-sandbox",),
 }
 #: The same for ``exec``, which asks nobody and knows some of these options only as settings.
+_IN_BOX = {
+    **dict.fromkeys(("workspace-write", "read-only"), "danger-full-access"),
+    **dict.fromkeys(
+        ('sandbox_mode="workspace-write"', 'sandbox_mode="read-only"'), 'sandbox_mode="danger-full-access"'
+    ),
+}
 _PRINT_MODES = {
     **dict.fromkeys(PermissionMode, ("-c", 'approval_policy="never"', "-c", 'sandbox_mode="workspace-write"')),
     PermissionMode.PLAN: ("-c", 'approval_policy="never"', "-c", 'sandbox_mode="read-only"'),
@@ -50,7 +57,10 @@ class Codex(Program):
     """``codex``."""
 
     name = "codex"
+    title = "Codex"
+    acts = (".codex/config.toml", "**/.codex/")
     prints = True
+    takes_texts = True
     obeys = RULES | COUNTED | {"model", "permission_mode", "heartbeat", "print"}
 
     def executable(self, environ: Mapping[str, str]) -> str:
@@ -75,15 +85,26 @@ class Codex(Program):
         earlier = ("app-server.pid", "app-server-updater.pid")
         return [_home(environ) / served.FOLDER / name for name in (served.PID, "daemon-updater.pid", *earlier)]
 
-    def elsewhere(self, run_dir: Path, pid: int, told: Mapping[str, str]) -> str:
-        """Return the service that holds the conversation."""
+    def talks(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the variable that each command of a conversation has."""
+        return served.talks(str(_home(environ)))
+
+    def left_behind(self, run_dir: Path, worktree: Path) -> list[str]:
+        """Return the commands of a conversation in the agent's worktree that nothing holds any more."""
         source = runfiles.read(str(run_dir), runfiles.RECORD) or {}
-        service = served.by(str(source.get("home")), str(source.get("cwd")), pid)
-        return f"Codex's own service, process {service} (codex app-server daemon stop)" if service else ""
+        return served.left_behind(str(source.get("home")), str(worktree))
+
+    def hand_over(self, run_dir: Path, pid: int, text: str) -> str:
+        """Put a text into the conversation by ``codex queue``."""
+        return queue.hand_over(run_dir, pid, text)
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its first prompt, or take up the newest conversation of its worktree."""
         return _print(launch) if launch.options.print else _interactive(launch)
+
+    def models(self, options: RoleOptions, environ: Mapping[str, str]) -> tuple[Service, ...]:
+        """Return OpenAI's API, or the provider that the user's settings name."""
+        return access.models(_home(environ), environ)
 
     def login(self, environ: Mapping[str, str]) -> Login:
         """Return whether it has an account to use."""
@@ -101,19 +122,28 @@ def _home(environ: Mapping[str, str]) -> Path:
 def _interactive(launch: Launch) -> LaunchSpec:
     resume = bool(launch.resume and _conversation(launch))
     argv = [launch.executable, *(("resume", "--last") if resume else ()), *_settings(launch)]
-    argv += (*_MODES[launch.options.permission_mode], *launch.args)
+    argv += (*_mode(launch, _MODES), *launch.args)
     asked = bool(launch.task and not resume)
     if asked:
         argv += ["--", prompts.prompt(launch)]
-    return LaunchSpec(tuple(argv), {}, note(Codex.name, asked="yes" if asked else "no") | _files(launch))
+    files = note(Codex.name, asked="yes" if asked else "no") | _files(launch)
+    return LaunchSpec(tuple(argv), access.variables(launch.models_at), files)
+
+
+def _mode(launch: Launch, modes: Mapping[PermissionMode, tuple[str, ...]]) -> Iterator[str]:
+    """Give the words of a permission mode. In a box its own sandbox cannot start, and the box takes its place."""
+    boxed = "SWARM_SANDBOX" in launch.environ
+    for word in modes[launch.options.permission_mode]:
+        yield _IN_BOX.get(word, word) if boxed else word
 
 
 def _print(launch: Launch) -> LaunchSpec:
     again = _conversation(launch) if launch.resume else ""
     argv = [launch.executable, "exec", *(("resume",) if again else ()), *_settings(launch)]
-    argv += (*_PRINT_MODES[launch.options.permission_mode], *launch.args)
+    argv += (*_mode(launch, _PRINT_MODES), *launch.args)
     argv += ["--", *((again,) if again else ()), prompts.print_prompt(launch, again=bool(again))]
-    return LaunchSpec(tuple(argv), {}, note(Codex.name, asked="no") | _files(launch), prints=True)
+    files = note(Codex.name, asked="no") | _files(launch)
+    return LaunchSpec(tuple(argv), access.variables(launch.models_at), files, prints=True)
 
 
 def _settings(launch: Launch) -> list[str]:
@@ -123,8 +153,27 @@ def _settings(launch: Launch) -> list[str]:
     settings = ["check_for_update_on_startup=false", "allow_login_shell=false", trusted]
     settings.append(f"developer_instructions={_toml(prompts.role(launch))}")
     settings += _held(launch)
+    settings += _door(launch)
+    settings += access.settings(launch.models_at)
     words = [word for setting in settings for word in ("-c", setting)]
     return [*words, *(("--model", launch.options.model) if launch.options.model else ())]
+
+
+def _door(launch: Launch) -> list[str]:
+    """Return the settings of the door: there before the first turn, its calls without question and limit."""
+    if not launch.door:
+        return []
+    known = (_home(launch.environ) / "config.toml", launch.worktree / ".codex/config.toml")
+    server = f"mcp_servers.{door.name_beside(known)}"
+    command, *args = launch.door
+    return [
+        f"{server}.command={_toml(command)}",
+        f"{server}.args=[{','.join(_toml(one) for one in args)}]",
+        f"{server}.required=true",
+        f"{server}.startup_timeout_sec={door.START}",
+        f"{server}.tool_timeout_sec={door.LONGEST}",
+        f'{server}.default_tools_approval_mode="approve"',
+    ]
 
 
 def _rules(launch: Launch) -> Rules:
@@ -158,22 +207,7 @@ def _conversation(launch: Launch) -> str:
 
     Without one the program would show a list to choose from.
     """
-    for path in sorted(_home(launch.environ).glob("sessions/*/*/*/rollout-*.jsonl"), reverse=True):
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            head = _payload(lines.readline())
-        if head.get("cwd") == str(launch.worktree):
-            return str(head.get("id") or "")
-    return ""
-
-
-def _payload(line: str) -> dict[str, Any]:
-    """Return what the first line of a conversation tells of it."""
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    payload = found.get("payload") if isinstance(found, dict) else None
-    return payload if isinstance(payload, dict) else {}
+    return queue.newest(_home(launch.environ), str(launch.worktree))
 
 
 def _toml(text: str) -> str:

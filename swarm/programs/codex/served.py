@@ -8,6 +8,7 @@ its file open; Codex writes nothing else down about it.  Without ``/proc`` nothi
 
 from __future__ import annotations
 
+import glob
 import os
 
 from swarm.machine import processes
@@ -16,6 +17,8 @@ from swarm.machine.tail import Tail, mapping, text
 
 #: Where the service writes itself down, below its home.
 FOLDER, PID = "app-server-daemon", "daemon.pid"
+#: The variable with the id of the conversation to which a command belongs.
+THREAD = "CODEX_THREAD_ID"
 
 
 def by(home: str, worktree: str, pid: int) -> int:
@@ -35,8 +38,32 @@ def by(home: str, worktree: str, pid: int) -> int:
     return 0
 
 
+def talks(home: str) -> dict[str, str]:
+    """Return the variable by which each command names its conversation, with the pattern of the record of that."""
+    return {THREAD: os.path.join(glob.escape(home), "sessions", "*", "*", "*", "rollout-*-{}.jsonl")}
+
+
+def left_behind(home: str, worktree: str) -> list[str]:
+    """Return in words the commands that the service has left behind, in conversations that took place in a worktree.
+
+    They are named, and not ended: the user may have opened a conversation of their own there.
+    """
+    found: dict[int, str] = {}
+    for pid, seen in processes.everything().items():
+        words = b"" if seen.ended else processes.environment(pid)
+        path, cwd = serving.conversation(words, talks(home)) if THREAD.encode() in words else ("", "")
+        if path and serving.lies_in(cwd, worktree):
+            found[pid] = path
+    going_on = {path for pid in processes.everything() for path in _held(pid)} if found else set()
+    return [
+        f"{processes.name(pid)}, process {pid}, which Codex's own service left behind: look at it, then kill {pid}"
+        for pid, path in found.items()
+        if path not in going_on
+    ]
+
+
 def _held(pid: int) -> list[str]:
-    """Return the conversations that a process has open; none of one that has ended, or is somebody else's."""
+    """Return the conversations that a process has open; none if it has ended, or belongs to another user."""
     folder = f"/proc/{pid}/fd"
     try:
         names = os.listdir(folder)
@@ -55,4 +82,4 @@ def _target(link: str) -> str:
 
 def _is_of(path: str, worktree: str) -> bool:
     cwd = next((text(mapping(line.get("payload")).get("cwd")) for line in Tail(path).lines()), "")
-    return cwd == worktree or cwd.startswith(f"{worktree}/")
+    return serving.lies_in(cwd, worktree)

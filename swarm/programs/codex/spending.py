@@ -121,7 +121,7 @@ class _Rollout:
 
 
 def _counts(usage: object) -> Counts:
-    """Return counts in our sense: what Codex calls input includes the cache."""
+    """Return counts in our sense, as the input that Codex counts includes the cache."""
     told = mapping(usage)
     cached, written = number(told.get("cached_input_tokens")), number(told.get("cache_write_input_tokens"))
     return Counts(

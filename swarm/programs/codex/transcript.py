@@ -21,6 +21,8 @@ _RESULTS = ("function_call_output", "custom_tool_call_output")
 class Reader:
     """Remembers the model, and the names of tools."""
 
+    own = ""
+
     def __init__(self) -> None:
         self._models: dict[str, str] = {}
         self._tools: dict[str, str] = {}

@@ -29,8 +29,9 @@ class Demo(Program):
         """Start it; it finds role and task by its environment."""
         argv = (launch.executable, "-P", "-m", "swarm.demo_agent", *launch.args)
         prints = launch.options.print
-        env = {"SWARM_DEMO_INBOX": "pull", **({"SWARM_DEMO_PRINT": "1"} if prints else {})}
-        return LaunchSpec(argv, env, {}, pulls=True, prints=prints)
+        pulls = "SWARM_SANDBOX" not in launch.environ  # in a box it does not see its inbox, and is told
+        env = {**({"SWARM_DEMO_INBOX": "pull"} if pulls else {}), **({"SWARM_DEMO_PRINT": "1"} if prints else {})}
+        return LaunchSpec(argv, env, {}, pulls=pulls, prints=prints)
 
 
 PROGRAM = Demo()

@@ -41,6 +41,8 @@ class Record:
 class Reader:
     """Reads such lines."""
 
+    own = ""
+
     def entries(self, _where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield the entries of one line."""
         who = Speaker.USER if line.get("who") == "user" else Speaker.AGENT

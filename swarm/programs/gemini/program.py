@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
 from swarm.permissions.decide import Rules
-from swarm.programs import prompts
+from swarm.programs import door, model_access, prompts
 from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login
 from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.gemini.translate import translate
-from swarm.programs.notes import note
+from swarm.programs.reading.notes import note
 from swarm.programs.values import LaunchSpec, Login
 from swarm.roles.options import PermissionMode
 
@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from swarm.permissions.translation import Gaps
+    from swarm.programs.model_access import Service
     from swarm.programs.values import Launch
     from swarm.project.config.sections import Telemetry
     from swarm.roles.options import RoleOptions
 
 _DENIED, _ALLOWED = "denied.toml", "allowed.toml"
+#: Takes the place of the machine's own settings, and holds them.
+_SETTINGS, _SYSTEM = "gemini-settings.json", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
 #: Where the program has the machine's own files. With policies of the machine it takes no others as an administrator's.
 _MACHINE = Path("/Library/Application Support/GeminiCli" if sys.platform == "darwin" else "/etc/gemini-cli")
 _LARGEST = 4 << 20
@@ -48,6 +51,16 @@ _MODES = {
     PermissionMode.BYPASS: "yolo",
 }
 
+#: In a box, whose home is new, it would ask how to log in. This is written inside: the host writes nothing there.
+_IN_BOX = (
+    *(
+        "/bin/sh",
+        "-c",
+        'f=$HOME/.gemini/settings.json; [ -e "$f" ] || { mkdir -p "${f%/*}" && echo "$0" >"$f"; }; exec "$@"',
+    ),
+    json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}),
+)
+
 
 class Gemini(Program):
     """``gemini``.
@@ -57,6 +70,8 @@ class Gemini(Program):
     """
 
     name = "gemini"
+    title = "Gemini CLI"
+    acts = (".gemini/settings.json", "**/.gemini/")
     prints = True
     obeys = RULES | COUNTED | {"telemetry", "model", "permission_mode", "heartbeat", "print"}
 
@@ -83,7 +98,12 @@ class Gemini(Program):
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start a conversation under the id chosen beforehand, or take it up again."""
         resume = launch.resume and _has_conversation(launch)
-        argv = [launch.executable, "--resume" if resume else "--session-id", launch.conversation]
+        argv = [
+            *(_IN_BOX if launch.models_at else ()),
+            launch.executable,
+            "--resume" if resume else "--session-id",
+            launch.conversation,
+        ]
         argv += ["--skip-trust", "--approval-mode", _MODES[launch.options.permission_mode]]
         given = launch.options.permissions
         said = translate(Rules.parse(given.allow, given.deny), str(launch.worktree), launch.options.worktree.subdir)
@@ -96,17 +116,40 @@ class Gemini(Program):
         if launch.options.model:
             argv += ["--model", launch.options.model]
         argv += launch.args
+        held = self._door(launch)
+        env = {**_variables(launch.models_at), **({_SYSTEM: str(launch.run_dir / _SETTINGS)} if held else {})}
+        files |= held
         if launch.options.print:
             argv.append(f"--prompt={prompts.print_prompt(launch, again=True) if resume else _first(launch)}")
-            return LaunchSpec(tuple(argv), {}, files | note(self.name, asked="no"), prints=True)
+            return LaunchSpec(tuple(argv), env, files | note(self.name, asked="no"), prints=True)
         asked = not resume
         if asked:
             argv.append(f"--prompt-interactive={_first(launch)}")
-        return LaunchSpec(tuple(argv), {}, files | note(self.name, asked="yes" if asked else "no"))
+        return LaunchSpec(tuple(argv), env, files | note(self.name, asked="yes" if asked else "no"))
+
+    def _door(self, launch: Launch) -> dict[str, str]:
+        """Return the settings with the door; none where the program would leave them aside, or the machine's are odd.
+
+        It takes such settings only from a file of the administrator's, in folders that nobody else may write to.
+        """
+        machine = Path(launch.environ.get(_SYSTEM) or self._machine / "settings.json")
+        if not launch.door or not _is_administrators(launch.run_dir):
+            return {}
+        try:
+            found = json.loads(fsio.read_small(machine, _LARGEST)) if fsio.exists(machine) else {}
+        except (OSError, SwarmError, ValueError, RecursionError):
+            return {}
+        if not isinstance(found, dict) or not isinstance(found.get("mcpServers", {}), dict):
+            return {}
+        known = (machine, _home(launch.environ) / "settings.json", launch.worktree / ".gemini/settings.json")
+        command, *args = launch.door
+        entry = {"command": command, "args": args, "trust": True, "timeout": door.LONGEST * 1000}
+        servers = {**found.get("mcpServers", {}), door.name_beside(known): entry}
+        return {_SETTINGS: json.dumps({**found, "mcpServers": servers}, indent=2)}
 
     def _named(self, launch: Launch, key: str) -> list[str]:
         """Return the policies that settings name: the user's, the project's, the machine's."""
-        machine = launch.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH") or self._machine / "settings.json"
+        machine = launch.environ.get(_SYSTEM) or self._machine / "settings.json"
         files = (_home(launch.environ) / "settings.json", launch.worktree / ".gemini/settings.json", Path(machine))
         return list(dict.fromkeys(path for file in files for path in _listed(file, key)))
 
@@ -115,6 +158,11 @@ class Gemini(Program):
         home = Path(environ.get("GEMINI_CLI_HOME") or home_of(environ)) / ".gemini"
         keys = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")
         return Login(seen_login(environ, keys, [home / "oauth_creds.json"]), "start `gemini` once and log in")
+
+    def models(self, options: RoleOptions, environ: Mapping[str, str]) -> tuple[Service, ...]:
+        """Return Google's API, by key: a login by Google's account speaks to another API, which has no door."""
+        key = environ.get("GEMINI_API_KEY") or environ.get("GOOGLE_API_KEY")
+        return (model_access.google(environ.get("GOOGLE_GEMINI_BASE_URL", ""), {"x-goog-api-key": key} if key else {}),)
 
     def telemetry(self, wish: Telemetry) -> Mapping[str, str]:
         """Return its own variables; the address it takes from OpenTelemetry's. By itself it would send prompts."""
@@ -127,6 +175,15 @@ class Gemini(Program):
 
 
 PROGRAM = Gemini()
+
+
+def _is_administrators(folder: Path) -> bool:
+    """Whether root owns a folder and all above it, and no other user may write to them."""
+    try:
+        found = [one.stat() for one in (folder, *folder.parents)]
+    except OSError:
+        return False
+    return all(one.st_uid == 0 and not one.st_mode & 0o022 for one in found)
 
 
 def _policies(option: str, launch: Launch, name: str, others: Iterable[str]) -> Iterator[str]:
@@ -143,6 +200,13 @@ def _listed(file: Path, key: str) -> list[str]:
         return [json.loads(one) for one in re.findall(r'"(?:[^"\\]|\\.)*"', found[1])] if found else []
     except (OSError, SwarmError, ValueError):
         return []
+
+
+def _variables(door: str) -> dict[str, str]:
+    """Return the variables by which the program in a box finds its door; without one none."""
+    if not door:
+        return {}
+    return {"GEMINI_API_KEY": model_access.PLACEHOLDER, "GOOGLE_GEMINI_BASE_URL": f"{door}/google"}
 
 
 def _home(environ: Mapping[str, str]) -> Path:

@@ -100,7 +100,7 @@ class Record:
 
 
 def use_of(message: dict[str, Any]) -> Use | None:
-    """Return what one message tells of an answer; None when it tells nothing."""
+    """Return the usage in one message; None without any."""
     tokens = mapping(message.get("tokens"))
     if not tokens or not text(message.get("id")):
         return None
@@ -126,9 +126,13 @@ def _is_lines(path: str) -> bool:
     return path.endswith(".jsonl")
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # an agent may have put a pipe there
+
+
 def _first_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=_without_waiting) as file:
             return file.read(1 << 16).rstrip("\n")
     except OSError:
         return ""

@@ -18,6 +18,8 @@ _INNER = "<session_context>"
 class Reader:
     """Gives the parts of a message; those that were given before are left out by their ids."""
 
+    own = ""
+
     def entries(self, where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield the entries of one message."""
         said, kind = words(line.get("content")), line.get("type")

@@ -1,4 +1,4 @@
-"""A role's rules as Gemini CLI's policy engine holds them: by the text of what a tool is given.
+"""Translate a role's rules for Gemini CLI's policy engine, which matches the text of a tool's arguments.
 
 Its rules are regular expressions on the arguments as JSON.  A deny rule forbids more than it says where that cannot
 be said exactly; an allow rule that would allow more than it says is left out.
@@ -78,7 +78,7 @@ _NESTED = re.compile(r"\([^)]*[*+?{].*\)[*+?{]")
 
 
 class Translation(NamedTuple):
-    """Rules as the texts of two policy files, and what of them is not held.
+    """Rules as the texts of two policy files, and the parts that the program does not enforce.
 
     They are apart since what an administrator allows would win over what the user denies.
     """
@@ -89,7 +89,7 @@ class Translation(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """One rule: the tools it is about, the forms of arguments (empty is any), and what is not held."""
+    """One rule: its tools, the forms of arguments (empty is any), and the parts not enforced."""
 
     tools: dict[str, object]
     forms: Sequence[str]
@@ -193,7 +193,7 @@ def _files(pattern: str, folder: str) -> Iterator[str]:
 
 
 def _seen_from(folder: str, pattern: str) -> Iterator[str]:
-    """Give what a path's pattern says of the paths in a folder; empty is all of them."""
+    """Yield the patterns that a path's pattern means for paths in a folder; empty is all of them."""
     if not folder or not pattern:
         yield pattern
         return
@@ -270,7 +270,7 @@ def _path(pattern: str, star: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """Return what matches a text as it stands in JSON."""
+    """Return an expression that matches a text as JSON spells it."""
     return re.escape(_escaped(text))
 
 

@@ -1,7 +1,7 @@
 """opencode: started in its terminal interface, or for one task with ``run``.
 
-Our part of its configuration travels in its environment.  Rules of the role go where the program looks last, and
-deny rules also to its own agents, since what is said of an agent comes after what is said of all.
+Our part of its configuration travels in its environment.  The role's rules go where the program looks last.
+Deny rules also go to the program's own agents, as rules of an agent come after the rules for all.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.kit.errors import UsageProblem
 from swarm.permissions.decide import Rules
-from swarm.programs import prompts
+from swarm.programs import door, prompts
 from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login
-from swarm.programs.notes import note
+from swarm.programs.opencode import access
 from swarm.programs.opencode.translate import translate
+from swarm.programs.reading.notes import note
 from swarm.programs.values import LaunchSpec, Login
 from swarm.roles.options import PermissionMode
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from swarm.kit.errors import SwarmError
     from swarm.permissions.translation import Gaps
+    from swarm.programs.model_access import Service
     from swarm.programs.opencode.translate import Translation
     from swarm.programs.values import Launch
     from swarm.roles.options import RoleOptions
@@ -54,6 +56,8 @@ class Opencode(Program):
     """``opencode``."""
 
     name = "opencode"
+    title = "OpenCode"
+    acts = ("opencode.json", "opencode.jsonc", "**/.opencode/")
     prints = True
     obeys = RULES | COUNTED | {"model", "permission_mode", "heartbeat", "print"}
 
@@ -92,9 +96,15 @@ class Opencode(Program):
             files[_PROMPT] = prompts.print_prompt(launch, again=bool(session))
         rules = _rules(launch)
         env = {_CONFIG: json.dumps(_config(launch, rules)), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+        if launch.models_at:
+            env["OPENCODE_DISABLE_MODELS_FETCH"] = "1"  # its list of models is on a host that the box does not reach
         if rules.permission:
             env[_LAST] = json.dumps({**_given(launch, _LAST), **rules.permission})
         return LaunchSpec(tuple(argv), env, files, prints=prints)
+
+    def models(self, options: RoleOptions, environ: Mapping[str, str]) -> tuple[Service, ...]:
+        """Return the APIs for which the user has a key."""
+        return access.models(environ)
 
     def login(self, environ: Mapping[str, str]) -> Login:
         """Return whether it has an account to use."""
@@ -107,7 +117,7 @@ PROGRAM = Opencode()
 
 
 def _given(launch: Launch, name: str) -> dict[str, Any]:
-    """Return what the user gave in the same way."""
+    """Return the user's own settings from the same variable."""
     try:
         found = json.loads(launch.environ.get(name) or "{}")
     except ValueError:
@@ -116,16 +126,30 @@ def _given(launch: Launch, name: str) -> dict[str, Any]:
 
 
 def _config(launch: Launch, rules: Translation) -> dict[str, Any]:
-    """Return what the user gave, and ours."""
+    """Return the user's settings with ours."""
     made = _given(launch, _CONFIG)
     said = made.get("instructions")
     made["instructions"] = [*(said if isinstance(said, list) else ()), str(launch.role_file)]
     made.setdefault("permission", _permissions(launch))
     made["autoupdate"] = False
+    if launch.door:
+        made["mcp"] = {**_table(made.get("mcp")), **_door(launch, made)}
+    if launch.models_at:
+        made["provider"] = {**_table(made.get("provider")), **access.providers(launch.models_at)}
     if rules.denials:
         agents = _table(made.get("agent"))
         made["agent"] = {**agents, **{name: _denying(agents.get(name), rules) for name in _ITS_AGENTS}}
     return made
+
+
+def _door(launch: Launch, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the entry of the door, whose calls take their time."""
+    home = Path(launch.environ.get("XDG_CONFIG_HOME") or home_of(launch.environ) / ".config") / "opencode"
+    names = ("opencode.json", "opencode.jsonc")
+    known = [folder / name for folder in (home, launch.main, launch.worktree) for name in names]
+    taken = door.NAME in _table(given.get("mcp"))
+    entry = {"type": "local", "command": list(launch.door), "enabled": True, "timeout": door.LONGEST * 1000}
+    return {door.OTHER if taken else door.name_beside(known): entry}
 
 
 def _denying(agent: object, rules: Translation) -> dict[str, Any]:

@@ -89,7 +89,7 @@ class Record:
 
 
 def use_of(part: dict[str, Any]) -> Use | None:
-    """Return what one part tells of an answer; None when it tells nothing."""
+    """Return the usage in one part; None without any."""
     tokens, message = mapping(part.get("tokens")), mapping(part.get("message"))
     if part.get("type") != "step-finish" or not tokens:
         return None

@@ -17,6 +17,8 @@ _SETTLED = ("completed", "error")
 class Reader:
     """Gives a part once it is whole."""
 
+    own = ""
+
     def entries(self, where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield the entries of one part."""
         message, kind = mapping(line.get("message")), line.get("type")

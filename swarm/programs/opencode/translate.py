@@ -1,4 +1,4 @@
-"""A role's rules as opencode holds them: by the text of what a tool is given, the last one that fits counts.
+"""Translate a role's rules for opencode, which matches the text of a tool's arguments; the last match counts.
 
 Its ``*`` stands for anything, slashes too, and ``?`` for one character.  So a deny rule may forbid more here than
 it says, never less without being named; an allow rule that would allow more than it says is left out.

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from swarm.machine.run_folder.program_facts import one_line
+from swarm.programs.status import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,21 +39,6 @@ _FRAME = " \t│┃"
 _FAR = "    "
 _PROMPT_FIELDS = {"before": str, "hint": str, "faint": bool, "settle": float}
 _STATES = frozenset({"starting", "working", "idle", "waiting"})
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The reading of a screen.
-
-    Attributes:
-        rule: the rule that decided, as ``program/name``.
-        why: what it saw, for people.
-    """
-
-    state: str
-    detail: str
-    rule: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +75,7 @@ class Rule:
         )
 
     def in_detail(self, lines: Sequence[str]) -> str:
-        """Return the detail, with what the screen asks about where that is plain.
+        """Return the detail, with the subject of the screen's question where it is plain.
 
         It is not where the words of the question stand there twice: an agent may have written them.
         """

@@ -35,9 +35,9 @@ class TranscriptEntry:
 
     Attributes:
         at_ms: when, in milliseconds since 1970; 0 when it is not known.
-        who: ``user`` is everybody who writes to the agent, other agents too; ``reviewer`` is what the reviewer of its
+        who: ``user`` is any sender to the agent, other agents too; ``reviewer`` is what the reviewer of its
             role answers, and what that is asked is the ``program``'s.
-        kind: ``call`` is a tool that the agent uses, ``result`` what came of it, ``note`` a word of the program.
+        kind: ``call`` is a tool that the agent uses, ``result`` its result, ``note`` a word of the program.
         text: the text; of a call its most telling argument. Untrusted: it may hold anything.
         tool: of a call or a result.
         given: of a call, all arguments.

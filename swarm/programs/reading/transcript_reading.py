@@ -27,7 +27,7 @@ def milliseconds(stamp: object) -> int:
 
 
 def telling(given: Mapping[str, Any]) -> str:
-    """Return what says most about a call, in a few words."""
+    """Return the most telling argument of a call, in a few words."""
     for key in _TELLING:
         value = given.get(key)
         if isinstance(value, str) and value.strip():

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 
 class Reader(Protocol):
-    """The protocol of a program's reader: entries of one line or message of its record."""
+    """The protocol of a program's reader: entries of one line or message of its record.
+
+    Attributes:
+        own: the id that swarm gave the conversation of an agent in print mode; else empty.
+    """
+
+    own: str
 
     def entries(self, where: str, line: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield the entries of one line."""
@@ -51,7 +57,7 @@ def open_transcript(source: Mapping[str, Any]) -> Transcript | None:
 
 
 def last_words(source: Mapping[str, Any]) -> str:
-    """Return what an agent said last, as far as the end of its newest conversation tells; empty when it does not."""
+    """Return an agent's last words, from the end of its newest conversation; empty if they are not there."""
     found = _open(source)
     if found is None:
         return ""
@@ -70,4 +76,5 @@ def _open(source: Mapping[str, Any]) -> tuple[Record, Reader] | None:
     if record is None:
         return None
     reader: Reader = import_module(f"swarm.programs.{name}.transcript").Reader()
+    reader.own = str(source.get("conversation") or "")
     return record, reader

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, cast
 from swarm.kit import commandline as setups
 from swarm.kit.forms import Form, listing, program, text
 from swarm.project.config.prices import parse as parse_price
-from swarm.project.errors import InvalidName
-from swarm.project.names import check_prefix
+from swarm.project.errors import InvalidName, ReservedName
+from swarm.project.names import check_name, check_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,6 +192,14 @@ def program_name(value: str) -> str:
     return value
 
 
+def role_name(value: str) -> str:
+    """Check the name of a role; whether there is one is asked when it is used."""
+    try:
+        return check_name("role", value)
+    except (InvalidName, ReservedName) as error:
+        raise ValueError(error.message) from None
+
+
 def collector(value: str) -> str:
     """Check the address of a collector; a secret in it would be shown wherever settings are shown."""
     if value and re.fullmatch(r"https?://(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?(/[!-~]*)?", value, re.ASCII) is None:
@@ -199,6 +207,14 @@ def collector(value: str) -> str:
             raise ValueError("must not hold a password; put what the collector asks for into telemetry.headers_file")
         raise ValueError("must be an address such as http://localhost:4318")
     return value
+
+
+def box_path(value: str) -> str:
+    """Check a path that a box is to show."""
+    path = private_file(value)
+    if not path or ".." in PurePosixPath(path).parts or path.rstrip("/") in ("", "~"):
+        raise ValueError("must name a file or folder below / or ~, without '..'")
+    return path.rstrip("/")
 
 
 def private_file(value: str) -> str:

@@ -110,7 +110,7 @@ def read_layer(kind: OriginKind, path: Path) -> Layer:
 
 
 def _entries(table: yaml.Table, prefix: str = "") -> Iterator[Entry]:
-    """Flatten the sections; whatever is not a section is left whole, also if it is a mapping."""
+    """Flatten the sections; any other value stays whole, also a mapping."""
     from swarm.kit.yaml import Table
 
     for name, pair in table.pairs.items():

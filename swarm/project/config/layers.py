@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit.errors import ConfigProblem, raise_all
-from swarm.kit.forms import Trouble, troubles_of
+from swarm.kit.forms import Misfit, Trouble, troubles_of
 from swarm.project.config.settings import (
     ENVIRONMENT_PREFIX,
     SECTION_TYPES,
@@ -55,6 +55,24 @@ class Layer(NamedTuple):
 
     kind: OriginKind
     entries: tuple[Entry, ...]
+
+
+#: What agents and strangers could write.
+_OF_REPOSITORY = (OriginKind.PROJECT, OriginKind.LOCAL)
+
+
+def _is_users_to_say(setting: Setting, value: object) -> bool:
+    """Whether a value is left alone in a repository's file: it could give an agent in a box more, or take it away.
+
+    Raises:
+        ValueError: it says something.
+    """
+    if setting.section != "sandbox" or (setting.name == "enabled" and value is True):
+        return False
+    if value != setting.default:
+        hint = "set it in your own file, ~/.swarm/config.yaml, or on the command line"
+        raise Misfit(Trouble("is not for a repository to say", hint=hint))
+    return True
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
@@ -109,10 +127,13 @@ def build_settings(layers: Sequence[Layer]) -> Settings:
                 continue
             seen[found.key] = entry
             try:
-                values[found.key] = _read(found, entry)
+                value = _read(found, entry)
+                if layer.kind in _OF_REPOSITORY and _is_users_to_say(found, value) and found.key in values:
+                    continue
             except ValueError as error:
                 problems += (_wrong(entry, one) for one in troubles_of(error))
                 continue
+            values[found.key] = value
             origins[found.key] = Origin(layer.kind, entry.where)
     raise_all("the configuration has several problems", problems)
     return _assemble(values, origins)

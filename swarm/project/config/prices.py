@@ -10,7 +10,7 @@ _PRICE = r"[0-9]{1,6}(?:\.[0-9]{1,6})?"
 
 
 def parse(text: str) -> tuple[str, tuple[float, float, float, float, float]]:
-    """Return the model's name, and what it costs to read, write, read from the cache, put there, for an hour.
+    """Return the model's name and its prices: input, output, cache reads, cache writes, and writes for an hour.
 
     What is left out of the last three costs as much as reading.
 

@@ -7,18 +7,7 @@ environment variable (``SWARM_WORKTREES_BASE_PATH``), every check and the docume
 
 from __future__ import annotations
 
-from swarm.kit.forms import (
-    amount,
-    choice,
-    commands,
-    listing,
-    milliseconds,
-    number,
-    seconds,
-    size,
-    switch,
-    text,
-)
+from swarm.kit.forms import amount, choice, commands, listing, milliseconds, number, seconds, size, switch, text
 from swarm.project.config.checks import (
     Section,
     collector,
@@ -32,6 +21,7 @@ from swarm.project.config.checks import (
     private_file,
     program_name,
     program_or_none,
+    role_name,
     tmux_name,
     tmux_socket,
     variables,
@@ -40,6 +30,13 @@ from swarm.project.names import BRANCH_PREFIX, PROGRAMS, PROGRAMS_IN_WORDS, WORK
 
 _WEEK = 604_800
 _GIB = 1024**3
+
+#: Names of files that hold secrets or data.
+_PRECIOUS = """
+    .env* *.local* *.sqlite* *.db credentials* secrets* kubeconfig* *.tfvars* *.tfstate*
+    *.pem *.key *.p12 *.pfx *.jks *.keystore *.ppk id_rsa* id_dsa* id_ecdsa* id_ed25519*
+    .git-credentials .htpasswd .netrc .npmrc .pgpass .pypirc
+"""
 
 
 class Worktrees(Section):
@@ -101,7 +98,7 @@ class Lock(Section):
 
 
 class Cleanup(Section):
-    """What counts as work when swarm removes a worktree, and when its files are deleted."""
+    """Which files count as work when swarm removes a worktree, and when swarm deletes the removed files."""
 
     background = key(
         True,  # noqa: FBT003
@@ -114,19 +111,9 @@ class Cleanup(Section):
         "How long dropped work can still be restored; with 0 a drop deletes it at once.",
     )
     precious = key(
-        (
-            ".env*",
-            "*.local*",
-            "*.pem",
-            "*.key",
-            "*.sqlite*",
-            "*.db",
-            "*.p12",
-            "credentials*",
-            "secrets*",
-        ),
+        tuple(_PRECIOUS.split()),
         patterns(),
-        "Ignored files that still count as work.",
+        "Ignored files that still count as work, by names in any case; swarm saves them under no git ref.",
     )
     bulk = key(
         (
@@ -377,6 +364,42 @@ class Limits(Section):
     cost = key(0, amount(0, 10**6), "US dollars that an agent may cost, as `swarm usage` counts them.")
     minutes = key(0, amount(0, 10**6), "Minutes that an agent may run.")
     agents = key(0, number(0, 256), "Agents of one role in one session.")
+
+
+class Tree(Section):
+    """Sub-teams and workers that agents spawn."""
+
+    max_depth = key(
+        2,
+        number(1, 20),
+        "How deep leads may work: the root, which nobody spawned, is at 1, its subtrees at 2. Workers are leaves.",
+    )
+    max_children = key(8, number(0, 256), "Living children that one agent may have.")
+    max_descendants = key(24, number(0, 1024), "Living agents below one root, in all.")
+    spawns_per_minute = key(
+        12,
+        number(0, 1000),
+        "Children that one agent may spawn in a minute; 0 is no limit. A lead may fill its width at once, and not for "
+        "ever anew.",
+    )
+    lead_role = key("lead", text(role_name, "role"), "Role of a spawned lead where the spawn names none.")
+    worker_role = key("worker", text(role_name, "role"), "Role of a spawned worker where the spawn names none.")
+    on_parent_end = key(
+        "keep",
+        choice("keep", "pause", "stop"),
+        "What happens to children when the program of their parent ends: they go on, they are not told of messages "
+        "until it runs again, or they are stopped.",
+    )
+
+
+class Mcp(Section):
+    """The MCP door of agents; it needs the extra `tmux-swarm[mcp]`."""
+
+    enabled = key(
+        True,  # noqa: FBT003
+        switch(),
+        "Give every agent swarm's tools by MCP, where its program can use them.",
+    )
 
 
 class Usage(Section):

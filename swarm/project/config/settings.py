@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.kit.errors import ConfigProblem
 from swarm.kit.forms import Form, camel, kind_of, shown
+from swarm.project.config.box_section import Sandbox
 from swarm.project.config.sections import (
     Agents,
     Cleanup,
@@ -18,12 +19,14 @@ from swarm.project.config.sections import (
     Git,
     Limits,
     Lock,
+    Mcp,
     Messages,
     Notify,
     Setup,
     Teardown,
     Telemetry,
     Tmux,
+    Tree,
     Usage,
     Worktrees,
 )
@@ -40,8 +43,8 @@ ENVIRONMENT_PREFIX = "SWARM_"
 SECTION_TYPES: Mapping[str, type[Section]] = {
     kind.__name__.lower(): kind
     for kind in (
-        *(Worktrees, Git, Lock, Cleanup, Tmux, Agents, Notify, Editor, Messages, Telemetry),
-        *(Setup, Teardown, Limits, Usage),
+        *(Worktrees, Git, Lock, Cleanup, Tmux, Agents, Sandbox, Notify, Editor, Messages),
+        *(Telemetry, Setup, Teardown, Limits, Tree, Mcp, Usage),
     )
 }
 
@@ -84,6 +87,7 @@ class Settings:
     cleanup: Cleanup
     tmux: Tmux
     agents: Agents
+    sandbox: Sandbox
     notify: Notify
     editor: Editor
     messages: Messages
@@ -91,6 +95,8 @@ class Settings:
     setup: Setup
     teardown: Teardown
     limits: Limits
+    tree: Tree
+    mcp: Mcp
     usage: Usage
     origins: Mapping[str, Origin]
 
@@ -177,20 +183,20 @@ def find_setting(dotted: str) -> Setting | None:
 
 
 def unknown_key(name: str, where: str, value: object = None) -> ConfigProblem:
-    """Return the error about a key that names no setting, with what may have been meant."""
+    """Return the error about a key that names no setting, with the likely one."""
     spelled = shown(name)[1:-1]
     facts = {"key": name, "where": where}
     if name in SECTIONS:
         kind = kind_of(value) if not isinstance(value, (str, int)) else shown(value)
         reason = f"is a section and holds keys of its own, not {kind}"
         return ConfigProblem(f"{where}: {spelled}: {reason}", **facts)
-    from difflib import get_close_matches
+    from swarm.kit.words import closest
 
-    close = get_close_matches(name, (*_BY_SPELLING, *SECTIONS), n=1, cutoff=0.6)
+    close = closest(name, (*_BY_SPELLING, *SECTIONS))
     if not close:
         hint = f"the sections are {', '.join(SECTIONS)}"
         return ConfigProblem(f"{where}: {spelled}: unknown key", hint=hint, **facts)
-    meant = _BY_SPELLING[close[0]].key if close[0] in _BY_SPELLING else close[0]
+    meant = _BY_SPELLING[close].key if close in _BY_SPELLING else close
     if where.startswith(ENVIRONMENT_PREFIX) and meant in _BY_KEY:
         meant = _BY_KEY[meant].variable
     return ConfigProblem(f"{where}: {spelled}: unknown key", hint=f"did you mean {meant}?", **facts)

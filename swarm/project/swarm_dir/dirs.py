@@ -8,9 +8,8 @@ A swarm directory is a folder with the marker ``.swarm-dir.txt``.  The one in us
 4. ``~/.swarm``;
 5. the ``.swarm`` of a repository around us.
 
-The last holds the state of that repository and comes to be with its first session, so it must not hide the directories
-farther out, with the user's roles in them. It has its say all the same: roles, workflows and settings are always
-looked for there first.
+The last holds the state of that repository and is made with its first session.  So it must not hide the directories
+farther out, which hold the user's roles.  swarm still looks there first for roles, workflows and settings.
 
 Every function takes ``environ``, ``cwd`` and ``home`` for use as a library and in tests; left out,
 they are the process's own, and the answer is remembered for as long as the process lives.
@@ -376,14 +375,10 @@ def sockets_dir(base: str | Path | None = None, *, environ: Mapping[str, str] | 
     Raises:
         SymlinkInTheWay, StateDirProblem: someone else's file stands where the link should be.
     """
-    from swarm.project.swarm_dir.socket_dir import fits, point, short_link
+    from swarm.project.swarm_dir import socket_dir
 
-    real = _below(base, "sockets")
-    if fits(real):
+    real = socket_dir.folder_of(_below(base))
+    if socket_dir.fits(real):
         return real
-    real = Path(os.path.realpath(real))
     with files.os_errors("cannot make a short path for sockets"):
-        real.mkdir(0o700, parents=True, exist_ok=True)
-        link = short_link(real, Path(_Around(environ).variable("XDG_RUNTIME_DIR")))
-        point(link, real)
-    return link
+        return socket_dir.short(real, os.environ if environ is None else environ)

@@ -87,7 +87,7 @@ def looks_like_swarm_dir(directory: str | Path) -> bool:
 
 
 def make_swarm_dir(path: Path, mode: int) -> None:
-    """Make the folder, what belongs in it, and last the marker."""
+    """Make the folder, its content, and last the marker."""
     if is_swarm_dir(path):
         raise SwarmDirExists(f"{path} is already a swarm directory")
     if (path / MARKER).is_dir():

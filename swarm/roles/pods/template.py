@@ -266,7 +266,7 @@ def _agents(raw: Any) -> list[Any]:
 POD = mapping(
     {
         "pod_name": Field(text(check_pod, "name", pattern=f"^{_NAME.pattern}$"), "What a launch calls the pod."),
-        "description": Field(text(longest=500, lines=True), "What it is for, in one line."),
+        "description": Field(text(longest=500, lines=True), "The purpose, in one line."),
         "vars": Field(
             Form(
                 "mapping of names, each with a default or with its description",

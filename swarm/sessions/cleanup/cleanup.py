@@ -3,8 +3,8 @@
     look ──► refuse? ──► [save] write salvage refs ──► [remove] move away, delete branches ──► forget
                             crash: take the refs back        crash: the next command goes on
 
-Until every salvage ref is on the disk nothing is removed, and from then on the operation only goes
-forward, so that "half cleaned up" is a state that heals itself.
+Nothing is removed until every salvage ref is on the disk.  From then on the operation only goes forward, so the next
+command completes a cleanup that was cut short.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from swarm.callers import rights
 from swarm.kit import files
 from swarm.kit.errors import Interrupted, raise_all
 from swarm.project import layout as places
-from swarm.project.world import is_elsewhere, no_session
-from swarm.sessions.cleanup import elsewhere, refusal
+from swarm.project.targets import no_session
+from swarm.project.world import is_elsewhere
+from swarm.sessions.cleanup import elsewhere, in_boxes, refusal
 from swarm.sessions.cleanup.cleanup_remove import (
     finish,
     give_up,
@@ -82,11 +83,13 @@ def cleanup(world: World, request: Request) -> CleanupReport:
         WorkAtRisk: nothing was removed.
         CleanupFailed: some could not be removed; the rest is.
     """
+    in_boxes.take_in(world, request)
     chosen, skipped = _choose(world, request)
     go, more = _decide(world, request, chosen)
     ended = _end_programs(world, go)
     ends = Teardowns(world, go, request.role)
     if ends.run() or ended:  # what they wrote while they ended must be seen too
+        in_boxes.take_in(world, request)
         chosen, skipped = _choose(world, request)
         go, more = _decide(world, request, chosen)
     ends.end_servers()
@@ -161,7 +164,7 @@ def _choose(world: World, request: Request) -> tuple[tuple[Target, ...], tuple[S
             continue
         pairs += [(session, agent) for agent in session.agents if _wanted(world, request, session, agent)]
     rights.check(world, "cleanup", pairs, attempt="cannot clean up")
-    found = elsewhere.with_risk(world, examine_all(world, pairs))
+    found = in_boxes.with_risk(world, elsewhere.with_risk(world, examine_all(world, pairs)))
     return _with_those_that_begin(world, found), tuple(skipped)
 
 
@@ -186,7 +189,8 @@ def _sessions(world: World, request: Request) -> tuple[Session, ...]:
 
 
 def _wanted(world: World, request: Request, session: Session, agent: Agent) -> bool:
-    if request.agents and (session.name, agent.name) not in request.agents:
+    named = session.name.casefold() in [name.casefold() for name in request.sessions]
+    if request.agents and not named and (session.name, agent.name) not in request.agents:
         return False
     return not request.only_missing or not files.exists(world.layout.root / agent.worktree)
 

@@ -16,6 +16,7 @@ from swarm.git.errors import GitBusy
 from swarm.kit import files
 from swarm.kit.errors import Interrupted, SwarmError
 from swarm.project import layout as places
+from swarm.sessions.cleanup import in_boxes
 from swarm.sessions.cleanup.cleanup_save import abandon
 from swarm.sessions.errors import CleanupFailed
 from swarm.sessions.reports import Removed, Skipped
@@ -28,6 +29,7 @@ from swarm.worktrees.steps import file_steps, inbox_steps
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from swarm.project.model import Session
     from swarm.project.world import World
 
 
@@ -44,7 +46,8 @@ def remove_all(world: World, record: dict[str, Any]) -> tuple[Skipped, ...]:
     if _problem(lambda: _delete_branches(world, left)):
         # One of them stands in the way of all: by themselves it shows which.
         left = _each(world, record, left, lambda item: _delete_branches(world, [item]), failures)
-    left = _each(world, record, left, lambda item: _forget(world, record, item), failures)
+    sessions = {name: world.sessions.get(name) for name in {item["session"] for item in left}}
+    left = _each(world, record, left, lambda item: _forget(world, record, item, sessions[item["session"]]), failures)
     for name in dict.fromkeys(item["session"] for item in left):
         items = [item for item in left if item["session"] == name]
         if problem := _problem(functools.partial(_forget_agents, world, name, {item["agent"] for item in items})):
@@ -96,7 +99,7 @@ def half_removed(world: World, record: dict[str, Any], failures: tuple[Skipped, 
 
 
 def give_up(world: World, record: dict[str, Any], failures: tuple[Skipped, ...]) -> dict[str, Any]:
-    """Leave what could not be removed as it was, also without the entries it was saved under."""
+    """Leave the worktrees that could not be removed as they were, and delete the entries saved for them."""
     failed = {failure.name for failure in failures}
     items = [item for item in record["targets"] if f"{item['session']}/{item['agent']}" in failed]
     if items:
@@ -196,13 +199,12 @@ def _delete_branches(world: World, items: Sequence[dict[str, Any]]) -> None:
     )
 
 
-def _forget(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
-    """Forget an agent but for its place in the record, and what the configuration says of a branch that is gone."""
+def _forget(world: World, record: dict[str, Any], item: dict[str, Any], session: Session | None) -> None:
+    """Delete an agent's files, and git's configuration of a deleted branch; the record still lists the agent."""
     branch = item["branch"]
     configured = item["tip"] and not item["keep_branch"] and world.git.branch_config(branch)
     if configured and not world.git.tips(places.HEADS + branch):
         world.git.drop_branch_config(branch)  # also when an earlier try got no further than the branch
-    session = world.sessions.get(item["session"])
     gone = session.agent(item["agent"]) if session is not None else None
     if session is None or gone is None:
         return
@@ -210,6 +212,7 @@ def _forget(world: World, record: dict[str, Any], item: dict[str, Any]) -> None:
         running.forget(world, session, gone)
     else:
         setup_notes.forget(world, session.name, gone.name)
+    in_boxes.remove(world, record, item)
     folder = world.layout.salvage_folder(session.name, gone.name, record["operation"])
     away = world.layout.trash_folder(record["operation"])
     inbox_steps.retire(world, session, gone, folder, away, discard=record["discard"])
@@ -230,7 +233,7 @@ def _forget_agents(world: World, name: str, gone: Collection[str]) -> None:
 
 
 def finish(world: World, record: dict[str, Any]) -> None:
-    """Empty the trash, take away what swarm has made for itself if no session is left, and close the operation."""
+    """Empty the trash, remove swarm's own folders if no session is left, and close the operation."""
     trash.empty_beside(world, record["operation"])
     if not world.sessions.names():
         file_steps.remove_base(world, world.layout.base)
@@ -245,7 +248,7 @@ def finish(world: World, record: dict[str, Any]) -> None:
 
 
 def told(world: World, record: dict[str, Any], summary: Sequence[Removed]) -> tuple[Removed, ...]:
-    """Add what only the removal showed: a branch stays that is in use elsewhere, or moved on; what is kept whole."""
+    """Add the facts that only the removal showed: branches in use elsewhere or moved on, and folders kept whole."""
     names = [places.HEADS + item.branch for item in summary if item.branch]
     left = world.git.refs_around(names, places.OP_REFS.rstrip("/")) if names else ()
     return tuple(

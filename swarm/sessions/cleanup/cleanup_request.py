@@ -17,7 +17,7 @@ class Request:
     """The request of a cleanup.
 
     Attributes:
-        agents: (session, agent) pairs, instead of whole sessions.
+        agents: (session, agent) pairs, beside the whole sessions.
         everything: all sessions, and swarm's branches without a worktree.
         elsewhere: of all sessions, also those made with another swarm directory; else they are skipped.
         older_than_ms: only sessions of at least this age; what is at risk is skipped then.

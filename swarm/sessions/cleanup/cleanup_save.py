@@ -12,6 +12,7 @@ from swarm.kit.errors import SwarmError
 from swarm.machine.processes import boot_id
 from swarm.project import layout as places
 from swarm.project.world import new_operation_id
+from swarm.sessions.cleanup import in_boxes
 from swarm.sessions.reports import Removed
 from swarm.worktrees import transaction
 from swarm.worktrees.landing import landing_place
@@ -54,6 +55,8 @@ def save(
         for one in saving:
             world.progress(f"saving {name_of(one.target)}")
         salvage.save(world, operation, saving)
+        if not request.discard:
+            in_boxes.save(world, operation, [one.target for one in items if in_boxes.has_box(world, one.target)])
         summary = [_summary(request, one, operation, landed.get(name_of(one.target))) for one in items]
         if saving and not request.discard and world.settings.worktrees.durable:
             files.sync_filesystem(world.git.common)
@@ -133,7 +136,7 @@ def _is_ordinary(target: Target) -> bool:
 
 
 def _is_for_another_user(target: Target) -> bool:
-    """Whether a tree may hold what only another user may delete: the command that removes it says so."""
+    """Whether a tree may hold files that only another user can delete, as the command that removes it reports."""
     found = target.state.found if target.state else None
     if target.kind in ("missing", "gone"):
         return False
@@ -211,5 +214,5 @@ def abandon(world: World, record: dict[str, Any]) -> None:
 
 
 def name_of(target: Target) -> str:
-    """Return what people call a target."""
+    """Return a target's name, as users write it."""
     return f"{target.session.name}/{target.agent.name}"

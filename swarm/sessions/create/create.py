@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from dataclasses import dataclass, replace
@@ -18,14 +19,16 @@ from swarm.kit.errors import (
 from swarm.machine.processes import boot_id
 from swarm.project import codec
 from swarm.project import layout as places
-from swarm.project.model import OWN, SHARED, Agent, Placed, Session
+from swarm.project.model import OWN, SHARED, TEAM, Agent, Placed, Session
 from swarm.project.world import in_session, new_operation_id
+from swarm.sandbox import steps as box_steps
+from swarm.sandbox import wish as box_wish
 from swarm.sessions.create.create_checks import check
-from swarm.sessions.create.create_request import Facts, Request, verb
+from swarm.sessions.create.create_request import Facts, Request, is_run, verb
 from swarm.sessions.reports import CreatedAgent, CreateReport
 from swarm.worktrees import hiding, transaction
 from swarm.worktrees.setup import setup
-from swarm.worktrees.steps import branch_steps, file_steps, inbox_steps, tree_steps
+from swarm.worktrees.steps import branch_steps, file_steps, inbox_steps, layout_steps, tree_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,7 +114,10 @@ def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: 
             may=rights.given(world, role) if wish else (),
             tree=where.tree,
         )
-        agents.append(launch_request.equipped(agent, wish.of(role), str(uuid4())) if wish else agent)
+        if wish is not None:
+            agent = launch_request.equipped(agent, wish.of(role), str(uuid4()))
+            agent = agent._replace(box=box_wish.boxed(world, wish.sandbox, role))
+        agents.append(agent)
     if request.setup is not None and not any(agent.shared for agent in agents):  # those folders are ready
         agents = list(setup.equipped(world, agents, request.session, request.setup))
     todo = (
@@ -129,8 +135,9 @@ def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: 
         agents=made,
         warnings=(
             *((_tracked_warning(file),) if tracked else ()),
-            *launch_checks.warnings(list(zip(agents, request.roles, strict=True))),
+            *launch_checks.warnings(list(zip(agents, request.roles, strict=True)), run=is_run(request)),
             *(rights.warnings(world, request.roles) if request.launch else ()),
+            *(box_wish.warnings(world, request.launch.sandbox, request.roles) if request.launch else ()),
         ),
         steps=tuple(step.say() for step in todo),
     )
@@ -201,6 +208,9 @@ def _finish_steps(
         yield tree_steps.Verify(operation, tuple(own))
     if request.setup is not None and own:
         yield from setup.steps_for(world, operation, request.session, agents, request.setup, count=look)
+    yield from box_steps.made(world, operation, request.session, agents)
+    if request.child is not None:
+        yield from _layout(world, operation, request, agents)
     wish = request.launch
     if wish is not None:
         pairs = list(zip(agents, request.roles, strict=True))
@@ -209,24 +219,52 @@ def _finish_steps(
     yield file_steps.SyncToDisk(operation, str(world.layout.base.parent if own else world.layout.state))
     if request.fork is not None:  # the commits of the other agent are its work, too
         agents = tuple(agent._replace(base=request.fork.base) for agent in agents)
-    told = old or wish  # who joins a session has its task
-    begun = old if old and old.base else None  # agents without a worktree start from nowhere
-    session = Session(
+    child = request.child
+    if child is not None and not own:
+        base_ref, commit = child.ref, child.commit
+    session = _record(world, request, old, (base_ref, commit), now_ms)
+    record = session._replace(operations=(*session.operations, operation), agents=(*session.agents, *agents))
+    yield file_steps.WriteRecord(operation, codec.session_to_bytes(record).decode("ascii"))
+
+
+def _record(world: World, request: Request, old: Session | None, start: tuple[str, str], now_ms: int) -> Session:
+    """Return the record of the session but for what is new; who joins one has its task, pod and place in the tree."""
+    if old is not None:
+        base_ref, base = (old.base_ref, old.base) if old.base else start  # agents without a worktree have none
+        return old._replace(base_ref=base_ref, base=base)
+    wish, child = request.launch, request.child
+    return Session(
         name=request.session,
-        operations=(*(old.operations if old else ()), operation),
-        created_ms=old.created_ms if old else now_ms,
-        base_ref=begun.base_ref if begun else base_ref,
-        base=begun.base if begun else commit,
-        agents=(*(old.agents if old else ()), *agents),
-        task=told.task if told else "",
-        workflow=told.workflow if told else "",
-        beside=told.beside if told else "",
-        parent=old.parent if old else parents.starter(world),
-        swarm_dir=old.swarm_dir if old else str(world.swarm_dir),
-        pod=old.pod if old else wish.pod if wish else "",
-        template=old.template if old else wish.template if wish else "",
+        operations=(),
+        created_ms=now_ms,
+        base_ref=start[0],
+        base=start[1],
+        agents=(),
+        task=wish.task if wish else "",
+        workflow=wish.workflow if wish else "",
+        beside=wish.beside if wish else "",
+        parent=child.parent if child else parents.starter(world),
+        swarm_dir=str(world.swarm_dir),
+        pod=wish.pod if wish else "",
+        template=wish.template if wish else "",
+        kind=child.kind if child else TEAM,
+        depth=child.depth if child else 0,
+        ancestors=child.ancestors if child else parents.line_above(world),
     )
-    yield file_steps.WriteRecord(operation, codec.session_to_bytes(session).decode("ascii"))
+
+
+def _layout(world: World, operation: str, request: Request, agents: Sequence[Agent]) -> Iterator[Step]:
+    """Give the steps that write the place of a child into the folder where it works, if that folder is swarm's."""
+    child = request.child
+    for agent in agents:
+        tree = world.layout.root / agent.worktree
+        if not agent.shared:
+            yield layout_steps.WriteLayout(operation, str(tree), "", layout_steps.LEAD)
+        elif child is not None and child.has_layout:
+            parent = child.parent.address if child.parent is not None else "user"
+            facts = {"name": agent.name, "role": agent.role, "session": request.session, "parent": parent}
+            text = json.dumps({**facts, "program": agent.program, "branch": child.ref}) + "\n"
+            yield layout_steps.WriteLayout(operation, str(tree), agent.name, text)
 
 
 def report_of(world: World, session: Session) -> CreateReport:

@@ -26,7 +26,8 @@ from swarm.project import layout as places
 from swarm.project import names
 from swarm.project.errors import AgentNotFound, NameCollision
 from swarm.project.model import OWN, SHARED, whole_task
-from swarm.sessions.create.create_request import Facts, Request, Start, verb
+from swarm.sandbox import wish as box_wish
+from swarm.sessions.create.create_request import Facts, Request, Start, is_run, verb
 from swarm.sessions.errors import AgentExists, BaseNotFound, SessionExists
 from swarm.worktrees import strays
 from swarm.worktrees.errors import WorktreeExists
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.project.world import World
+    from swarm.roles.role import Role
 
 
 #: Older ones cannot do what every command that changes something asks of them.
@@ -98,7 +100,7 @@ def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]
         found += setup.refusals(world, request.setup)
     found += check_folders(world, facts.folders, session=request.session)
     if request.makes_trees:
-        refs = _refs_around(world, facts)
+        refs = _refs_around(world, request, facts)
         if refs is not facts.refs:  # else all of it was looked at a moment ago, and no swarm was at work since
             found += _check_rights(world)
             found += _check_length(world, request)
@@ -107,9 +109,17 @@ def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]
         found += _check_names(world, request)
         found += _check_agents(world, request, facts) if request.makes_trees else ()
     found += _check_room(world, sum(one.tree == OWN for one in request.places_in(world)))
-    what = f"{request.fork.source}@" if request.fork else "session "
-    raise_all(f"cannot {verb(request)} {what}{request.session}", found)
+    raise_all(f"cannot {_attempt(request)}", found)
     return Start(base_ref, commit, facts)
+
+
+def _attempt(request: Request) -> str:
+    """Return the attempt in the user's words."""
+    if request.fork:
+        return f"fork {request.fork.source}@{request.session}"
+    if is_run(request):
+        return f"run {request.agents[0].name}"
+    return f"{verb(request)} session {request.session}"
 
 
 def _facts(world: World, request: Request) -> Facts:
@@ -165,7 +175,8 @@ def _check_start(
         for spec, role in zip(request.agents, request.roles, strict=True)
     }
     programs = {(one.program, one.command): one for one, _ in wishes}
-    looks = [launch_checks.problems(world, one) for one in programs.values()]
+    looks = [box_wish.problems(world, wish.sandbox, _folders(world, request))]
+    looks += [launch_checks.problems(world, one) for one in programs.values()]
     placed = bool(request.places)
     looks += [launch_checks.refusals(world, one, role, placed=placed) for (one, _), role in wishes.items()]
     looks += [launch_checks.project_refusals(world, one, role, commit) for (one, _), role in wishes.items() if commit]
@@ -176,8 +187,14 @@ def _check_start(
                 yield problem
 
 
+def _folders(world: World, request: Request) -> Iterator[tuple[Role | None, bool]]:
+    """Give for each agent its role, and whether it has no worktree with a branch of its own."""
+    for role, where in zip(request.roles, request.places_in(world), strict=True):
+        yield role, where.tree == SHARED or not where.branch
+
+
 def pin_base(world: World, base: str | None, commit: str | None = None) -> tuple[str, str]:
-    """Return the starting point as (what the user calls it, commit).
+    """Return the starting point as (the user's name for it, commit).
 
     Args:
         commit: which it is, if that is known.
@@ -201,7 +218,8 @@ def pin_base(world: World, base: str | None, commit: str | None = None) -> tuple
         return branch or "HEAD", commit
     found = commit or world.git.resolve_commit(base)
     if found is None:
-        raise BaseNotFound(f"cannot start from {base!r}: it is no commit of this repository")
+        said = world.git.commit_trouble(base) or None
+        raise BaseNotFound(f"cannot start from {base!r}: it is no commit of this repository", details=said)
     return base, found
 
 
@@ -296,13 +314,14 @@ def _check_parents(world: World) -> Iterator[SwarmError]:
             yield StateDirProblem(f"cannot use {base}: {folder} is not a folder")
 
 
-def _refs_around(world: World, facts: Facts) -> tuple[tuple[int, int], frozenset[str]]:
+def _refs_around(world: World, request: Request, facts: Facts) -> tuple[tuple[int, int], frozenset[str]]:
     """Return the refs around the wanted branches; those read a moment ago do if no swarm was at work since."""
     mark = world.journal.mark()
     if facts.refs is not None and facts.refs[0] == mark:
         return facts.refs
     prefix = world.settings.worktrees.branch_prefix
     above = [places.HEADS + parent for parent in _parents(prefix)]
+    above += [places.HEADS + place.branch for place in request.places if place.branch]
     return mark, world.git.refs_around([*above, *_OWN_FOLDERS], places.HEADS + prefix)
 
 
@@ -409,7 +428,7 @@ def _parents(prefix: str) -> list[str]:
 
 
 def _check_room(world: World, trees: int) -> Iterator[SwarmError]:
-    """Refuse what cannot fit: every tracked file takes at least a block and an inode in each tree."""
+    """Refuse trees that cannot fit on the disk: every tracked file takes at least a block and an inode in each."""
     files = _tracked_files(world)
     info = os.statvfs(world.layout.root)
     need = trees * files * _BLOCK + _RESERVE

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swarm.agents.launching import launch_request
+    from swarm.project.model import Parent
     from swarm.project.world import World
     from swarm.roles.options import RoleOptions
     from swarm.roles.role import Role
@@ -49,6 +50,27 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Child:
+    """Where in the tree a spawn puts a new session.
+
+    Attributes:
+        kind: a subtree, or a worker.
+        parent: the agent that spawns it; None: the user does.
+        ancestors: those above the parent, the nearest first.
+        ref, commit: what is checked out in the folder of a worker when it begins; a worktree has its own.
+        has_layout: the folder of a worker is an agent's worktree, or the main checkout; who works there is written.
+    """
+
+    kind: str
+    depth: int
+    parent: Parent | None
+    ancestors: tuple[Parent, ...] = ()
+    ref: str = ""
+    commit: str = ""
+    has_layout: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """The request of a new set.
 
@@ -61,6 +83,7 @@ class Request:
         launch: what is started in panes; None makes worktrees only.
         setup: for each agent what its role says, of which the setup counts; None: no setup.
         fork: the agent is another one of this session, and starts from an agent's worktree.
+        child: the session is spawned, and has a place in the tree.
     """
 
     session: str
@@ -73,6 +96,7 @@ class Request:
     fork: Fork | None = None
     places: tuple[Place, ...] = ()
     add: bool = False
+    child: Child | None = None
 
     @property
     def makes_trees(self) -> bool:
@@ -120,6 +144,13 @@ class Start:
     facts: Facts
 
 
+def is_run(request: Request) -> bool:
+    """Whether it is the one agent of ``swarm run``."""
+    return bool(request.places) and not request.child
+
+
 def verb(request: Request) -> str:
-    """Return what the log calls it."""
+    """Return the verb that the log shows."""
+    if request.child:
+        return "spawn"
     return "fork" if request.fork else "create" if request.launch is None else "start"

@@ -40,7 +40,7 @@ def name_for(session: Session, agent: Agent, wanted: str | None) -> str:
 def request(
     world: World, session: Session, agent: Agent, role: Role | None, name: str, task: str, *, setup: bool
 ) -> Request:
-    """Return the request of a fork: what is not committed in the worktree becomes a commit that nothing names.
+    """Return the request of a fork. Uncommitted work in the worktree becomes a commit without a ref.
 
     The worktree, its index and its branch are only read.
 
@@ -71,6 +71,7 @@ def request(
         tasks=own,
         overrides=((name, agent.overrides),) if agent.overrides else (),
         env=((name, agent.env),) if agent.env else (),
+        sandbox=True if agent.box else None,  # what is in its worktree was written in a box
     )
     role = role_for(agent, role) if role is not None else None
     return Request(

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.git import owner
+from swarm.git.errors import NotARepo
 from swarm.kit.errors import ConfigProblem
+from swarm.project.find import main_checkout
 from swarm.project.layout import root_dir
 from swarm.project.model import SHARED
 from swarm.sessions.create.create_request import Place
@@ -53,8 +55,11 @@ def place(world: World, name: str, role: Role, folder: Path) -> Place:
     wish = role.options.worktree
     if not wish.enabled:
         return Place(Path(os.path.realpath(folder)), tree=SHARED)
-    if not world.git.exists:
-        world.git.require((0, 0), f"make a worktree for {name}")
+    if main_checkout(folder) is None:
+        raise NotARepo(
+            f"cannot make a worktree for {name}: its root_dir {folder} is in no git repository",
+            hint="correct root_dir of the role, or let it work in the folder itself: worktree: {enabled: false}",
+        )
     tree = world.swarm_dir / WORKTREES / name
     return Place(Path(os.path.realpath(tree.parent)) / name, "" if wish.use_detached_head else name)
 

@@ -86,7 +86,9 @@ def _items(turn: Turn) -> list[dict[str, Any]]:
         if FREEFORM in given:
             found.append({**one, "type": "custom_tool_call", "input": given[FREEFORM]})
         else:
-            found.append({**one, "type": "function_call", "arguments": json.dumps(given)})
+            server, _, tool = name.rpartition("__")  # the tools of a server are in a namespace of their own
+            named = {"namespace": server, "name": tool} if name.startswith("mcp__") else {}
+            found.append({**one, **named, "type": "function_call", "arguments": json.dumps(given)})
     return found
 
 

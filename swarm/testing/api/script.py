@@ -1,4 +1,4 @@
-"""What the stand-in answers, as data, and what it was asked."""
+"""The stand-in's answers and the requests it got, as data."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Request:
 
 
 def texts_in(value: Any) -> list[str]:
-    """Return the texts of a message's content, whatever its form."""
+    """Return the texts of a message's content, in any form."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list):

@@ -29,7 +29,7 @@ _LOOK = 0.1
 
 
 class Api:
-    """Answers by scripts and remembers what it was asked. A context manager.
+    """A server that answers by scripts and remembers the requests. A context manager.
 
     Attributes:
         token: what every request must carry as its key.
@@ -59,7 +59,7 @@ class Api:
         self.close()
 
     def close(self) -> None:
-        """End it; what hangs is let go."""
+        """End the server; hanging requests are released."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -81,7 +81,7 @@ class Api:
             self._changed.notify_all()
 
     def requests(self, word: str = "", *, main: bool = True) -> list[Request]:
-        """Return what was asked so far.
+        """Return the requests so far.
 
         Args:
             word: only conversations that hold it.
@@ -113,7 +113,7 @@ class Api:
         return True
 
     def counted(self) -> tuple[int, int, int, int]:
-        """Return what was told of all answers in conversations: answers, tokens read, from the cache, written."""
+        """Return the usage reported in all conversations: answers, tokens read, from the cache, written."""
         with self._changed:
             told = [turn for request, turn in self._answers if request.main and turn.status == 200]
         read, written = (sum(turn.tokens[one] for turn in told) for one in (0, 1))
@@ -127,7 +127,7 @@ class Api:
     # --- for the server ----------------------------------------------------------------------------
 
     def answer_for(self, request: Request) -> Turn:
-        """Write a request down and return what it gets."""
+        """Record a request and return its answer."""
         with self._changed:
             word = next((w for w in self._scripts if request.main and w in request.text), "")
             self._requests.append(replace(request, conversation=word))
@@ -137,7 +137,7 @@ class Api:
             return turn
 
     def waits(self, turn: Turn, connection: Any) -> bool:
-        """Wait as a turn says; False when nobody wants the answer any more."""
+        """Wait as a turn says; False once the client is gone."""
         until = time.monotonic() + turn.delay
         while not self._closed and _is_open(connection):
             if not turn.hang and time.monotonic() >= until and (not turn.gate or turn.gate in self._gates):

@@ -1,1 +1,1 @@
-"""Counting what agent programs wrote down of their tokens, as it grows. Standard library only."""
+"""Count the tokens in agent programs' own records, as they grow. Standard library only."""

@@ -1,4 +1,4 @@
-"""Counting what an agent used up, each answer once."""
+"""Count an agent's usage, each answer once."""
 
 from __future__ import annotations
 
@@ -57,12 +57,13 @@ def open_record(source: Mapping[str, Any]) -> Record | None:
     module = _spending(name) if isinstance(name, str) else None
     if module is None or not isinstance(home, str) or not isinstance(cwd, str) or not isinstance(since, int):
         return None
-    record: Record = module.Record(home, cwd, since)
+    own = (str(source.get("conversation")), str(source.get("run_dir"))) if source.get("shared") else ()
+    record: Record = module.Record(home, cwd, since, *(own if getattr(module, "KNOWS_OWN", False) else ()))
     return record
 
 
 def _spending(name: str) -> Any:
-    """Return what knows the records of a program, from its folder; None where nothing does."""
+    """Return the module in a program's folder that reads its records; None without one."""
     try:
         return import_module(f"swarm.programs.{name}.spending") if name.isidentifier() else None
     except ModuleNotFoundError:

@@ -51,7 +51,7 @@ class Prices:
         return self._models[name]
 
     def cost(self, model: str, counts: Counts) -> float | None:
-        """Return what tokens cost; what the program tells counts where the model's price is not known."""
+        """Return the cost of tokens; the program's own figure counts if the model's price is unknown."""
         prices = self.of(model)
         if prices is None:
             return counts.told_cost or None

@@ -26,7 +26,7 @@ def move_aside(tree: Path, admin: Path | None, folder: Path, paths: list[str]) -
 
 
 def _open_up(path: Path) -> None:
-    """Let the owner read what was closed even to them: a closed folder cannot be moved, a closed file not restored.
+    """Give the owner read access to all files: closed folders cannot be moved, closed files not restored.
 
     The bits it had are in the manifest.
     """

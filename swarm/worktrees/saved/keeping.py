@@ -1,4 +1,4 @@
-"""Put refs on new objects, safely beside the user's ``git gc``.
+"""Put refs on new objects, safe against a ``git gc`` that runs at the same time.
 
 ``git gc --prune=now`` notes which objects are named, and then removes the others, however young they are.  What it does
 not find in its notes goes, also when a ref names it by then.  A ``git prune`` or ``git repack`` does the same.  So

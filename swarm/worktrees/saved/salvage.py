@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit.errors import Ambiguous, UsageProblem
-from swarm.project import codec, names
+from swarm.project import codec, names, targets
 from swarm.project import layout as places
 from swarm.project.model import Agent
 from swarm.worktrees.errors import SalvageFailed, SalvageNotFound
@@ -93,6 +93,9 @@ def _facts(world: World, target: Target, operation: str, tip: str) -> dict[str, 
         "workflow": session.workflow,
         "pod": session.pod,
         "template": session.template,
+        "kind_of_session": session.kind,
+        "depth": session.depth,
+        "ancestors": [codec.parent_to_dict(one) for one in session.ancestors],
         "beside": session.beside,
         "parent": codec.parent_to_dict(session.parent) if session.parent else None,
         "swarm_dir": session.swarm_dir,
@@ -168,7 +171,7 @@ def _entry(facts: dict[str, Any]) -> SalvageEntry:
 
 
 def find(world: World, target: str) -> tuple[SalvageEntry, ...]:
-    """Return what ``SESSION``, ``SESSION/AGENT`` (or ``AGENT@SESSION``) or ``SESSION/AGENT@ID`` means.
+    """Return the entries of ``SESSION``, ``AGENT``, ``SESSION/AGENT``, ``AGENT@SESSION`` or ``SESSION/AGENT@ID``.
 
     A session means each of its agents, as last saved, of the last generation of that name. What was dropped counts
     where nothing else does.
@@ -187,23 +190,28 @@ def find(world: World, target: str) -> tuple[SalvageEntry, ...]:
 
 def meant(world: World, target: str, *, gone: bool) -> list[SalvageEntry]:
     """Return every entry that a target names, newest first."""
-    path, at, salvage_id = target.partition("@")
-    session, slash, agent = path.partition("/")
-    if at and salvage_id and not slash:
-        session, slash, agent, at = salvage_id, "/", path, ""
-    names.check_session(session)
-    if slash:
-        names.check_name("agent", agent)
-    if at and not (slash and salvage_id):
+    path, at, salvage_id = target.partition("@") if "/" in target else (target, "", "")
+    if at and not salvage_id:
         raise UsageProblem(f"cannot read {target!r}", hint="write SESSION, SESSION/AGENT or SESSION/AGENT@ID")
-    found = list(entries(world, session, gone=gone))
-    if slash:
-        found = [entry for entry in found if entry.agent.casefold() == agent.casefold()]
-    if at:
-        found = [entry for entry in found if entry.id.startswith(salvage_id)]
+    name, session = targets.split_agent(path)
+    names.check_session(name if session is None else session)
+    if session is None:
+        return list(entries(world, name, gone=gone)) or _of_agent(world, name, gone=gone)
+    names.check_name("agent", name)
+    found = [entry for entry in entries(world, session, gone=gone) if entry.agent.casefold() == name.casefold()]
+    found = [entry for entry in found if entry.id.startswith(salvage_id)]
     if at and len({entry.id for entry in found}) > 1:
-        names_ = ", ".join(entry.name for entry in found)
-        raise Ambiguous(f"{target} could be {names_}", hint="write more of the id")
+        ways = ", ".join(entry.name for entry in found)
+        raise Ambiguous(f"{target} could be {ways}", hint="write more of the id")
+    return found
+
+
+def _of_agent(world: World, name: str, *, gone: bool) -> list[SalvageEntry]:
+    """Return the entries of the only agent that has this name."""
+    found = [entry for entry in entries(world, gone=gone) if entry.agent.casefold() == name.casefold()]
+    ways = list(dict.fromkeys(f"{entry.session}/{entry.agent}" for entry in found))
+    if len({one.casefold() for one in ways}) > 1:
+        raise Ambiguous(f"{name} could be {', '.join(ways)}", hint=f"write one of them, such as {ways[0]}")
     return found
 
 
@@ -287,7 +295,7 @@ def forget_refs(world: World, session: str, agent: str, salvage_id: str) -> None
 
 
 def save_late(world: World, item: dict[str, Any], operation: str, admin: Path) -> None:
-    """Put refs on what a worktree got after it was saved: git's notes, copied, keep no object. May be repeated."""
+    """Put refs on objects that a worktree got after it was saved: copied git notes keep none. May be repeated."""
     message = f"swarm salvage of {item['session']}/{item['agent']}, changed meanwhile"
     state = world.trees.recall(admin)
     wish = Capture(state, item["branch"], item["tip"], (), (), message, damaged=True)

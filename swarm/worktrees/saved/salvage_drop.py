@@ -102,7 +102,7 @@ def _drop_record(world: World, chosen: list[SalvageEntry]) -> dict[str, Any]:
 
 
 def _drop_all(world: World, record: dict[str, Any]) -> None:
-    """Drop every entry of a record; what an earlier try has dropped is passed over."""
+    """Drop every entry of a record, except those that an earlier try has dropped."""
     for session, agent, salvage_id in record["entries"]:
         _drop_one(world, session, agent, salvage_id)
     dropped.forget(world, (f"{session}/{agent}@{salvage_id}" for session, agent, salvage_id in record["entries"]))

@@ -165,14 +165,14 @@ def _end(process: subprocess.Popen[bytes], stamp: str) -> None:
 
 
 def end_stamped(*stamps: str) -> int:
-    """End what commands with one of these stamps, or one below it, have started; return how many live on."""
+    """End the processes that carry one of these stamps or one below it; return the number of survivors."""
     from swarm.kit import kill
 
     return len(end_all(lambda: kill.stamped(*stamps, variable=STAMP, below=True)))
 
 
 def end_all(look: Callable[[], list[Process]]) -> list[Process]:
-    """End what *look* finds, again and again while it starts others; return what lives on."""
+    """End the processes that *look* finds, repeatedly while they start others; return the survivors."""
     grace = _GRACE
     for _ in range(_MOST_ROUNDS):
         found = look()
@@ -184,7 +184,7 @@ def end_all(look: Callable[[], list[Process]]) -> list[Process]:
 
 
 def _shorten(out: int, start: int) -> None:
-    """Leave out the middle of what a command printed; what it left behind may go on printing, and adds to the end."""
+    """Cut the middle out of a command's output. Processes it left behind may still add to the end."""
     end = os.fstat(out).st_size
     left = end - start - 2 * _KEPT
     if left <= 0:

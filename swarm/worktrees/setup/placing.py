@@ -105,7 +105,7 @@ def _may_enter(top: Path, path: str, hidden: Collection[str]) -> bool:
 
 
 def sort_out(top: Path, paths: Sequence[str]) -> Selected:
-    """Leave out what cannot be given: links that lead out of the repository, pipes, sockets."""
+    """Leave out entries that cannot be copied or linked: links out of the repository, pipes, sockets."""
     good, problems = [], []
     for path in paths:
         why = _why_not(top, path)
@@ -158,7 +158,7 @@ def copy(top: Path, tree: Path, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def link(top: Path, tree: Path, paths: Sequence[str]) -> tuple[str, ...]:
-    """Put symbolic links to files and folders into a worktree; return what could not be."""
+    """Put symbolic links to files and folders into a worktree; return the failures."""
     problems = []
     for path in paths:
         target = tree / path
@@ -228,7 +228,7 @@ def _copy_bytes(read: int, write: int) -> None:
 
 
 def signature(path: Path) -> str:
-    """Return what tells whether a file was changed: of small ones the content, of others what the system says."""
+    """Return a file's signature, to detect changes: the content of small files, the ``stat`` of others."""
     from hashlib import sha256
 
     try:

@@ -93,7 +93,7 @@ class Preparing:
         return tuple(path.removeprefix("./") for path in _names(out))
 
     def visible(self, tree: Path) -> frozenset[str]:
-        """Return what `git add` would take of a worktree's files that are not tracked."""
+        """Return the untracked files of a worktree that `git add` would take."""
         return frozenset(_names(self._git.ask("ls-files", "-z", "--others", "--exclude-standard", cwd=tree)))
 
     def signatures(self, tree: Path, paths: Sequence[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ everything that was started is ended, and the worktrees go with all that is in t
 from __future__ import annotations
 
 import glob
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ _BEGAN = "setup-began"
 
 
 def parts_of(world: World, options: RoleOptions) -> tuple[Setup, ...]:
-    """Return what the configuration wants, and then what the role wants."""
+    """Return the setups of the configuration, then of the role."""
     config = world.settings.setup.values()
     config["policy"] = Policy(config["policy"])
     del config["post_checkout"]  # not a matter of roles
@@ -109,7 +110,7 @@ def steps_for(
         count: also say which files there are, for a dry run.
     """
     include = fsio.exists(world.layout.root / rules.INCLUDE_FILE)
-    hook = world.git.hook("post-checkout") if world.settings.setup.post_checkout else ""
+    hook = _hook(world)
     items: list[dict[str, Any]] = []
     links: dict[str, None] = {}
     for agent, one in zip(agents, options, strict=True):
@@ -126,6 +127,17 @@ def steps_for(
     yield SetUp(
         operation, session, tuple(items), include, _files_in_words(world, items, include=include) if count else ""
     )
+
+
+def _hook(world: World) -> str:
+    """Return the repository's ``post-checkout`` hook; empty where none is to run.
+
+    A path that is not absolute is one in the main checkout, as for a ``git worktree add`` there: in the new worktree an
+    agent may have written the hook.
+    """
+    found = world.git.hook("post-checkout") if world.settings.setup.post_checkout else ""
+    path = os.path.join(world.layout.root, found) if found else ""
+    return path if os.access(path, os.X_OK) else ""
 
 
 def _hide_links(world: World, operation: str, paths: Sequence[str]) -> Iterator[Step]:
@@ -211,7 +223,7 @@ class SetUp(Step):
 
 
 def steps_before(world: World, operation: str, restored: Iterable[tuple[SalvageEntry, Path]]) -> Iterator[Step]:
-    """Give what hides the links again with which worktrees come back; it comes before they do."""
+    """Yield the steps that hide the links of restored worktrees again; they run before the restore."""
     links: dict[str, None] = {}
     for entry, tree in restored:
         if notes := entry.manifest.get("setup"):
@@ -228,7 +240,7 @@ def steps_back(operation: str, restored: Iterable[tuple[SalvageEntry, Path]]) ->
 
 @dataclass(frozen=True, slots=True)
 class RememberSetup(Step):
-    """Write down again what the setup of a restored worktree had left there, copy what was not saved, and hide it.
+    """Restore the notes of a worktree's setup, copy its unsaved files again, and hide them.
 
     Attributes:
         notes: as `setup_notes.plain` gave them.
@@ -264,7 +276,7 @@ class RememberSetup(Step):
 
 
 def warnings(world: World, operation: transaction.Operation) -> tuple[str, ...]:
-    """Return what the setups of an operation that is done had to say."""
+    """Return the warnings of an operation's setups."""
     names = [str(item["agent"]["name"]) for step in operation.steps if isinstance(step, SetUp) for item in step.agents]
     found = (setup_notes.read(world, operation.session, name) for name in names)
     return tuple(text for notes in found if notes is not None for text in notes.warnings)

@@ -56,7 +56,7 @@ def write(world: World, session: str, agent: str, notes: Notes) -> None:
 
 
 def give_back(world: World, session: str, agent: str, plain: Mapping[str, Any]) -> None:
-    """Write down what `plain` gave."""
+    """Write the notes that `plain` gave."""
     data = json.dumps(plain, ensure_ascii=True).encode("ascii")
     files.write_atomic(folder_of(world, session, agent) / NOTES, data, durable=False)
 
@@ -71,7 +71,7 @@ def plain(world: World, session: str, agent: str) -> dict[str, Any] | None:
 
 
 def to_save(world: World, session: str, agent: str, again: AbstractSet[str]) -> dict[str, Any] | None:
-    """Return the notes for a restore, with the copies that it must make again: of what is there unchanged, *again*."""
+    """Return the notes for a restore; *again* lists the unchanged copies that it must make again."""
     found = plain(world, session, agent)
     copies = found.get("copies") if found else None
     return {**found, AGAIN: [one for one in copies if one in again]} if found and isinstance(copies, list) else found

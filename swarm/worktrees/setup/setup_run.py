@@ -76,7 +76,7 @@ def job_of(world: World, session: str, item: Mapping[str, Any], stamp: str) -> J
 
 
 def parts_from(item: Mapping[str, Any]) -> tuple[Setup, ...]:
-    """Return the parts of a job: what the configuration wants, and what the role wants."""
+    """Return the parts of a job: the configuration's and the role's."""
     return tuple(RoleOptions.from_plain({"setup": data}).setup for data in item["parts"])
 
 
@@ -106,7 +106,7 @@ class Files:
 
 
 def place(world: World, files: Files, job: Job, *, include: bool) -> None:
-    """Put links and copies into a worktree, and hide from git what the project does not."""
+    """Put links and copies into a worktree, and hide those from git that the project does not ignore."""
     for part in job.parts:
         found = files.whole(part.link)
         _left_out(job, part.policy, found)
@@ -147,7 +147,7 @@ def some(names: Sequence[str], before: str = "") -> str:
 
 
 def _hide(world: World, job: Job) -> None:
-    """Hide what was placed from `git add --all`, where the project does not do that itself."""
+    """Hide the placed files from `git add --all`, where the project does not ignore them itself."""
     shown = world.preparing.visible(job.tree)
     seen = [path for path in dict.fromkeys((*job.linked, *job.copied)) if path in shown]
     if not seen:
@@ -212,7 +212,7 @@ def in_words(done: Ended) -> str:
 
 
 def keep_log(world: World, log: Path) -> Path | None:
-    """Keep what the commands of a failure printed, for the run folder may go; None where that cannot be done."""
+    """Keep the output of failed commands, as the run folder may be deleted; None if it cannot be kept."""
     kept = world.layout.state / setup_notes.FAILED_LOG
     try:
         fsio.write_atomic(kept, fsio.read_small(log, 128 << 20), durable=False)

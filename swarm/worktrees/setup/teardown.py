@@ -1,7 +1,7 @@
 """Run teardown commands before a worktree is removed.
 
-They run when it is decided that the worktree goes and its agent has ended, and before its files are looked at
-and saved, so that nothing they write is lost.  At last what its setup left running is ended, too.
+They run once the removal is decided and the agent has ended.  That is before the worktree's files are looked at and
+saved, so nothing they write is lost.  At last swarm ends the processes that the setup left running.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Teardowns:
         return [text for policy, text in chain.from_iterable(found) if policy is Policy.ABORT]
 
     def _run(self, job: _Job, stop: Event) -> list[tuple[Policy, str]]:
-        """Run the commands of one worktree, all of them; return what failed."""
+        """Run all commands of one worktree; return the failures."""
         name = f"{job.agent.name}@{job.session.name}"
         log = self._world.layout.trash / f"teardown-{job.agent.name}-{job.session.name}.log"
         stamp = rules.hook_stamp(str(self._world.layout.root), "teardown", job.session.name, job.agent.name)
@@ -142,7 +142,7 @@ class Teardowns:
         return failures
 
     def end_servers(self) -> None:
-        """End what the setups and teardowns of these worktrees left running."""
+        """End the processes that setups and teardowns of these worktrees left running."""
         root = str(self._world.layout.root)
         stamps = [setup.stamp(self._world, one.agent.operation, one.agent.name) for one in self._jobs]
         stamps += [rules.hook_stamp(root, "teardown", one.session.name, one.agent.name) for one in self._jobs]

@@ -37,7 +37,7 @@ class Step:
         raise NotImplementedError
 
     def undo_files(self, world: World) -> None:
-        """Take back what plain file operations can."""
+        """Undo the part that needs plain file operations only."""
 
     def undo(self, world: World) -> None:
         """Take back the rest; git runs again by now."""

@@ -103,7 +103,7 @@ class AddWorktree(Step):
 
 
 def _is_husk(world: World, tree: Path) -> bool:
-    """Whether a path holds what a git that was stopped leaves after it took its registration back itself."""
+    """Whether a path holds the leftovers of a stopped git that removed its own registration."""
     if tree.is_symlink() or not _holds_only(tree, {".git"}):
         return False
     if not files.exists(tree / ".git"):
@@ -146,7 +146,7 @@ class FillWorktrees(Step):
 
 @dataclass(frozen=True, slots=True)
 class CopyWork(Step):
-    """Write into a new worktree what another one has beside its last commit.
+    """Copy another worktree's uncommitted work into a new worktree.
 
     Attributes:
         snapshot: a commit of the other worktree as it is.

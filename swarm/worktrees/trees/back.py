@@ -36,7 +36,7 @@ class TreeBack(TreeSave):
         return {name: json.loads(blob) for name, blob in zip(names, blobs, strict=True) if blob is not None}
 
     def saved_file(self, manifest: str, name: str) -> bytes | None:
-        """Return a plain file that was saved beside the manifest, or None."""
+        """Return a plain file that was saved with the manifest, or None."""
         return next(_batch(self._git.ask("cat-file", "--batch", stdin=f"{manifest}:{name}\n".encode())))
 
     def bring_back(

@@ -30,7 +30,7 @@ _AT_ONCE = 500
 def unlike_checkout(
     git: GitRunner, common: Path, tree: Path, entries: Mapping[str, tuple[str, str]], files: Iterable[str]
 ) -> list[str]:
-    """Return those files that are neither what a checkout would write there nor a beginning of it.
+    """Return the files that differ from a checkout's content and from the start of it.
 
     Args:
         entries: path → (mode, blob) of what is checked out.
@@ -65,7 +65,7 @@ def _judge(checkout: Checkout, tree: Path) -> list[str]:
 
 
 def _unlike(tree: Path, paths: Iterable[str], ask: Asks) -> list[str]:
-    """Return the files that are no beginning of what *ask* tells; some at a time, so that memory is not filled."""
+    """Return the files that do not start like the content from *ask*; read in parts, to save memory."""
     wanted = sorted(paths)
     left: list[str] = []
     for start in range(0, len(wanted), _AT_ONCE):

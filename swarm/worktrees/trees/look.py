@@ -105,7 +105,7 @@ class TreeLook:
         return at_rest(self._git, self._common, checkouts, len(self._zero))
 
     def _look_beside(self, tree: Path, admin: Path, rest: Rest, known: AbstractSet[str]) -> TreeState:
-        """Tell what was seen of a worktree without git, and ask it what lies there beside the commit."""
+        """Report the look at a worktree without git, and ask git for files that are not in the commit."""
         found = rest.found
         others = found.files.keys() - rest.tracked - known
         untracked: tuple[str, ...] = ()

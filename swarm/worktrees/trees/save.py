@@ -36,7 +36,7 @@ _RESCUED_FOLDER = ".swarm-damaged-index"
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is to be saved of a tree.
+    """The parts of a tree to save.
 
     Attributes:
         entries: of its index.
@@ -98,7 +98,7 @@ class TreeSave(TreeLook):
         return saved
 
     def _plan(self, tree: Path, admin: Path, wish: Capture, objects: Objects, scratch: Path) -> _Plan:
-        """Find out what is to be saved of a tree, and let its files be written."""
+        """Plan the save of a tree, and have its files written."""
         # git wants a repository and a folder to run in, also for a worktree that is gone.
         rest = wish.state.rest
         where = tree if tree.is_dir() else scratch
@@ -149,7 +149,7 @@ class TreeSave(TreeLook):
         return files
 
     def _compose(self, plan: _Plan, objects: Objects, lost: Sequence[str], others: Mapping[str, str]) -> Saved:
-        """Make the commits of what was planned."""
+        """Make the commits of a plan."""
         wish, state = plan.wish, plan.wish.state
         parents = (state.head,) if state.head else ()
         if state.rest is not None:
@@ -219,7 +219,7 @@ class TreeSave(TreeLook):
         return self._walked
 
     def _kinds_of(self, oids: set[str]) -> dict[str, str]:
-        """Do as ``_kinds``; nobody is asked about commits that were walked."""
+        """Do as ``_kinds``, without asking git about commits already walked."""
         known = {oid for oid in oids if self._walked is not None and self._walked.knows([oid])}
         return {**self._kinds(oids - known), **dict.fromkeys(known, "commit")}
 
@@ -255,7 +255,7 @@ class TreeSave(TreeLook):
             yield lost, {f"object-{number}": oid for number, oid in enumerate(others)}
 
     def _words(self, plan: _Plan) -> set[str]:
-        """Return what may be an object's name in git's notes about a worktree."""
+        """Return the words in git's notes about a worktree that may be object names."""
         words: set[bytes] = set()
         logs = [self._common / "logs" / HEADS / plan.wish.branch] if plan.wish.branch else []
         for path in [*admin_files(plan.admin), *logs]:

@@ -48,7 +48,7 @@ class Trees(TreeBack):
         return content_landed(self._git, asked, target, self._walk)
 
     def commits(self, tip: str, base: str) -> tuple[Commit, ...]:
-        """Return what *tip* has and *base* has not, newest first, at most fifty."""
+        """Return the commits of *tip* that *base* lacks, newest first, at most fifty."""
         return commits_between(self._git, self._git.cwd, tip, base)
 
     def changed_submodules(self, tree: Path, env: Mapping[str, str]) -> Iterator[str]:

@@ -35,7 +35,7 @@ class Uncommitted:
         self._submodules = submodules
 
     def lines(self, tree: Path, admin: Path) -> tuple[str, ...]:
-        """Return what ``git status`` shows, as its two letters and the path.
+        """Return the lines of ``git status``, as two letters and the path.
 
         Raises:
             GitFailed, GitBroken

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm.machine.sockets.status_client import Asking
 from swarm.testing.api import Turn, call, hold, say
 from swarm.testing.terminal import wait_for
 
@@ -48,6 +49,12 @@ def ready(agents: AgentLab, program: str) -> None:
         agents.env["OPENCODE_DISABLE_MODELS_FETCH"] = "1"
 
 
+def answer(agents: AgentLab) -> tuple[str, str] | None:
+    """Return what the agent's supervisor says, which sees no screen (SESS-14)."""
+    info = Asking({"it": agents.one("builder").socket}).answers()["it"].info
+    return (info.state, info.detail) if info is not None else None
+
+
 @pytest.mark.story
 @pytest.mark.parametrize("program", ["codex", "gemini", "opencode"])
 def test_its_life(agents: AgentLab, program: str) -> None:
@@ -72,11 +79,13 @@ def test_its_life(agents: AgentLab, program: str) -> None:
     assert [one.source for one in evidence] == ["screen"]
     assert f"(rule {program}/" in evidence[0].text
     wait_for(lambda: agents.one("builder").status.detail == "Green it is.", "its last words in its state", 90)
+    wait_for(lambda: answer(agents) == ("idle", "Green it is."), "the same on its socket, from the last look", 90)
     assert agents.git("status", "--porcelain", cwd=found.worktree) == ""
 
     agents.say("builder", "make the file")
     agents.until("builder", "waiting")
     wait_for(lambda: agents.one("builder").status.detail == "for permission: touch made", "what it asks", 90)
+    wait_for(lambda: answer(agents) == ("waiting", "for permission: touch made"), "the same on its socket", 90)
     assert not (found.worktree / "made").exists()
     agents.keys("builder", "Enter")
     agents.shows("builder", "It is made.")
@@ -173,3 +182,5 @@ def test_a_message_is_told_to_the_idle_program_which_takes_it(agents: AgentLab, 
     assert found.stored.state == "acked"
     names = [event.name for event in found.events]
     assert names.index("queued") < names.index("nudged") < names.index("claimed") < names.index("acked")
+    how = found.events[names.index("nudged")].evidence
+    assert how.startswith("codex queue --thread " if program == "codex" else "pasted into %"), how

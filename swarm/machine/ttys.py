@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import termios
-from pathlib import Path
+
+from swarm.machine import processes
 
 #: Shells that edit their line themselves while they show their prompt; then the terminal does not.
 EDITORS = frozenset({"bash", "zsh", "fish", "mksh", "ksh", "ksh93"})
@@ -30,7 +31,7 @@ def at_prompt(pid: int) -> bool | None:
     One that is in the foreground and does not edit its line runs something of its own, such as a ``read`` that asks.
     """
     try:
-        name, _, rest = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")
+        name, _, rest = os.fsdecode(processes.read(f"/proc/{pid}/stat")).rpartition(")")
         tty = os.readlink(f"/proc/{pid}/fd/0")
     except OSError:
         return None

@@ -19,7 +19,7 @@ def note(program: str, **facts: str) -> dict[str, str]:
     return {FILE: json.dumps({"schema": records.SCHEMA, "program": program, **facts})}
 
 
-def read(run_dir: Path) -> dict[str, str]:
+def read(run_dir: str | Path) -> dict[str, str]:
     """Return the note of a run folder; empty without one."""
     found = runfiles.read(str(run_dir), FILE) or {}
     return {key: value for key, value in found.items() if isinstance(value, str)}

@@ -1,4 +1,4 @@
-"""Log errors of hooks beside the run folder; the agent's program must not see them.
+"""Log errors of hooks in the run folder; the agent's program must not see them.
 
 ``swarm why`` shows the last line.
 """
@@ -36,7 +36,7 @@ def note(run_dir: str, hook: str, trouble: str) -> None:
 
 
 def last(run_dir: str) -> tuple[int, str] | None:
-    """Return when something last went wrong, in seconds, and what."""
+    """Return the time of the last error in seconds, and its text."""
     try:
         with open(os.path.join(run_dir, FILE), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST))

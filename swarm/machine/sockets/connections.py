@@ -1,0 +1,46 @@
+"""Which processes hold one end of a TCP connection on this machine (Linux)."""
+
+from __future__ import annotations
+
+import os
+
+from swarm.machine import processes
+
+_LOOPBACK = b"0100007F"
+_ESTABLISHED = b"01"
+#: Columns of /proc/net/tcp.
+_LOCAL, _REMOTE, _STATE, _INODE = 1, 2, 3, 9
+
+
+def holders(port: int, other: int) -> list[int]:
+    """Return the processes with a descriptor of the end at 127.0.0.1:*port* of the connection with *other*."""
+    inode = _inode(port, other)
+    return [] if inode is None else [pid for pid in _pids() if _holds(pid, b"socket:[" + inode + b"]")]
+
+
+def _inode(port: int, other: int) -> bytes | None:
+    wanted = [b"%s:%04X" % (_LOOPBACK, one) for one in (port, other)]
+    for line in processes.read("/proc/net/tcp").splitlines()[1:]:
+        words = line.split()
+        if words[_LOCAL : _REMOTE + 1] == wanted and words[_STATE] == _ESTABLISHED:
+            return words[_INODE]
+    return None
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+
+
+def _holds(pid: int, link: bytes) -> bool:
+    folder = f"/proc/{pid}/fd"
+    try:
+        return any(_link(f"{folder}/{name}") == link for name in os.listdir(folder))
+    except OSError:
+        return False
+
+
+def _link(path: str) -> bytes:
+    try:
+        return os.readlink(os.fsencode(path))
+    except OSError:
+        return b""

@@ -1,0 +1,111 @@
+"""Keep the repository fresh: take in what agents committed in their boxes, before anybody looks.
+
+    looked.json    in an agent's box folder: how its refs were when the host took in last, and why it refused
+
+Whether there may be something new is seen by two ``lstat``; an agent that hides it from these keeps its own commits
+from others, until its worktree is removed: then all of it is taken in or saved, whatever they say.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from swarm.kit import files
+from swarm.kit.errors import Interrupted, SwarmError, raise_all
+from swarm.machine.run_folder import runfiles
+from swarm.project.layout import HEADS
+from swarm.sandbox import intake
+from swarm.sandbox.errors import IntakeRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from swarm.project.model import Agent, Session
+    from swarm.project.world import World
+
+LOOKED = "looked.json"
+
+
+def source_of(world: World, session: str, agent: Agent) -> intake.Source:
+    """Return whose work is taken in."""
+    base = world.layout.box_folder(session, agent.name)
+    return intake.Source(f"{agent.name}@{session}", world.layout.root / agent.worktree, base)
+
+
+def boxes(world: World, sessions: Iterable[Session]) -> Iterator[tuple[Session, Agent, Path]]:
+    """Give the agents that have a box, each with its folder."""
+    for session in sessions:
+        for agent in session.agents:
+            if agent.is_boxed and files.exists(base := world.layout.box_folder(session.name, agent.name)):
+                yield session, agent, base
+
+
+def are_due(world: World, sessions: Iterable[Session]) -> bool:
+    """Whether any agent may have committed something in its box that was not looked at."""
+    return any(_noted(base).get("mark") != _mark(base, agent) for _, agent, base in boxes(world, sessions))
+
+
+def take_in(world: World, sessions: Iterable[Session], *, everything: bool = False) -> dict[str, str]:
+    """Take in what is new in the boxes; return the reasons where it was refused. The caller holds the lock.
+
+    Args:
+        everything: ask the boxes also where nothing seems to be new.
+    """
+    refused = {}
+    for session, agent, base in boxes(world, sessions):
+        mark = _mark(base, agent)  # first: what is committed meanwhile is new again
+        if not everything and _noted(base).get("mark") == mark:
+            continue
+        why = ""
+        try:
+            intake.take_in(world, source_of(world, session.name, agent))
+        except Interrupted:
+            raise
+        except SwarmError as problem:
+            why = problem.message
+            refused[f"{agent.name}@{session.name}"] = why
+        except OSError as problem:
+            why = refused[f"{agent.name}@{session.name}"] = str(problem)
+        runfiles.write(str(base), LOOKED, {"mark": mark, "refused": why})
+    return refused
+
+
+def require(world: World, session: str) -> None:
+    """Take in what is new in the boxes of a session. The caller holds the lock.
+
+    Raises:
+        IntakeRefused: something cannot be taken in; what goes on without it would go on without an agent's work.
+    """
+    found = world.sessions.get(session)
+    refused = take_in(world, [found], everything=True) if found is not None else {}
+    raise_all("cannot take in what agents committed", [IntakeRefused(why) for why in refused.values()])
+
+
+def refusals(world: World, sessions: Iterable[Session]) -> dict[tuple[str, str], str]:
+    """Return why the last taking in was refused, by the agents (session, name) of which it was."""
+    noted = {(session.name, agent.name): _noted(base) for session, agent, base in boxes(world, sessions)}
+    return {one: str(said["refused"]) for one, said in noted.items() if said.get("refused")}
+
+
+def _noted(base: Path) -> dict[str, Any]:
+    return runfiles.read(str(base), LOOKED) or {}
+
+
+def _mark(base: Path, agent: Agent) -> str:
+    """Return a text that changes when a commit is made on the agent's branch in its box."""
+    return " ".join(map(_seen, signs(base, agent.branch)))
+
+
+def signs(base: Path, branch: str) -> tuple[Path, ...]:
+    """Return the files that change when a commit is made on a branch in a box."""
+    return base / "git" / HEADS / branch, base / "git" / "packed-refs"
+
+
+def _seen(path: Path) -> str:
+    try:
+        info = os.lstat(path)
+    except OSError:
+        return "-"
+    return f"{info.st_ino}:{info.st_size}:{info.st_mtime_ns}"

@@ -1,0 +1,1 @@
+"""The tree of agents: leads spawn subtrees and workers, and learn the outcome of each."""

@@ -1,0 +1,100 @@
+"""The four programs in boxes reach their model by the door, and no key of the user is in there (issue 16, point 7)."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from swarm.machine.run_folder.decisions import FILE
+from swarm.sandbox.check import check
+from swarm.testing.api import call, say
+from swarm.testing.terminal import wait_for
+from tests.programs.real.test_others import ready
+
+if TYPE_CHECKING:
+    from tests.support.agents import AgentLab, ClaudeLab
+
+pytestmark = [pytest.mark.agents, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(autouse=True)
+def _boxes() -> None:
+    found = check(os.environ)
+    if not found.available:
+        (pytest.fail if os.environ.get("SWARM_REQUIRE_BOX") else pytest.skip)(found.cause)
+
+
+def decided(agents: AgentLab, agent: str) -> list[tuple[str, bool]]:
+    """Return what was asked of the network, and whether it was allowed."""
+    path = agents.root / ".swarm/sessions/fx/run" / agent / FILE
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(one["target"], one["allowed"]) for one in map(json.loads, lines)]
+
+
+def begin(agents: AgentLab, program: str) -> None:
+    # The settings of the user's program are not in the box, so the role names the model.
+    model = {"model": "anthropic/claude-sonnet-4-5"} if program == "opencode" else {}
+    agents.role("builder", "You are the builder of bridges, word ANVIL.", **model)
+    agents.api.script("paint it green", say("Green it is."))
+    agents.swarm.start("fx", ["builder"], task="paint it green", program=program, sandbox=True)
+
+
+@pytest.mark.story
+def test_claude_code_works_in_a_box(claude: ClaudeLab) -> None:
+    begin(claude, "claude")
+
+    claude.shows("builder", "Green it is.")
+    asked = claude.api.heard("paint it green")
+    assert "word ANVIL" in asked.text
+    assert ("POST /v1/messages", True) in decided(claude, "builder")
+
+
+@pytest.mark.parametrize("program", ["codex", "gemini", "opencode"])
+def test_the_others_work_in_a_box(agents: AgentLab, program: str) -> None:
+    ready(agents, program)
+    begin(agents, program)
+
+    agents.shows("builder", "Green it is.")
+    asked = agents.api.heard("paint it green")
+    assert "word ANVIL" in asked.text
+    wait_for(lambda: any(allowed for _, allowed in decided(agents, "builder")), "a request by the door", 30)
+
+
+def test_claude_code_in_a_box_is_told_asks_commits_and_goes_on(claude: ClaudeLab) -> None:
+    claude.role("builder", "You are the builder of bridges, word ANVIL.")
+    claude.api.script(
+        "begin",
+        call("Bash", command="echo roses > poem.txt && git add poem.txt && git commit -q -m poem"),
+        say("Committed."),
+        say("Painted blue."),
+        say("Blue it was."),
+    )
+    swarm = claude.swarm
+    swarm.start("fx", ["builder"], task="begin", program="claude", sandbox=True)
+
+    # A permission is asked for outside of the box, and answered there.
+    wait_for(swarm.approvals, "its question", 90)
+    assert claude.state("builder") == "waiting"
+    claude.person.approvals.approve(swarm.approvals()[0].question.id)
+    claude.shows("builder", "Committed.")
+    wait_for(lambda: claude.git("log", "-1", "--format=%s", "swarm/builder-fx") == "poem", "its commit, taken in", 30)
+    claude.until("builder", "idle")
+
+    # A message comes into a turn, by a hook in the box.
+    (sent,) = swarm.send("builder@fx", "please paint it blue")
+    claude.shows("builder", "Painted blue.")
+    wait_for(lambda: swarm.messages.get(sent.id)[0].stored.state == "acked", "the message to be acknowledged", 90)
+    claude.until("builder", "idle")
+
+    # What it used and said is read outside, and a new start takes up the conversation.
+    assert swarm.usage("fx").total.tokens
+    assert any("Painted blue." in entry.text for entry in swarm.transcript("builder"))
+    swarm.stop(["fx"])
+    swarm.resume(["fx"])
+    claude.until("builder", "idle")
+    claude.say("builder", "which colour?")
+    claude.shows("builder", "Blue it was.")
+    assert "Painted blue." in claude.api.heard("which colour?").text
