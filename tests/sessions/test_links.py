@@ -119,7 +119,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 
 
 def put_back(lab: Lab) -> None:
-    shutil.rmtree(lab.root)
+    while lab.root.exists():  # swarm's own deletion in the background may still be at it
+        shutil.rmtree(lab.root, ignore_errors=True)
     shutil.copytree(lab.root.parent / "as it was", lab.root, symlinks=True)
 
 

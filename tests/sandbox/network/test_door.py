@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from swarm.programs.model_access import Service, TokenFile
+from swarm.testing.terminal import wait_for
 from tests.sandbox.network.served import hello, say, status
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def test_the_key_is_added_and_the_agents_own_is_dropped(served: Served) -> None:
     assert (b"MINE" in heard, heard.count(b"REAL"), b"x-api-key: REAL" in heard) == (False, 1, True)
     assert b"anthropic-version: 2023-06-01" in heard
     assert heard.endswith(BODY)
+    wait_for(served.decisions, "the note of the answer")
     assert served.decisions()[0]["reason"] == "answered 200"
     assert "REAL" not in json.dumps(served.decisions())
 
