@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _ALWAYS = frozenset({"--json", "--quiet", "--no-color"})
 #: Options without a value; behind each other one the next word is its value, also one that looks like an option.
-FLAGS = _ALWAYS | {"--expects-reply", "--ack", "--all", "--now"}
+FLAGS = _ALWAYS | {"--expects-reply", "--ack", "--all", "--now", "--from-head", "--dry-run"}
 _MESSAGE = frozenset({"--subject", "--priority"})
 #: Command -> its options that may be used, and whether it may have further words.
 COMMANDS: Mapping[str, tuple[frozenset[str], bool]] = {
@@ -48,7 +48,10 @@ COMMANDS: Mapping[str, tuple[frozenset[str], bool]] = {
     "status": (frozenset(), False),
     "why": (frozenset(), False),
     "notify-parent": (frozenset(), True),
-    "wait-event": (frozenset({"--timeout", "--kind", "--session", "--agent"}), False),
+    "spawn subtree": (frozenset({"--role", "--from-head", "--dry-run"}), True),
+    "spawn worker": (frozenset({"--role", "--dry-run"}), True),
+    "tree": (frozenset(), False),
+    "wait-event": (frozenset({"--timeout", "--after", "--kind", "--session", "--agent"}), False),
     "permission-request": (frozenset({"--wait"}), False),
     "hook deliver": (frozenset({"--now"}), False),
     "hook collect": (frozenset(), False),
@@ -69,6 +72,8 @@ def forwarded(argv: Sequence[str]) -> int | None:
     if not broker.path() or not argv or _LOCAL.intersection(argv):
         return None
     words = _without_place(argv)
+    if words[0] == "mcp":
+        return _door(words[1:])
     given = sys.stdin.buffer.read(LONGEST) if _READS.intersection(words) else b""
     request = {"argv": broker.as_text(os.fsencode("\0".join(words))), "stdin": broker.as_text(given)}
     try:
@@ -80,6 +85,14 @@ def forwarded(argv: Sequence[str]) -> int | None:
     except (OSError, ValueError) as error:
         sys.stderr.write(f"error: cannot reach swarm from this box: {error}\nhint: try again in a moment\n")
         return _UNREACHABLE
+
+
+def _door(words: Sequence[str]) -> int:
+    """Be the MCP door of the agent, as `swarm mcp [--agent NAME]` is outside of a box."""
+    from swarm.machine.mcp import boxed
+
+    agent = "".join(words[1:]) if words[:1] == ["--agent"] else "".join(words).removeprefix("--agent=")
+    return boxed.main(broker.path(), agent)
 
 
 def _without_place(argv: Sequence[str]) -> list[str]:
@@ -173,6 +186,13 @@ def note_state(request: Mapping[str, Any], me: Identity) -> None:
     if state in ("working", "idle", "waiting", "done"):
         words = (str(request.get(key, ""))[:1000] for key in ("detail", "prompt"))
         program_facts.write_state(me.run_dir, state, *words)
+
+
+def wait_for_door(me: Identity) -> int:
+    """Wait until an agent's MCP door is open, in the place of its program's hook."""
+    from swarm.machine.mcp import wait
+
+    return wait.main([me.run_dir])
 
 
 def told(problem: SwarmError) -> bytes:

@@ -73,5 +73,5 @@ class Merging(Door):
             if dry_run or not self._world.layout.state.is_dir():
                 return merge.preview(self._world, request)
             with self._changing(f"merge {target}"):
-                fresh.require(self._world, self._target(target).session.name)
+                fresh.require(self._world, self._world.sessions.get(self._target(target).session.name))
                 return merge.merge(self._world, request)

@@ -100,12 +100,26 @@ def become_door(swarm: Swarm, agent: str) -> NoReturn:
         ExtraMissing: no server runs, and there is nothing to serve with.
     """
     root = swarm.root
-    _fitting(root, _seen(root, os.getpid()), agent)
+    check_door(root, agent)
+    sys.stdout.flush()
+    command = door_command(root, agent)
+    os.execv(command[0], command)  # noqa: S606  # no shell
+
+
+def check_door(root: Path, name: str) -> None:
+    """Refuse the door of an agent to a process that is not its own, or where there is nothing to serve with.
+
+    Raises:
+        IdentityRefused, ExtraMissing
+    """
+    _fitting(root, _seen(root, os.getpid()), name)
     if status(root) is None:
         check_installed()
-    sys.stdout.flush()
-    command = launch_door.command_of(root, agent)
-    os.execv(command[0], command)  # noqa: S606  # no shell
+
+
+def door_command(root: Path, agent: str) -> tuple[str, ...]:
+    """Return the command of an agent's door."""
+    return launch_door.command_of(root, agent)
 
 
 def check_installed() -> None:

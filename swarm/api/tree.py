@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from swarm.api.sets import options_of
 from swarm.api.whole_trees import WholeTrees
 from swarm.kit import files
-from swarm.kit.errors import raise_all
+from swarm.kit.errors import SwarmError, raise_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -121,17 +122,19 @@ class Tree(WholeTrees):
             known = spawn.there(self._world, wanted, here)
             if known is not None:
                 return self._spawned(*known, existing=True)
+            self._take_in_own(here)
             looked = wanted.kind == "subtree" and not (options.get("from_head") and here.me is not None)
             changes = spawn.uncommitted(self._world, here) if looked else ()
             problems = [*spawn.check_limits(self._world, wanted, here)]
             problems += spawn.refuse_uncommitted(wanted, here, changes)
             request = self._request(wanted, here, role, options)
             plan = self._preflight(request, problems, dry_run=options.get("dry_run", False))
+            told = (*self._told_of_changes(changes), *self._told_of_setup(here, request))
             if plan is not None and options.get("dry_run"):
-                return self._planned(wanted, here, plan.report, changes)
-            return self._made(wanted, here, request, plan, changes)
+                return self._planned(wanted, here, plan.report, told)
+            return self._made(wanted, here, request, plan, told)
 
-    def _made(self, wanted: Wanted, here: Ground, request: Request, plan: Any, changes: Sequence[str]) -> Spawned:
+    def _made(self, wanted: Wanted, here: Ground, request: Request, plan: Any, told: Sequence[str]) -> Spawned:
         """Make the child below the lock, where nobody else makes it, and no limit is reached meanwhile."""
         from swarm.sessions.create import create
         from swarm.tree import spawn
@@ -146,7 +149,6 @@ class Tree(WholeTrees):
             )
             report = create.create(self._world, request, plan and plan.facts)
         session = self._session(wanted.session)
-        told = self._told_of_changes(changes)
         spawned = self._spawned(session, session.agents[0], existing=False)
         return spawned._replace(base=session.base, warnings=(*report.warnings, *told), steps=report.steps)
 
@@ -154,6 +156,7 @@ class Tree(WholeTrees):
         from swarm.agents.launching import launch_request
         from swarm.tree import spawn
 
+        spawn.refuse_wider(wanted, here, options.get("command"), options.get("overrides"))
         found = self._role_in(None, role)
         program = options.get("program") or (None if found.options.agent_type else spawn.program_of(here) or None)
         wish = self._all._wish(  # noqa: SLF001  # of the same object
@@ -162,13 +165,25 @@ class Tree(WholeTrees):
             program=program,
             command=options.get("command", ()),
         )
-        request = spawn.request(
-            self._world, wanted, here, found, wish, options_of((found,)) if options.get("setup", True) else None
-        )
+        setup = options_of((found,)) if options.get("setup", True) and not spawn.in_box(here) else None
+        request = spawn.request(self._world, wanted, here, found, wish, setup)
         if wish.overrides and request.launch is not None:
             changed, roles = launch_request.overridden(self._world, request.agents, request.roles, request.launch)
             request = replace(request, launch=changed, roles=roles)
         return request
+
+    def _take_in_own(self, here: Ground) -> None:
+        """Take in what the calling agent committed in its box: what is made, or said, now is about that.
+
+        Raises:
+            IntakeRefused: it is not fit for the repository.
+        """
+        from swarm.sandbox import fresh
+        from swarm.tree import spawn
+
+        if spawn.in_box(here) and here.agent is not None:
+            with self._changing(f"take in {here.name}"):
+                fresh.require_of(self._world, here.agent)
 
     def _told_of_changes(self, changes: Sequence[str]) -> tuple[str, ...]:
         from swarm.tree import spawn
@@ -177,6 +192,15 @@ class Tree(WholeTrees):
             return ()
         return (f"uncommitted changes stay where they are, and the child does not see them: {spawn.named(changes)}",)
 
+    def _told_of_setup(self, here: Ground, request: Request) -> tuple[str, ...]:
+        from swarm.tree import spawn
+        from swarm.worktrees.setup.setup import parts_of
+
+        roles = [role for role in request.roles if role is not None and request.makes_trees and spawn.in_box(here)]
+        if not any(parts_of(self._world, one) for one in options_of(tuple(roles))):
+            return ()
+        return ("its setup is left out: it would run outside of boxes, on files that you wrote",)
+
     def _spawned(self, session: Session, agent: Agent, *, existing: bool) -> Spawned:
         from swarm.tree import listing
         from swarm.tree.values import Spawned
@@ -184,7 +208,7 @@ class Tree(WholeTrees):
         found = listing.one(self._world, session, agent)
         return Spawned(found, existing=existing)
 
-    def _planned(self, wanted: Wanted, here: Ground, report: CreateReport, changes: Sequence[str]) -> Spawned:
+    def _planned(self, wanted: Wanted, here: Ground, report: CreateReport, told: Sequence[str]) -> Spawned:
         from swarm.tree.values import Spawned, TreeAgent
 
         made = report.agents[0]
@@ -202,8 +226,7 @@ class Tree(WholeTrees):
             state="",
             task=wanted.task,
         )
-        warnings = (*report.warnings, *self._told_of_changes(changes))
-        return Spawned(agent, base=report.base, warnings=warnings, steps=report.steps, dry_run=True)
+        return Spawned(agent, base=report.base, warnings=(*report.warnings, *told), steps=report.steps, dry_run=True)
 
     def notify_parent(self, status: str, message: str) -> Notified:
         """Tell the parent what came of one's task: durably, and once; other words later correct it.
@@ -221,7 +244,10 @@ class Tree(WholeTrees):
         from swarm.tree import notify
 
         with files.os_errors("cannot notify your parent"):
-            return notify.notify(self._world, self._ground(), status, message)
+            here = self._ground()
+            with suppress(SwarmError):  # what cannot be taken in is no reason to say nothing
+                self._take_in_own(here)
+            return notify.notify(self._world, here, status, message)
 
     def report(self, message: str) -> Sent:
         """Send the parent a message about the work, any number of times; it is no completion.

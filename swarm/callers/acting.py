@@ -48,7 +48,14 @@ def by_record(world: World, agent: Parent) -> World:
 
 
 def _as(world: World, who: Identity) -> World:
-    """Return the world of an agent: its environment is that of its program, as far as the machine shows it."""
+    """Return the world of an agent: its environment is that of its program, as far as the machine shows it.
+
+    That of a program in a box is none of the machine's: by it the agent would name what runs outside.
+    """
+    me = parents.here(world, who)
+    found = parents.find(world, me) if me is not None else None
+    if found is not None and found[1].is_boxed:
+        return world._replace(acting=who)
     data = processes.environment(who.program_pid) if who.program_pid else b""
     pairs = (one.partition(b"=") for one in data.split(b"\0") if b"=" in one)
     environ = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}

@@ -12,10 +12,14 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from swarm import SwarmError
 from swarm.api import forwarding
+
+if TYPE_CHECKING:
+    from swarm.machine.identity import Identity
 
 _PATIENCE = 10.0
 _BUG = 70
@@ -41,22 +45,49 @@ def _answer(connection: socket.socket, request: dict[str, Any], root: str, peer:
     try:
         me = forwarding.served(peer)
         os.environ.update(forwarding.words_of(me))
-        kind = request.get("kind")
-        if kind == "state":
+        if request.get("kind") == "mcp":
+            _become_door(connection, Path(root), str(request["agent"]))
+        if request.get("kind") == "state":
             forwarding.note_state(request, me)
             return {"code": 0}
-        if kind == "event":
-            event, wait, env = forwarding.event_of(request, me)
-            swarm = [sys.executable, "-P", "-m", "swarm", "-C", root, "hook", "deliver"] if wait else []
-            argv = [sys.executable, "-I", "-S", forwarding.HOOK, me.run_dir, *wait, *swarm]
-            return _done(connection, event, lambda: os.execve(argv[0], argv, {**os.environ, **env}))  # noqa: S606
-        argv = os.fsdecode(forwarding.as_bytes(request["argv"])).split("\0")
-        command = forwarding.command_of(argv, me)
-        return _done(connection, forwarding.as_bytes(request.get("stdin", "")), lambda: _run(["-C", root, *command]))
+        given, act = _asked(request, root, me)
+        return _done(connection, given, act)
     except SwarmError as problem:
         return {"code": problem.exit_code, "err": forwarding.as_text(forwarding.told(problem))}
     except (KeyError, TypeError, ValueError) as error:
         return {"code": _BUG, "err": f"error: cannot read what was asked: {type(error).__name__}\n"}
+
+
+def _asked(request: dict[str, Any], root: str, me: Identity) -> tuple[bytes, Callable[[], int]]:
+    """Return what is to be done, and its input.
+
+    Raises:
+        NotInBox, KeyError, TypeError, ValueError
+    """
+    kind = request.get("kind")
+    if kind == "door":
+        return b"", lambda: forwarding.wait_for_door(me)
+    if kind == "event":
+        event, wait, env = forwarding.event_of(request, me)
+        swarm = [sys.executable, "-P", "-m", "swarm", "-C", root, "hook", "deliver"] if wait else []
+        words = [sys.executable, "-I", "-S", forwarding.HOOK, me.run_dir, *wait, *swarm]
+        return event, lambda: os.execve(words[0], words, {**os.environ, **env})  # noqa: S606
+    argv = os.fsdecode(forwarding.as_bytes(request["argv"])).split("\0")
+    command = forwarding.command_of(argv, me)
+    return forwarding.as_bytes(request.get("stdin", "")), lambda: _run(["-C", root, *command])
+
+
+def _become_door(connection: socket.socket, root: Path, agent: str) -> NoReturn:
+    """Be the agent's MCP door from now on, with the one who asked at its other end."""
+    from swarm.api import serving
+
+    serving.check_door(root, agent)
+    command = serving.door_command(root, agent)
+    forwarding.send(connection, {"code": 0})
+    connection.setblocking(True)
+    for fd in (0, 1):
+        os.dup2(connection.fileno(), fd)
+    os.execv(command[0], command)  # noqa: S606  # no shell
 
 
 def _run(argv: list[str]) -> int:

@@ -2,6 +2,8 @@
 
     {"kind": "command", "argv": TEXT, "stdin": TEXT}         → {"code": N, "out": TEXT, "err": TEXT}
     {"kind": "event", "event": TEXT, "wait": TEXT}           → the same
+    {"kind": "mcp", "agent": NAME}                           → {"code": N, "err": TEXT}; then JSON-RPC, both ways
+    {"kind": "door"}                                         → {"code": 0}, when the agent's MCP door is open
     {"kind": "state", "state": S, "detail": D, "prompt": P}  → {"code": 0}
 
 Bytes are texts in which each character is a byte; between words stands a NUL.

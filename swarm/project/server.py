@@ -86,8 +86,8 @@ def status(state: Path) -> ServerStatus | None:
 
 def write(state: Path, now: ServerStatus) -> None:
     """Write down who serves."""
-    files.write_atomic(folder_of(state) / _STATE, json.dumps(now._asdict()).encode("ascii"), durable=False)
     files.write_atomic(state / _PID, f"{now.pid}\n".encode("ascii"), durable=False)
+    files.write_atomic(folder_of(state) / _STATE, json.dumps(now._asdict()).encode("ascii"), durable=False)
 
 
 def leave(state: Path) -> None:

@@ -35,10 +35,11 @@ def source_of(world: World, session: str, agent: Agent) -> intake.Source:
 
 
 def boxes(world: World, sessions: Iterable[Session]) -> Iterator[tuple[Session, Agent, Path]]:
-    """Give the agents that have a box, each with its folder."""
+    """Give the agents that have a box with a git folder of its own, each with its folder."""
     for session in sessions:
         for agent in session.agents:
-            if agent.is_boxed and files.exists(base := world.layout.box_folder(session.name, agent.name)):
+            base = world.layout.box_folder(session.name, agent.name)
+            if agent.is_boxed and not agent.shared and files.exists(base):
                 yield session, agent, base
 
 
@@ -72,15 +73,28 @@ def take_in(world: World, sessions: Iterable[Session], *, everything: bool = Fal
     return refused
 
 
-def require(world: World, session: str) -> None:
+def require(world: World, session: Session | None) -> None:
     """Take in what is new in the boxes of a session. The caller holds the lock.
 
     Raises:
         IntakeRefused: something cannot be taken in; what goes on without it would go on without an agent's work.
     """
-    found = world.sessions.get(session)
-    refused = take_in(world, [found], everything=True) if found is not None else {}
+    refused = take_in(world, [session], everything=True) if session is not None else {}
     raise_all("cannot take in what agents committed", [IntakeRefused(why) for why in refused.values()])
+
+
+def require_of(world: World, agent: Agent) -> None:
+    """Take in what is new in the worktree in which an agent works: its own, or that of its lead.
+
+    Raises:
+        IntakeRefused: as for `require`.
+    """
+    if agent.is_boxed:
+        there = [(one, owner) for one in world.sessions.all() for owner in one.agents if not owner.shared]
+        mine = (agent.worktree, str(world.layout.root / agent.worktree))
+        for session, owner in there:
+            if owner.worktree in mine or str(world.layout.root / owner.worktree) in mine:
+                require(world, session._replace(agents=(owner,)))
 
 
 def refusals(world: World, sessions: Iterable[Session]) -> dict[tuple[str, str], str]:

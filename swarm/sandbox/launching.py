@@ -89,7 +89,7 @@ def served(launch: Launch, boxed: Boxed, models: Iterable[Service]) -> dict[str,
 def watched(world: World, session: str, launch: Launch) -> dict[str, Any]:
     """Return what a supervisor watches and does: the files that change with a commit, and the command to take it in."""
     base = world.layout.box_folder(session, launch.agent)
-    files = [str(file) for file in fresh.signs(base, launch.branch)]
+    files = [] if launch.shared else [str(file) for file in fresh.signs(base, launch.branch)]
     argv = [sys.executable, "-P", "-m", "swarm.cli.forwarded", str(world.layout.root)]
     return {
         "commits": files,

@@ -8,7 +8,8 @@
     home/                      the agent's home
     io/                        the sockets that it may use; in the box at `values.IO`
     empty                      hides files that name further objects
-    tree                       the path of the worktree; the box does not show it
+    tree                       the path of the worktree; the box does not show it. A worker's box has no git and no
+                               tree of its own: it shows those of its lead's
     taken                      the tip of the branch that was taken in last; the box does not show it
 
 The host never runs git here.  What is committed inside is taken in by `intake.py`.
@@ -76,11 +77,8 @@ def make(git: GitRunner, tree: Path, common: Path, base: Path) -> None:
         f"worktrees/{admin.name}",
     ):
         files.make_folders(folder / inner, 0o700)
-    for name in ("home", IO):
-        files.make_folders(base / name, 0o700)
-    files.write_new(base / "empty", b"", 0o400)
+    make_home(git, base)
     files.write_new(base / BOXED_TREE, os.fsencode(tree))
-    files.write_new(base / "home" / ".gitconfig", settings.identity(git), 0o600)
     named = "".join(f"{STORES}/{number}\n" for number, _ in enumerate(stores(common)))
     files.write_new(folder / "objects" / "info" / "alternates", named.encode("ascii"))
     files.write_new(folder / "config", settings.copied(git, common / "config") + _STAT)
@@ -99,18 +97,43 @@ def make(git: GitRunner, tree: Path, common: Path, base: Path) -> None:
     files.write_new(base / TAKEN, tip, 0o600)
 
 
+def make_home(git: GitRunner, base: Path) -> None:
+    """Make the home of an agent in the new folder *base*, and what else its box has that is not git's."""
+    for name in ("home", IO):
+        files.make_folders(base / name, 0o700)
+    files.write_new(base / "empty", b"", 0o400)
+    files.write_new(base / "home" / ".gitconfig", settings.identity(git), 0o600)
+
+
+def git_folder(tree: Path, base: Path) -> Path:
+    """Return the private git folder of an agent; of one in the worktree of its lead it is that of the lead.
+
+    Raises:
+        EnvironmentProblem: there is none.
+    """
+    own = base / "git"
+    if files.exists(own):
+        return own
+    for noted in base.parents[2].glob(f"*/box/*/{BOXED_TREE}"):
+        with contextlib.suppress(OSError):
+            if noted.read_bytes() == os.fsencode(tree):
+                return noted.parent / "git"
+    raise EnvironmentProblem(f"cannot make the box of {tree}: it has no private git folder")
+
+
 def box_of(tree: Path, common: Path, base: Path) -> Box:
     """Return the box in which swarm looks at a worktree, and in which its agent works.
 
     Raises:
         EnvironmentProblem: what must not be exchanged was exchanged.
     """
-    for path, kind in ((base / "git", stat.S_ISDIR), (base / "home", stat.S_ISDIR), (tree / ".git", stat.S_ISREG)):
+    folder = git_folder(tree, base)
+    for path, kind in ((folder, stat.S_ISDIR), (base / "home", stat.S_ISDIR), (tree / ".git", stat.S_ISREG)):
         if not kind(os.lstat(path).st_mode):
             raise EnvironmentProblem(f"cannot make the box of {tree}: {path} is not what swarm made")
     found = stores(common)
     hidden = tuple(str(one / "info/alternates") for one in found if files.exists(one / "info/alternates"))
-    git = PrivateGit(str(common), str(base / "git"), tuple(map(str, found)), hidden, str(base / "empty"))
+    git = PrivateGit(str(common), str(folder), tuple(map(str, found)), hidden, str(base / "empty"))
     return Box(str(tree), str(base / "home"), machine.system(), git, env=_ENV)
 
 

@@ -26,7 +26,8 @@ def made(world: World, operation: str, session: str, agents: Iterable[Agent]) ->
     """Give the steps that make the boxes of those agents that are to have one and have none yet."""
     for agent in agents:
         if agent.is_boxed and not files.exists(world.layout.box_folder(session, agent.name)):
-            yield MakeBox(operation, session, agent.name, str(world.layout.root / agent.worktree))
+            tree = str(world.layout.root / agent.worktree)
+            yield MakeBox(operation, session, agent.name, tree, shared=agent.shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +37,23 @@ class MakeBox(Step):
     Attributes:
         session, agent: whose.
         tree: its worktree, which is there by then.
+        shared: the worktree is its lead's, and so is the git folder.
     """
 
     session: str
     agent: str
     tree: str
+    shared: bool = False
 
     def do(self, world: World) -> None:
         """Make it; the folder is new."""
         base = world.layout.box_folder(self.session, self.agent)
         files.make_folders(base.parent, 0o700)
         files.make_private_dir(base)
-        private.make(world.git.runner, Path(self.tree), world.git.common, base)
+        if self.shared:
+            private.make_home(world.git.runner, base)
+        else:
+            private.make(world.git.runner, Path(self.tree), world.git.common, base)
 
     def undo_files(self, world: World) -> None:
         """Remove it: nobody has worked in it yet."""

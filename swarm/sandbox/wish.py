@@ -3,6 +3,7 @@
     --sandbox, --no-sandbox  >  the role's `sandbox:`  >  the setting `sandbox.enabled`
 
 What would take a box away counts only from the user's own files and from a command line that is no agent's.
+What an agent in a box starts has at least its box (`inherited.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from swarm.kit.errors import ConfigProblem, EnvironmentProblem, UsageProblem
 from swarm.project.config.hosts import NONE, PACKAGED
 from swarm.project.model import Boxed
 from swarm.roles.options import Network
-from swarm.sandbox import check, command
+from swarm.sandbox import check, command, inherited
 from swarm.sandbox.errors import SandboxUnavailable
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 
 
 def is_wanted(world: World, asked: bool | None, role: Role | None) -> bool:  # noqa: FBT001  # as the option says it
-    """Whether an agent is to run in a box."""
+    """Whether an agent is to run in a box; what an agent in a box starts always is."""
+    if inherited.of_caller(world) is not None:
+        return True
     if asked is not None:
         return asked
     said = role.options.sandbox if role is not None else None
@@ -51,7 +54,7 @@ def boxed(world: World, asked: bool | None, role: Role | None) -> Boxed | None: 
     own = role.options.network if role is not None and rights.is_users_own(world, role) else Network()
     network = own.preset or settings.network
     packages = settings.package_hosts if network == PACKAGED else ()
-    return Boxed(
+    made = Boxed(
         _unavailable(world)[0],
         tuple(_paths(world, settings.read_only_paths)),
         tuple(_paths(world, settings.read_write_paths)),
@@ -62,6 +65,8 @@ def boxed(world: World, asked: bool | None, role: Role | None) -> Boxed | None: 
         memory=settings.memory,
         tmp=settings.tmp,
     )
+    above = inherited.of_caller(world)
+    return made if above is None else inherited.within(made, above)
 
 
 def problems(
@@ -87,7 +92,7 @@ def problems(
             hint="give it a worktree: --override worktree.enabled=true",
         )
     cause, hint = _unavailable(world)
-    if cause and not world.settings.sandbox.allow_unsandboxed:
+    if cause and (not world.settings.sandbox.allow_unsandboxed or inherited.of_caller(world) is not None):
         yield SandboxUnavailable(f"cannot make a box: {cause}", hint=hint)
     if not cause and files.exists(world.git.common / "reftable"):
         yield EnvironmentProblem("cannot make a box: the repository keeps its refs as a reftable")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from swarm.agents.errors import AgentNotRunning
 from swarm.agents.view import View
 from swarm.callers import family, parents
+from swarm.callers.errors import NotForAgents
 from swarm.kit.errors import UsageProblem
 from swarm.programs import processes
 from swarm.project import names
@@ -203,6 +204,24 @@ def named(changes: Sequence[str]) -> str:
     """Return the first of some changes in words."""
     shown = ", ".join(line[3:] for line in changes[:_MOST_NAMED])
     return shown + (f" and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else "")
+
+
+def in_box(ground: Ground) -> bool:
+    """Whether the caller works in a box. Setups of its children are left out: they would run outside, on its files."""
+    return ground.agent is not None and ground.agent.is_boxed
+
+
+def refuse_wider(wanted: Wanted, ground: Ground, *asked: object) -> None:
+    """Refuse a caller in a box that names what its child runs, or changes its role: some of that acts outside.
+
+    Raises:
+        NotForAgents
+    """
+    if in_box(ground) and any(asked):
+        raise NotForAgents(
+            f"cannot spawn {wanted.session} with a command or changes of its role: you work in a box",
+            hint="choose a role: --role NAME",
+        )
 
 
 # --- the request --------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from swarm.testing.panes import PaneLab
 
@@ -74,11 +75,15 @@ class Started:
 
 
 class Puppets:
-    """The agents of a laboratory that do what the test says."""
+    """The agents of a laboratory that do what the test says.
 
-    def __init__(self, lab: PaneLab) -> None:
+    Args:
+        folder: of their sockets; it must be short, and agents in boxes must see it.
+    """
+
+    def __init__(self, lab: PaneLab, folder: Path | None = None) -> None:
         self.lab = lab
-        self._folder = lab.tmux.folder  # short enough for a socket
+        self._folder = folder or lab.tmux.folder
         self.program = lab.program("puppet", PROGRAM.format(python=sys.executable, folder=self._folder))
 
     def start(self, session: str, roles: str, **options: Any) -> None:
@@ -120,12 +125,17 @@ class Puppets:
         return subprocess.CompletedProcess(list(argv), code, out, err)
 
     @contextmanager
-    def door(self, agent: str, name: str = "", **options: Any) -> Iterator[Door]:
-        """Open an agent's door, as its program does."""
+    def door(self, agent: str, name: str = "", socket: str = "", **options: Any) -> Iterator[Door]:
+        """Open an agent's door, as its program does.
+
+        Args:
+            socket: in a box: that of its supervisor.
+        """
         root = str(self.lab.root)
         from swarm.machine.mcp import door
 
         argv = [sys.executable, "-I", "-S", door.__file__, root, name or agent.partition("@")[0]]
+        argv += [socket] if socket else []
         made = Door(self.run(agent, argv, **options))
         try:
             yield made

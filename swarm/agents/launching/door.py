@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
+from swarm.machine import broker
 from swarm.machine.mcp import door
 from swarm.machine.mcp.wait import OPENED
+from swarm.sandbox.values import IO
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,14 +25,17 @@ TOKEN = "mcp.token"  # noqa: S105  # its name
 _BYTES = 32
 
 
-def command(world: World, agent: str) -> tuple[str, ...]:
+def command(world: World, agent: str, *, boxed: bool = False) -> tuple[str, ...]:
     """Return what a program runs as the agent's door; empty where there is none.
 
     Without git nothing shows which agent a process belongs to, and without the extra there is nothing to run.
+
+    Args:
+        boxed: it runs in a box, from which the door leads by the supervisor's socket.
     """
     if not (world.settings.mcp.enabled and world.git.exists and is_installed()):
         return ()
-    return command_of(world.layout.root, agent)
+    return (*command_of(world.layout.root, agent), *((f"{IO}/{broker.NAME}",) if boxed else ()))
 
 
 def command_of(root: Path, agent: str) -> tuple[str, ...]:

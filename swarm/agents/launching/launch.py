@@ -222,6 +222,6 @@ def _introductions(
         if home:
             first = PreapproveFolder(operation, agent.program, home, (), plain(options.env), apart, door)
             one = found.setdefault(f"{agent.program} {home} {first.env}", first)
-            trees = () if agent.shared else (str(world.layout.root / agent.worktree),)
+            trees = () if agent.shared and not apart else (str(world.layout.root / agent.worktree),)
             found[f"{agent.program} {home} {first.env}"] = replace(one, trees=(*one.trees, *trees))
     yield from found.values()

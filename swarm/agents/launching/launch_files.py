@@ -106,7 +106,7 @@ class PrepareRun(Step):
             args=tuple(self.agent.get("args", ())),
             shared=self.agent.get("tree") == SHARED,
             branch=str(self.agent.get("branch", "")),
-            door=() if self._boxed is not None else door.command(world, str(self.agent["name"])),
+            door=door.command(world, str(self.agent["name"]), boxed=self._boxed is not None),
         )
         ports = {name: str(port) for name, port in self.agent.get("ports", ())}
         own = dict(self.agent.get("env", {}))

@@ -51,15 +51,10 @@ _MODES = {
     PermissionMode.BYPASS: "yolo",
 }
 
-#: In a box, whose home is new, it would ask how to log in. This is written inside: the host writes nothing there.
-_IN_BOX = (
-    *(
-        "/bin/sh",
-        "-c",
-        'f=$HOME/.gemini/settings.json; [ -e "$f" ] || { mkdir -p "${f%/*}" && echo "$0" >"$f"; }; exec "$@"',
-    ),
-    json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}),
-)
+#: In a box, whose home is new, it would ask how to log in, and there are no administrator's settings to name the door.
+#: This is written inside: the host writes nothing there.
+_BEGIN_IN_BOX = 'f=$HOME/.gemini/settings.json; [ -e "$f" ] || { mkdir -p "${f%/*}" && echo "$0" >"$f"; }; exec "$@"'
+_LOGIN_IN_BOX = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
 
 
 class Gemini(Program):
@@ -99,7 +94,7 @@ class Gemini(Program):
         """Start a conversation under the id chosen beforehand, or take it up again."""
         resume = launch.resume and _has_conversation(launch)
         argv = [
-            *(_IN_BOX if launch.models_at else ()),
+            *(_begin_in_box(launch) if launch.models_at else ()),
             launch.executable,
             "--resume" if resume else "--session-id",
             launch.conversation,
@@ -133,7 +128,7 @@ class Gemini(Program):
         It takes such settings only from a file of the administrator's, in folders that nobody else may write to.
         """
         machine = Path(launch.environ.get(_SYSTEM) or self._machine / "settings.json")
-        if not launch.door or not _is_administrators(launch.run_dir):
+        if not launch.door or launch.models_at or not _is_administrators(launch.run_dir):
             return {}
         try:
             found = json.loads(fsio.read_small(machine, _LARGEST)) if fsio.exists(machine) else {}
@@ -142,9 +137,7 @@ class Gemini(Program):
         if not isinstance(found, dict) or not isinstance(found.get("mcpServers", {}), dict):
             return {}
         known = (machine, _home(launch.environ) / "settings.json", launch.worktree / ".gemini/settings.json")
-        command, *args = launch.door
-        entry = {"command": command, "args": args, "trust": True, "timeout": door.LONGEST * 1000}
-        servers = {**found.get("mcpServers", {}), door.name_beside(known): entry}
+        servers = {**found.get("mcpServers", {}), door.name_beside(known): _server(launch)}
         return {_SETTINGS: json.dumps({**found, "mcpServers": servers}, indent=2)}
 
     def _named(self, launch: Launch, key: str) -> list[str]:
@@ -200,6 +193,18 @@ def _listed(file: Path, key: str) -> list[str]:
         return [json.loads(one) for one in re.findall(r'"(?:[^"\\]|\\.)*"', found[1])] if found else []
     except (OSError, SwarmError, ValueError):
         return []
+
+
+def _server(launch: Launch) -> dict[str, object]:
+    """Return the entry of the door."""
+    command, *args = launch.door
+    return {"command": command, "args": args, "trust": True, "timeout": door.LONGEST * 1000}
+
+
+def _begin_in_box(launch: Launch) -> tuple[str, ...]:
+    """Return the words before the program that give it settings in its new home; it keeps those that are there."""
+    servers = {door.NAME: _server(launch)} if launch.door else {}
+    return "/bin/sh", "-c", _BEGIN_IN_BOX, json.dumps({**_LOGIN_IN_BOX, "mcpServers": servers})
 
 
 def _variables(door: str) -> dict[str, str]:

@@ -46,6 +46,8 @@ def _with_risk(target: Target, why: str) -> Target:
 def save(world: World, operation: str, targets: Iterable[Target]) -> None:
     """Save what only git in the boxes knows, under refs of the entries; where that fails the box alone has it."""
     for target in targets:
+        if target.agent.shared:
+            continue  # all that git knows is in the box of its lead
         top = places.salvage_ref(target.session.name, target.agent.name, operation, PART)
         try:
             intake.capture(world, fresh.source_of(world, target.session.name, target.agent), top)

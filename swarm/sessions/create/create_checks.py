@@ -25,7 +25,8 @@ from swarm.kit.errors import (
 from swarm.project import layout as places
 from swarm.project import names
 from swarm.project.errors import AgentNotFound, NameCollision
-from swarm.project.model import OWN, SHARED, whole_task
+from swarm.project.model import OWN, SHARED, WORKER, whole_task
+from swarm.sandbox import inherited
 from swarm.sandbox import wish as box_wish
 from swarm.sessions.create.create_request import Facts, Request, Start, is_run, verb
 from swarm.sessions.errors import AgentExists, BaseNotFound, SessionExists
@@ -188,9 +189,13 @@ def _check_start(
 
 
 def _folders(world: World, request: Request) -> Iterator[tuple[Role | None, bool]]:
-    """Give for each agent its role, and whether it has no worktree with a branch of its own."""
+    """Give for each agent its role, and whether it has no worktree with a branch of its own.
+
+    The worker of a lead in a box works in that one's worktree, and in the same private git folder.
+    """
+    beside = request.child is not None and request.child.kind == WORKER and inherited.of_caller(world) is not None
     for role, where in zip(request.roles, request.places_in(world), strict=True):
-        yield role, where.tree == SHARED or not where.branch
+        yield role, not beside and (where.tree == SHARED or not where.branch)
 
 
 def pin_base(world: World, base: str | None, commit: str | None = None) -> tuple[str, str]:
