@@ -57,7 +57,7 @@ from tests.support.share import FULL
 from tests.support.tracer import Action, Outcome, trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 _ERROR, _INTERRUPTED, _WRONG = 3, 4, 97
 _OPERATION = re.compile(r"\d{8}T\d{6}-\d{3}[0-9a-f]{8}")
@@ -111,6 +111,8 @@ _PASSING: tuple[tuple[str, str, str], ...] = (
     # What swarm writes to the user has its time in it; how those files are written is tested with the bus.
     (r"/messages/inbox/user/.*(\.log|events)$", r"(?s).*", ""),
 )
+#: What a run alone has in its records: times, its process, and what a file's inode and times have been hashed to.
+_OF_A_RUN = ((r"\b[0-9a-f]{64}\b", "HASH"), (r"\b\d{13,19}\b", "TIME"), (r'("pid": )\d+', r"\1PID"))
 _NAMES = (
     (_OPERATION, "ID"),
     (re.compile(r"(?<=/objects/)[0-9a-f]{2}(/[0-9a-f]{38})?(?=/|$)"), "OBJECT"),
@@ -302,7 +304,8 @@ class Setup:
         assert self.outcome.exit_code in {0, _ERROR}, words
         self.await_deletion(lab)
         self.after = self.look(lab)
-        self.seen: set[str] = set()
+        self.seen: set[str] = set()  # states that were used after a recovery, and are well
+        self.well: dict[str, str] = {}  # state that a stop left → how the next command left it
         self.stopped: Counter[str] = Counter()
         self.undone: Picture = {}
         if scenario.undo is not None:
@@ -346,20 +349,30 @@ class Setup:
     def state(self) -> str:
         """Return the same text for states of the site that differ in nothing which a command could notice.
 
-        These are all files, also those that outlive every command, and how many objects git has.
+        These are all files, also those that outlive every command, and what kinds of objects git has: not
+        how many, since several gits make them at the same time.
         """
         house = [
             (path, mode, "" if path.endswith((".jsonl", "/lock")) else content)
             for path, (mode, content) in sorted(picture(self.bench.site).items())
             if _HOUSE.fullmatch(path)
         ]
-        objects = Counter(
-            (os.path.basename(path) == "pack", name.startswith("tmp_"))
+        objects = {
+            (os.path.basename(path) == "pack", name.startswith("tmp_"), bool(os.path.getsize(f"{path}/{name}")))
             for path, _, names in os.walk(self.bench.lab().root / ".git/objects")
             for name in names
-        )
-        looked = sorted(self.look(self.bench.lab()).items())
-        return hashlib.sha256(repr((looked, house, sorted(objects.items()))).encode()).hexdigest()
+        }
+        looked = [
+            (_in_general(path), mode, self._lasting(content) if "/.swarm/" in path or path.endswith(".lock") else content)
+            for path, (mode, content) in sorted(self.look(self.bench.lab()).items())
+        ]
+        return hashlib.sha256(repr((looked, house, sorted(objects))).encode()).hexdigest()
+
+    def _lasting(self, content: str) -> str:
+        """Return a record of swarm's, or a ref to be, without what no two runs have in common."""
+        for what, instead in _OF_A_RUN:
+            content = re.sub(what, instead, content)
+        return _OBJECT.sub(self._old_or_new, content)
 
     def _old_or_new(self, oid: re.Match[str]) -> str:
         known = oid[0] in self.commits or not oid[0].strip("0")
@@ -470,15 +483,15 @@ _SIGNALS = {Action.TERM_ROOT, Action.INT_ROOT}
 class Trials:
     """Runs trials of one scenario and action, and counts."""
 
-    def __init__(self, setup: Setup, action: str, *, seen: set[str] | None = None) -> None:
+    def __init__(self, setup: Setup, action: str, *, once: bool = False) -> None:
         """Count from zero.
 
         Args:
-            seen: states that were tried before, and are well: what can be done with them is not tried again.
+            once: what was tried with a state, and is well, is not tried again with the same state.
         """
         self.setup = setup
         self.lab = setup.bench.lab()
-        self._seen = seen
+        self._once = once
         self._use(action)
         self.tally = Tally(setup.scenario.name, action, points=setup.count)
 
@@ -528,22 +541,42 @@ class Trials:
             yield "it hung"
         if outcome.exit_code not in {None, 0, _ERROR, _INTERRUPTED}:
             yield f"it ended with {outcome.exit_code}: {words}"
-        try:
-            yield from self._recover()
-        except Exception:  # noqa: BLE001  # whatever it is, it must not be
-            yield f"the next command failed: {traceback.format_exc(limit=-4)}"
-            return
-        ended = yield from self._which_state()
+        state = self._rest()
+        ended = self.setup.well.get(state, "") if state else ""
+        if not ended:
+            problems: list[str] = []
+            ended = self._mended(at, problems)
+            yield from problems
+            if state and not problems:
+                self.setup.well[state] = ended
         self.tally.ended[ended] += 1
-        yield from self._honest(outcome, words, ended, at)
-        yield from self._repository(ended, fsck=FULL or at % 3 == 0)
+        if ended != "lost":
+            yield from self._honest(outcome, words, ended, at)
+
+    def _mended(self, at: int, problems: list[str]) -> str:
+        """Run the next command, note what is not as it must be, and return which state it has led to."""
+        try:
+            problems += self._recover()
+        except Exception:  # noqa: BLE001  # whatever it is, it must not be
+            problems.append(f"the next command failed: {traceback.format_exc(limit=-4)}")
+            return "lost"
+        ended, wrong = self._which_state()
+        problems += wrong
+        problems += self._repository(ended, fsck=FULL or at % 3 == 0)
         if ended != "neither" and (FULL or at % 7 == 0):
-            yield from self._usable(ended)
+            problems += self._usable(ended)
+        return ended
+
+    def _rest(self) -> str:
+        """Return the state that is left, if nothing goes on in it: with the same one the next command does the same."""
+        if not self._once or self.action is Action.KILL_ROOT or self.setup.scenario.flags.get("cleanup.background"):
+            return ""
+        return f"{self.action in _KILLS | _SIGNALS} {self.setup.state()}"
 
     def _usable(self, ended: str) -> Iterator[str]:
-        """What was done can be taken back, what was not can be done; a state is tried once."""
-        state = self.setup.state() if self._seen is not None else ""
-        if self._seen is not None and state in self._seen:
+        """What was done can be taken back, what was not can be done."""
+        state = self.setup.state() if self._once else ""
+        if state and state in self.setup.seen:
             return
         problems: list[str] = []
         if ended == "after" and self.setup.undone:
@@ -551,8 +584,8 @@ class Trials:
         elif ended == "before":
             problems += self._can_be_done_again()
         yield from problems
-        if self._seen is not None and not problems:
-            self._seen.add(state)
+        if state and not problems:
+            self.setup.seen.add(state)
 
     def _recover(self) -> Iterator[str]:
         start = time.monotonic()
@@ -574,18 +607,17 @@ class Trials:
         for line in differences(second, first):
             yield f"the second recovery: {line}"
 
-    def _which_state(self) -> Generator[str, None, str]:
+    def _which_state(self) -> tuple[str, list[str]]:
+        """Return before, after or neither, and for neither what is not as it was or should be."""
         found = self.setup.look(self.lab)
         as_before = [line for line in differences(found, self.setup.before) if not self._may_be(line)]
         if not as_before:
-            return "before"
+            return "before", []
         as_after = differences(self._forgiven(found), self._forgiven(self.setup.after))
         if not as_after:
-            return "after"
+            return "after", []
         name, lines = min((("before", as_before), ("after", as_after)), key=lambda item: len(item[1]))
-        for line in lines[:12]:
-            yield f"all or nothing (nearest: {name}): {line}"
-        return "neither"
+        return "neither", [f"all or nothing (nearest: {name}): {line}" for line in lines[:12]]
 
     def _may_be(self, line: str) -> bool:
         pattern = self.setup.scenario.may_log

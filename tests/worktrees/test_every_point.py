@@ -94,7 +94,7 @@ def test_all_or_nothing(
 ) -> None:
     setup = bench.setup(SCENARIOS[name])
     points = [ONLY] if ONLY else range(first, setup.count + 1, step)
-    report(Trials(setup, action, seen=setup.seen if FULL else None).run(points), record_property)
+    report(Trials(setup, action, once=FULL).run(points), record_property)
 
 
 def test_what_no_kill_changes_is_that_messages_go_into_the_salvage_and_come_back(bench: Bench) -> None:
