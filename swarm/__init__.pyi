@@ -8,6 +8,7 @@ from swarm.api.approvals import Approvals as Approvals
 from swarm.api.asynchronous import AsyncMessages as AsyncMessages
 from swarm.api.asynchronous import AsyncQueues as AsyncQueues
 from swarm.api.asynchronous import AsyncSwarm as AsyncSwarm
+from swarm.api.asynchronous import AsyncTasks as AsyncTasks
 from swarm.api.boxes import Boxes as Boxes
 from swarm.api.boxes import BoxReport as BoxReport
 from swarm.api.bridges import Bridges as Bridges
@@ -28,6 +29,7 @@ from swarm.api.salvage import Salvage as Salvage
 from swarm.api.sandbox import Sandbox as Sandbox
 from swarm.api.sessions import Sessions as Sessions
 from swarm.api.swarm import Swarm as Swarm
+from swarm.api.tasks import Tasks as Tasks
 from swarm.api.team import AgentHandle as AgentHandle
 from swarm.api.team import AgentResult as AgentResult
 from swarm.api.team import Team as Team
@@ -200,6 +202,22 @@ from swarm.sessions.values import AgentStatus as AgentStatus
 from swarm.sessions.values import SessionStatus as SessionStatus
 from swarm.sessions.values import WorktreeInfo as WorktreeInfo
 from swarm.sessions.waiting import Reached as Reached
+from swarm.tasks.errors import TaskBusy as TaskBusy
+from swarm.tasks.errors import TaskNotFound as TaskNotFound
+from swarm.tasks.errors import TaskNotIdle as TaskNotIdle
+from swarm.tasks.errors import TaskOver as TaskOver
+from swarm.tasks.errors import TaskTaken as TaskTaken
+from swarm.tasks.requests import TaskOptions as TaskOptions
+from swarm.tasks.values import AgentTask as AgentTask
+from swarm.tasks.values import FailureType as FailureType
+from swarm.tasks.values import Place as Place
+from swarm.tasks.values import TaskEvent as TaskEvent
+from swarm.tasks.values import TaskFailure as TaskFailure
+from swarm.tasks.values import TaskOutput as TaskOutput
+from swarm.tasks.values import TaskPage as TaskPage
+from swarm.tasks.values import TaskRun as TaskRun
+from swarm.tasks.values import TaskState as TaskState
+from swarm.tasks.values import TokenUsage as TokenUsage
 from swarm.terminal.errors import TerminalProblem as TerminalProblem
 from swarm.terminal.errors import TmuxMissing as TmuxMissing
 from swarm.terminal.errors import TmuxSessionTaken as TmuxSessionTaken
@@ -245,6 +263,7 @@ __all__ = [
     "AgentRunning",
     "AgentSpec",
     "AgentStatus",
+    "AgentTask",
     "AgentUsage",
     "AlreadyAnswered",
     "AlreadyThere",
@@ -256,6 +275,7 @@ __all__ = [
     "AsyncMessages",
     "AsyncQueues",
     "AsyncSwarm",
+    "AsyncTasks",
     "AttachmentExists",
     "AttachmentProblem",
     "Awaited",
@@ -296,6 +316,7 @@ __all__ = [
     "Events",
     "Evidence",
     "ExtraMissing",
+    "FailureType",
     "FileChange",
     "FileConflict",
     "FoldedNode",
@@ -358,6 +379,7 @@ __all__ = [
     "PaneBusy",
     "Panes",
     "Parent",
+    "Place",
     "Placed",
     "Pod",
     "PodAgent",
@@ -435,13 +457,27 @@ __all__ = [
     "TargetMoved",
     "TargetNotFound",
     "Task",
+    "TaskBusy",
+    "TaskEvent",
+    "TaskFailure",
+    "TaskNotFound",
+    "TaskNotIdle",
+    "TaskOptions",
     "TaskOutcome",
+    "TaskOutput",
+    "TaskOver",
+    "TaskPage",
+    "TaskRun",
+    "TaskState",
+    "TaskTaken",
+    "Tasks",
     "Team",
     "TeardownFailed",
     "TerminalProblem",
     "TmuxMissing",
     "TmuxSessionTaken",
     "TmuxTooOld",
+    "TokenUsage",
     "Trace",
     "TranscriptEntry",
     "Tree",

@@ -55,7 +55,13 @@ def take_in(swarm: Swarm, agent: str, session: str) -> int:
     return 0
 
 
-_TASKS = (nudge, heartbeat, idle, label, budget, take_in)
+def settle(swarm: Swarm, _task: str) -> int:
+    """Write down that a task is over; whoever has the user's environment starts the next one."""
+    swarm.tasks.advance(dispatch=False)
+    return 0
+
+
+_TASKS = (nudge, heartbeat, idle, label, budget, take_in, settle)
 TASKS: dict[str, Callable[..., int]] = {task.__name__: task for task in _TASKS}
 
 

@@ -13,12 +13,15 @@ from swarm.sessions.errors import WaitOver
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+    from typing import Unpack
 
     from swarm.agents.event_values import AgentEvent
     from swarm.api.swarm import Swarm
     from swarm.bus.protocol import Claim
     from swarm.messages.office.post import Taken
     from swarm.sessions.waiting import Reached
+    from swarm.tasks.requests import TaskOptions
+    from swarm.tasks.values import AgentTask, TaskEvent, TaskOutput, TaskPage, TaskState
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,6 +45,7 @@ class AsyncSwarm:
         self.swarm = swarm
         self.messages = AsyncMessages(swarm)
         self.queues = AsyncQueues(swarm)
+        self.tasks = AsyncTasks(swarm)
 
     def __repr__(self) -> str:
         return f"<AsyncSwarm {self.swarm.root}>"
@@ -155,6 +159,64 @@ class AsyncQueues:
             claim = await _step(lambda: tasks.take(wait=min(STEP, left()), limit=limit, lease=lease), give_back)
             if claim is not None or left() <= 0:
                 return claim
+
+
+class AsyncTasks:
+    """The tasks of an ``AsyncSwarm``; see ``swarm.tasks``. A cancelled wait leaves its task at work."""
+
+    def __init__(self, swarm: Swarm) -> None:
+        self._swarm = swarm
+
+    def __repr__(self) -> str:
+        return f"<AsyncTasks of {self._swarm.root}>"
+
+    async def submit(self, prompt: str, **options: Unpack[TaskOptions]) -> AgentTask:
+        """Accept a task and start it; see ``swarm.tasks.submit``."""
+        return await asyncio.to_thread(self._swarm.tasks.submit, prompt, **options)
+
+    async def get(self, task_id: str) -> AgentTask:
+        """Return a task as it is now."""
+        return await asyncio.to_thread(self._swarm.tasks.get, task_id)
+
+    async def list(
+        self, *, finished: bool = False, states: Sequence[TaskState | str] = (), agent: str = ""
+    ) -> tuple[AgentTask, ...]:
+        """Return tasks, oldest first; see ``swarm.tasks.list``."""
+        return await asyncio.to_thread(self._swarm.tasks.list, finished=finished, states=states, agent=agent)
+
+    async def continue_(self, task_id: str, prompt: str) -> AgentTask:
+        """Give a held task its next prompt."""
+        return await asyncio.to_thread(self._swarm.tasks.continue_, task_id, prompt)
+
+    async def end(self, task_id: str) -> AgentTask:
+        """Complete a held task."""
+        return await asyncio.to_thread(self._swarm.tasks.end, task_id)
+
+    async def cancel(self, task_id: str, *, wait: bool = True) -> AgentTask:
+        """End a task and everything that its program started."""
+        return await asyncio.to_thread(self._swarm.tasks.cancel, task_id, wait=wait)
+
+    async def events(self, task_id: str, *, after: int = 0) -> tuple[TaskEvent, ...]:
+        """Return the events of a task behind a number."""
+        return await asyncio.to_thread(self._swarm.tasks.events, task_id, after=after)
+
+    async def history(self, page: int = 1, limit: int = 20) -> TaskPage:
+        """Return a page of the finished tasks, newest first."""
+        return await asyncio.to_thread(self._swarm.tasks.history, page, limit)
+
+    async def output(self, task_id: str) -> tuple[TaskOutput, ...]:
+        """Return what the program wrote in each run."""
+        return await asyncio.to_thread(self._swarm.tasks.output, task_id)
+
+    async def wait(self, task_id: str, timeout: float | None = None) -> AgentTask:  # noqa: ASYNC109  # as in Swarm
+        """Wait until a task is over, or idle because it is held; see ``swarm.tasks.wait``."""
+        swarm, left = self._swarm, _left(timeout)
+        while True:
+            try:
+                return await _step(lambda: swarm.tasks.wait(task_id, min(STEP, left())))
+            except WaitOver:
+                if left() <= 0:
+                    raise
 
 
 def _left(seconds: float | None) -> Callable[[], float]:

@@ -38,6 +38,13 @@ def queue_names(root: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if (path / "reader.lock").exists())
 
 
+def task_ids(root: Path) -> list[str]:
+    """Return the ids of the tasks, the newest first."""
+    from swarm.tasks.store import Store
+
+    return list(reversed(Store(_layout(root)).ids()))
+
+
 def bridge_names(root: Path) -> list[str]:
     """Return the names of the bridges that served the repository."""
     from swarm.messages.directory import bridges

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from swarm.api.salvage import Salvage
     from swarm.api.sandbox import Sandbox
     from swarm.api.sessions import Sessions
+    from swarm.api.tasks import Tasks
     from swarm.api.tree import Tree
     from swarm.api.usage import Usage
     from swarm.api.workflows import Workflows
@@ -210,6 +211,13 @@ class Swarm(Running, Forking, Waiting, Merging):
         from swarm.api.sessions import Sessions
 
         return Sessions(self._opened)
+
+    @property
+    def tasks(self) -> Tasks:
+        """Work for agent programs without a terminal; ``swarm.tasks()`` returns what is not over."""
+        from swarm.api.tasks import Tasks
+
+        return Tasks(self._opened)
 
     @property
     def tree(self) -> Tree:

@@ -63,6 +63,7 @@ GROUPS = {
         "outbox": Entry("outbox", "List the messages that an agent has sent"),
         "message": Entry("message", "Show a message and its delivery history"),
         "thread": Entry("message", "Show the conversation of a message"),
+        "task": Entry("task", "Give an agent program work without a terminal, and get its result"),
         "queue": Entry("queue", "Share work between agents: add, take and finish tasks"),
         "wait": Entry("wait", "Wait until agents are idle, done or stopped"),
     },

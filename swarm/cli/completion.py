@@ -113,6 +113,12 @@ def queues(known: ModuleType, root: Path, _incomplete: str) -> Iterator[str]:
     yield from known.queue_names(root)
 
 
+@_quiet
+def tasks(known: ModuleType, root: Path, _incomplete: str) -> Iterator[str]:
+    """Complete the ids of tasks."""
+    yield from known.task_ids(root)
+
+
 def _salvaged(root: Path) -> list[tuple[str, str, str]]:
     """Return (session, agent, id) of saved work: loose refs are folders, packed ones lines of a file."""
     git = root / ".git"

@@ -28,9 +28,9 @@ def trust(folder: str) -> None:
 
 
 def trust_state_of(run_dir: str) -> None:
-    """Follow no link below the state folder in which an agent's run folder is."""
+    """Follow no link below the state folder in which the run folder of an agent or a task is."""
     state, *between = run_dir.rstrip("/").rsplit("/", 4)
-    if len(between) == 4 and (between[0], between[2]) == ("sessions", "run"):
+    if len(between) == 4 and (between[0], between[2]) in (("sessions", "run"), ("tasks", "runs")):
         trust(state)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from swarm.permissions.translation import Gaps
     from swarm.programs.model_access import Service
     from swarm.programs.reading.screen_rules import Rules as ScreenRules
+    from swarm.programs.turns import Said
     from swarm.programs.values import Launch, LaunchSpec, Login
     from swarm.project.config.sections import Telemetry
     from swarm.roles.options import RoleOptions
@@ -35,6 +36,9 @@ class Program:
         background: variables that only its sessions in the background have in their environment.
         obeys: the keys of a role that it obeys. A heartbeat needs a program that can be seen idle.
         title: what its makers call it.
+        turns: it can do one turn without a terminal: ``launch`` with a ``turn`` says how.
+        speaks: it then writes a result; without one the turn did not end well.
+        interrupts: seconds that it needs, when it is to be ended, to say what it has used so far.
         acts: files of a project from which it takes programs or permissions, as patterns of ``merging/acting.py``.
     """
 
@@ -44,6 +48,9 @@ class Program:
     background: tuple[str, ...] = ()
     obeys: frozenset[str] = frozenset()
     title: str = ""
+    turns: bool = False
+    speaks: bool = True
+    interrupts: float = 0.0
     acts: tuple[str, ...] = ()
 
     def executable(self, environ: Mapping[str, str]) -> str:
@@ -53,6 +60,16 @@ class Program:
     def launch(self, launch: Launch) -> LaunchSpec:
         """Return how it is started for one agent."""
         raise NotImplementedError
+
+    def said(self, out: Path) -> Said:
+        """Return what it said of a turn without a terminal: all that it wrote, without a verdict."""
+        from swarm.programs import turns
+
+        return turns.Said(text=turns.tail_text(out))
+
+    def knows(self, launch: Launch) -> bool:
+        """Whether its own record has the conversation, so that it can be taken up: none."""
+        return False
 
     def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
         """Return the parts of a role that the program would refuse: none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swarm.programs.base import Program
-from swarm.programs.values import LaunchSpec
+from swarm.programs.values import PROMPT, LaunchSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,9 +29,11 @@ class Plain(Program):
 
 
 class Command(Program):
-    """Any command: ``--agent-cmd 'program argument …'``."""
+    """Any command: ``--agent-cmd 'program argument …'``. In a turn without a terminal it reads its prompt."""
 
     name = "command"
+    turns = True
+    speaks = False
     obeys = frozenset({"telemetry"})  # it is given the variables; it may make something of them
 
     def __init__(self, argv: tuple[str, ...]) -> None:
@@ -43,13 +45,17 @@ class Command(Program):
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its arguments."""
-        return LaunchSpec((launch.executable, *self._argv[1:], *launch.args), {}, {})
+        told = {} if launch.turn is None else {PROMPT: launch.turn.text}
+        stdin = PROMPT if told else ""
+        return LaunchSpec((launch.executable, *self._argv[1:], *launch.args), {}, told, prints=bool(told), stdin=stdin)
 
 
 class Shell(Program):
-    """``$SHELL``, for work by hand in an agent's worktree."""
+    """``$SHELL``, for work by hand in an agent's worktree. In a turn without a terminal the prompt is its script."""
 
     name = "shell"
+    turns = True
+    speaks = False
     obeys = frozenset({"heartbeat"})
 
     def executable(self, environ: Mapping[str, str]) -> str:
@@ -58,4 +64,9 @@ class Shell(Program):
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it interactively."""
+        if launch.turn is not None:
+            script = launch.run_dir / PROMPT
+            return LaunchSpec(
+                (launch.executable, *launch.args, str(script)), {}, {PROMPT: launch.turn.text}, prints=True
+            )
         return LaunchSpec((launch.executable, *launch.args), {}, {})

@@ -43,6 +43,7 @@ class Evidence(NamedTuple):
 #: So begins why an agent was stopped that had used up too much.
 OVER_BUDGET = "over its budget"
 STOPPED_BY_SWARM = "stopped by swarm"
+OUT_OF_TIME = "stopped by swarm, its time was up"
 
 
 class OwnWords(NamedTuple):
@@ -220,8 +221,9 @@ def _after_end(facts: ProgramFacts, seen: tuple[Evidence, ...]) -> Status:
     decided = _decided(seen, "exit")
     if facts.exit_cause == "budget":
         return Status(State.STOPPED, facts.budget or OVER_BUDGET, facts.ended_ms, decided)
-    if facts.exit_cause == "stopped" or 0 < facts.stopped_ms <= facts.ended_ms:
-        return Status(State.STOPPED, STOPPED_BY_SWARM, facts.ended_ms, decided)
+    if facts.exit_cause in {"stopped", "timeout"} or 0 < facts.stopped_ms <= facts.ended_ms:
+        late = facts.exit_cause == "timeout"
+        return Status(State.STOPPED, OUT_OF_TIME if late else STOPPED_BY_SWARM, facts.ended_ms, decided)
     if facts.exit_cause == "hangup":
         return Status(State.STOPPED, "its terminal was closed", facts.ended_ms, decided)
     if facts.exit_code == 0:

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from swarm.programs.turns import Turn
     from swarm.roles.options import RoleOptions
+
+
+#: In the run folder: what the program is told in a turn without a terminal.
+PROMPT = "prompt.md"
 
 
 def _no_options() -> RoleOptions:
@@ -31,6 +36,7 @@ class LaunchSpec:
         awaits: its hooks wait for messages; only when nobody does is it told like the others.
         says: the file in which it says what it is doing, with ``{pid}`` for the process.
         prints: it does its task without a dialog, and ends; nothing is ever typed into its pane.
+        stdin: the file in the run folder that it reads as its standard input, without a terminal; empty: nothing.
     """
 
     argv: tuple[str, ...]
@@ -41,6 +47,7 @@ class LaunchSpec:
     awaits: bool = False
     says: str = ""
     prints: bool = False
+    stdin: str = ""
 
     @property
     def deaf(self) -> bool:
@@ -83,6 +90,7 @@ class Launch:
         branch: the branch with which it was made; empty without one.
         door: the command of its MCP door; empty: it has none.
         models_at: of a program in a box: the address of the door to its models (`model_access`); empty: it has none.
+        turn: what it is told in one turn without a terminal; None: it has one.
     """
 
     agent: str
@@ -104,3 +112,4 @@ class Launch:
     branch: str = ""
     door: tuple[str, ...] = ()
     models_at: str = ""
+    turn: Turn | None = None

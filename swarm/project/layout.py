@@ -9,6 +9,8 @@
 <root>/.swarm/sessions/<session>/session.json
 <root>/.swarm/sessions/<session>/run/<agent>/   what its program was told, and how it ended
 <root>/.swarm/sessions/<session>/box/<agent>/   its private git folder and home, if it works in a box
+<root>/.swarm/tasks/<task>/                 a task: task.json, events.jsonl, runs/<operation>/
+<root>/.swarm/workspaces/<session id>/      where tasks work that have no worktree
 <root>/.swarm/usage.jsonl                   what removed agents had used up, a line each
 <root>/.swarm/approvals/                    what agents asked to be allowed, and the answers
 <root>/.swarm/salvage/<session>/<agent>/<id>/   what git objects cannot hold
@@ -120,6 +122,16 @@ class Layout:
     def subtrees(self) -> Path:
         """The folder of the worktrees of spawned leads."""
         return self.state / "worktrees"
+
+    @cached_property
+    def tasks(self) -> Path:
+        """The folder of the tasks."""
+        return self.state / "tasks"
+
+    @cached_property
+    def workspaces(self) -> Path:
+        """The folders in which tasks without a worktree work."""
+        return self.state / "workspaces"
 
     @property
     def approvals(self) -> Path:

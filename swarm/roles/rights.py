@@ -93,12 +93,24 @@ _POST = (
     *("queues", "queues.get", "queue.add", "queue.back", "queue.done", "queue.extend", "queue.fail"),
     *("queue.take", "queue.tasks"),
 )
-#: New sessions, and recovery.
-_HARMLESS = ("recover", "pods.launch", "run", "start", "start_workflow", "tree.spawn_subtree", "tree.spawn_worker")
+#: Tasks: whoever looks settles what is over; to change one an agent must have submitted it.
+_TASKS = ("tasks", "tasks.advance", "tasks.events", "tasks.get", "tasks.history", "tasks.list", "tasks.output")
+#: New sessions and tasks, and recovery.
+_HARMLESS = (
+    "recover",
+    "pods.launch",
+    "run",
+    "start",
+    "start_workflow",
+    "tasks.submit",
+    "tasks.wait",
+    "tree.spawn_subtree",
+    "tree.spawn_worker",
+)
 
 #: Verb -> its requirements on an agent. Every public name of the library's objects is here; see test_rights.py.
 VERBS: Mapping[str, Right | Need] = {
-    **dict.fromkeys((*_LOOKING, *_DOCUMENTS, *_NAMESPACES, *_ROLES, *_POST, *_HARMLESS), Need.NOTHING),
+    **dict.fromkeys((*_LOOKING, *_DOCUMENTS, *_NAMESPACES, *_ROLES, *_POST, *_TASKS, *_HARMLESS), Need.NOTHING),
     **dict.fromkeys(
         (
             "approvals.ask",
@@ -107,6 +119,9 @@ VERBS: Mapping[str, Right | Need] = {
             "delivery.nudge",
             "delivery.heartbeat",
             "usage.notify",
+            "tasks.cancel",
+            "tasks.continue_",
+            "tasks.end",
         ),
         Need.OWN,
     ),

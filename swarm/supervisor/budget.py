@@ -126,7 +126,7 @@ class Budget:
                 self._write()
             self._chore = None
         marks = [_mark(note) for note in self._notes or () if _mark(note) not in self._told]
-        if marks and time.monotonic() >= self._tell_at:
+        if marks and self._argv and time.monotonic() >= self._tell_at:
             self._tell_at = time.monotonic() + _TELL_AGAIN
             self._asked = marks
             self._chore = self._chores.start(self._argv, self._env)

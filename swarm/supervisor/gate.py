@@ -65,6 +65,10 @@ class Launch:
         self.forward_folder = _text(forward.get("folder") or "")
         self.forward = [_bytes(word) for word in _list(forward.get("argv") or [])]
         self.take_in = [_bytes(word) for word in _list(box.get("take_in") or [])]
+        self.streams = [_text(record.get(name) or "") for name in ("stdin", "stdout", "stderr")]
+        self.timeout = _seconds(record.get("timeout") or 0)
+        self.interrupt = _seconds(record.get("interrupt") or 0)
+        self.after = [_bytes(word) for word in _list(record.get("after") or [])]
         self.prints = record.get("prints") is True
         self.deaf = record.get("deaf") is True
         self.mail = Mail(_mapping(record.get("mail") or {}))

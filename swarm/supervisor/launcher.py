@@ -24,6 +24,10 @@ UTF-8 with ``surrogateescape``:
                   bubblewrap; the files that change when it commits, the command that takes the commits in, and the
                   folder of its socket with the command that serves a request
     network       optional: {"argv", …}: the command that serves the network of the program's box, and what it reads
+    stdin, stdout, stderr  optional: files instead of the terminal; without a terminal all three
+    timeout       optional: seconds that the program may run
+    interrupt     optional: seconds that a program has, which is to be ended, to say its last words after SIGINT
+    after         optional: the command that is run when the end is written down
     prints        optional: whether it does its task and ends; what is typed into its pane is not for it
     deaf          optional: whether, then, messages cannot reach it
     mail          optional: {"inbox", "address", "nudge", "send", "idle", "pause", "shell"}, see ``gate.Mail``

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from swarm.supervisor.box import Box
     from swarm.supervisor.budget import Budget
     from swarm.supervisor.network import Network
+    from swarm.supervisor.turn import Turn
 
 _CANNOT_START = 126
 _NOT_FOUND = 127
@@ -75,6 +76,7 @@ class Supervisor:
         self._label = Label(launch.run_dir, launch.label, launch.label_env, screen=launch.screen)
         self._chores = Chores()
         self._socket = StatusSocket(launch)
+        self._turn = _turn_of(launch)
         self._pid = 0
         self._start = 0
         self._status: int | None = None
@@ -98,6 +100,8 @@ class Supervisor:
         cause = self._cause()
         if self._box is not None:
             self._box.close()
+        if self._turn is not None:
+            self._turn.interrupt((self._pid, self._start), self._is_running, self._wait)
         self._end_all()
         self._socket.close()
         self._terminal.take_back()
@@ -108,6 +112,8 @@ class Supervisor:
         self._write_exit(cause)
         self._label.last_look()
         _tell(f"{self._launch.agent} {self._words(cause)}", after_program=True)
+        if self._turn is not None:
+            self._turn.tell_end()
         return _shell_status(self._status)
 
     # --- begin ----------------------------------------------------------------------------------
@@ -159,6 +165,8 @@ class Supervisor:
                 self._terminal.give(os.getpid())
                 sig.restore_defaults()
                 sig.unblock()
+                if self._turn is not None:
+                    self._turn.open_streams()
                 handed = self._network.hand_over() if self._network is not None else {}
                 env = {**self._launch.program_env(), **handed}
                 os.execvpe(self._launch.argv[0], self._launch.argv, env)  # noqa: S606
@@ -202,7 +210,7 @@ class Supervisor:
         heartbeat = Heartbeat(self._launch, self._chores, quiet)
         reminder = Reminder(self._launch, self._chores)
         budget = self._budget()
-        while self._reap() and self._status is None and not self._signals.stops and not self._over:
+        while self._reap() and self._status is None and not (self._signals.stops or self._over):
             watched = mail.inbox.watch()  # before the look, so that nothing comes in between unnoticed
             mail.inbox.drain()
             self._chores.look()
@@ -222,6 +230,9 @@ class Supervisor:
             if budget is not None:
                 waits.append(budget.look())
                 self._over = budget.over
+            if self._turn is not None:
+                waits.append(self._turn.look())
+                self._over = self._over or self._turn.over
             self._wait(min(waits), watched)
 
     def _wait(self, seconds: float, watched: tuple[int, ...] = ()) -> None:
@@ -271,6 +282,9 @@ class Supervisor:
             else:
                 self._chores.reaped(pid, status)
 
+    def _is_running(self) -> bool:
+        return self._reap() and self._status is None
+
     def _go_on(self, stopped_by: int) -> None:
         """Let a program go on that was stopped from the keyboard: a pane has no shell to bring it back."""
         if stopped_by not in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU) or self._signals.stops:
@@ -285,8 +299,8 @@ class Supervisor:
         stops = self._signals.stops
         if self._status is None and stops:
             return "stopped" if stops[0] == signal.SIGTERM else "hangup"
-        if self._status is None and self._over:
-            return "budget"
+        if self._status is None and (self._over):
+            return "budget" if self._over else "timeout"
         if signal.SIGHUP in stops:
             return "hangup"  # we get the signal first; the program then ended because its terminal was gone
         return "signal" if self._status is not None and os.WIFSIGNALED(self._status) else "exited"
@@ -356,13 +370,22 @@ class Supervisor:
 
     def _words(self, cause: str) -> str:
         verb = "ended" if cause in ("exited", "signal") else "was stopped"
-        if cause == "budget":
+        if cause in ("budget", "timeout"):
             verb = f"was stopped, {self._over}"
         if self._status is None:
             return f"{verb}, but will not go away"
         if os.WIFSIGNALED(self._status):
             return f"{verb}: {sig.name(os.WTERMSIG(self._status))}"
         return f"{verb}: exit status {os.WEXITSTATUS(self._status)}"
+
+
+def _turn_of(launch: gate.Launch) -> Turn | None:
+    """Return what sees to a program without a terminal; None where it has one."""
+    if not any(launch.streams):
+        return None
+    from swarm.supervisor.turn import Turn  # few have none
+
+    return Turn(launch)
 
 
 def _adopt_orphans() -> None:

@@ -80,6 +80,9 @@ tries = {
     "bridges.run": lambda: swarm.bridges.run("phone"),
     "bridges.start": lambda: swarm.bridges.start("phone"),
     "bridges.stop": lambda: swarm.bridges.stop("phone"),
+    "tasks.cancel": lambda: swarm.tasks.cancel("held"),
+    "tasks.continue_": lambda: swarm.tasks.continue_("held", "x"),
+    "tasks.end": lambda: swarm.tasks.end("held"),
     "worktrees.prune": lambda: swarm.worktrees.prune(),
     "sessions.prune": lambda: swarm.sessions.prune(older_than_ms=0),
     "prune_worktrees": lambda: documents.prune_worktrees(),
@@ -139,6 +142,7 @@ def team(panes: PaneLab) -> PaneLab:
     panes.swarm.create("old", "developer")
     panes.swarm.cleanup(["old"])
     panes.swarm.create("other", "dev=developer")
+    panes.swarm.tasks.submit("true", program="shell", task_id="held", hold=True)
     file = panes.root / ".swarm/sessions/other/session.json"
     file.write_text(json.dumps({**record(panes, "other"), "pod": "blue"}))
     panes.start("lead=architect", program="shell", task="")

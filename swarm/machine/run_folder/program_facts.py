@@ -21,7 +21,7 @@ from swarm.machine.run_folder import runfiles
 if TYPE_CHECKING:
     from pathlib import Path
 
-Cause = Literal["exited", "signal", "stopped", "hangup", "budget"]
+Cause = Literal["exited", "signal", "stopped", "hangup", "budget", "timeout"]
 Says = Literal["working", "idle", "waiting", "done"]
 _LONGEST_DETAIL = 300
 
@@ -66,7 +66,7 @@ class Exit(NamedTuple):
         code: its exit status, None when a signal ended it; 127 not found, 126 could not be started.
         signal: the signal that ended it.
         cause: ``exited`` and ``signal`` by itself; ``stopped`` by SIGTERM to, ``hangup`` by SIGHUP to the supervisor;
-            ``budget`` by the supervisor because a limit was reached.
+            ``budget`` by the supervisor because a limit was reached, ``timeout`` because the time was up.
         ended_ms: milliseconds since 1970.
         operation: the operation that had launched it.
     """

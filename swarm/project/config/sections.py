@@ -392,6 +392,28 @@ class Tree(Section):
     )
 
 
+class Tasks(Section):
+    """Tasks: agent programs without a terminal, see `swarm task`."""
+
+    at_once = key(8, number(1, 256), "Tasks that run at the same time; the others wait in the queue.")
+    timeout = key(1800, seconds(1, 7 * 86_400), "How long one turn of a task may take, unless the task says.")
+    tries = key(3, number(1, 20), "How often swarm starts a turn, at most, where its failure may pass.")
+    retry_pause = key(
+        2,
+        seconds(0, 3600),
+        "Pause before the second try; each further one is twice as long, and after a rate limit ten times as long.",
+    )
+    idle_limit = key(
+        86_400_000,
+        milliseconds(1000, 365 * 86_400_000),
+        "How long a held task may wait for `continue` or `end`; then it is completed.",
+    )
+    keep = key(100, number(1, 100_000), "Finished tasks that swarm keeps; it removes the oldest first.")
+    keep_bytes = key(
+        _GIB, size(0, 1024 * _GIB), "Size of all finished tasks above which the oldest go earlier; 0: none."
+    )
+
+
 class Mcp(Section):
     """The MCP door of agents; it needs the extra `tmux-swarm[mcp]`."""
 

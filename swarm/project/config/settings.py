@@ -23,6 +23,7 @@ from swarm.project.config.sections import (
     Messages,
     Notify,
     Setup,
+    Tasks,
     Teardown,
     Telemetry,
     Tmux,
@@ -44,7 +45,7 @@ SECTION_TYPES: Mapping[str, type[Section]] = {
     kind.__name__.lower(): kind
     for kind in (
         *(Worktrees, Git, Lock, Cleanup, Tmux, Agents, Sandbox, Notify, Editor, Messages),
-        *(Telemetry, Setup, Teardown, Limits, Tree, Mcp, Usage),
+        *(Telemetry, Setup, Teardown, Limits, Tree, Tasks, Mcp, Usage),
     )
 }
 
@@ -96,6 +97,7 @@ class Settings:
     teardown: Teardown
     limits: Limits
     tree: Tree
+    tasks: Tasks
     mcp: Mcp
     usage: Usage
     origins: Mapping[str, Origin]

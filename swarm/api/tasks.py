@@ -1,0 +1,245 @@
+"""The namespace ``swarm.tasks``: work for agent programs without a terminal, which no crash loses."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from swarm.api.door import Door
+from swarm.kit import files
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Unpack
+
+    from swarm.tasks.bench import Bench
+    from swarm.tasks.requests import TaskOptions
+    from swarm.tasks.values import AgentTask, TaskEvent, TaskOutput, TaskPage, TaskState
+
+#: How often a wait looks: soon at first, as many tasks are short.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+
+
+class Tasks(Door):
+    """Tasks for agent programs without a terminal. Call it for those that are not over.
+
+    A task is in a folder of its own from the moment in which ``submit`` returns. Its program runs under a supervisor,
+    not under this process: when this one ends, the task goes on, and the next process that looks finds it again.
+    """
+
+    def __call__(self) -> tuple[AgentTask, ...]:
+        """Return the tasks that are not over, oldest first."""
+        return self.list()
+
+    def submit(self, prompt: str, **options: Unpack[TaskOptions]) -> AgentTask:
+        """Accept a task and start it, if not too many run already.
+
+        Args:
+            prompt: what is to be done.
+            options: see ``TaskOptions``.
+
+        Raises:
+            UsageProblem, ProgramMissing, RoleNotFound: it cannot be done so; nothing was written.
+            TaskTaken: another task has the id.
+            TaskBusy: the session, or the agent, has another unfinished task.
+
+        Example:
+            >>> task = swarm.tasks.submit("Review the last commit", program="demo")  # doctest: +SKIP
+            >>> swarm.tasks.wait(task.id).output                                       # doctest: +SKIP
+        """
+        from swarm.kit.errors import UsageProblem
+        from swarm.tasks import flow, requests
+
+        bench = self._bench()
+        with files.os_errors("cannot submit the task"):
+            if options.get("worktree"):
+                raise UsageProblem("cannot give a task a worktree in this version", hint="leave worktree out")
+            env = requests.check_environment(dict(options.get("env") or {}))
+            task = requests.plan(bench, prompt, options, self._by())
+            self._ready_for("task")
+            made = requests.accept(bench, task, env, alone=options.get("alone", False))
+            flow.advance(bench, wait=_FIRST_PAUSE)
+            return bench.store.get(made.id)
+
+    def get(self, task_id: str) -> AgentTask:
+        """Return a task as it is now.
+
+        Raises:
+            TaskNotFound
+        """
+        from swarm.tasks import flow
+
+        with files.os_errors(f"cannot look at task {task_id}"):
+            return flow.settle_one(self._bench(), task_id)
+
+    def list(
+        self, *, finished: bool = False, states: Sequence[TaskState | str] = (), agent: str = ""
+    ) -> tuple[AgentTask, ...]:
+        """Return tasks, oldest first: those that are not over.
+
+        Args:
+            finished: also those that are over.
+            states: only those in these states, finished ones too.
+            agent: only those with this label.
+        """
+        from swarm.tasks import flow
+
+        bench = self._bench()
+        with files.os_errors("cannot list the tasks"):
+            flow.advance(bench)
+            found = bench.store.scan()[0] if finished or states else bench.store.unfinished()
+        wanted = {str(state) for state in states}
+        return tuple(one for one in found if (not wanted or one.state in wanted) and (not agent or one.agent == agent))
+
+    def continue_(self, task_id: str, prompt: str) -> AgentTask:
+        """Give a held task its next prompt; its program takes up the conversation.
+
+        Raises:
+            TaskNotFound
+            TaskOver, TaskNotIdle: it does not wait for one.
+        """
+        from swarm.tasks import requests
+
+        with files.os_errors(f"cannot continue task {task_id}"):
+            return requests.go_on(self._changing_task("tasks.continue_", task_id), task_id, prompt)
+
+    def end(self, task_id: str) -> AgentTask:
+        """Complete a held task; its conversation can be taken up by a later task of its session.
+
+        Raises:
+            TaskNotFound
+            TaskOver, TaskNotIdle: it is over, or works.
+        """
+        from swarm.tasks import requests
+
+        with files.os_errors(f"cannot end task {task_id}"):
+            return requests.end(self._changing_task("tasks.end", task_id), task_id)
+
+    def cancel(self, task_id: str, *, wait: bool = True) -> AgentTask:
+        """End a task and everything that its program started; this takes ten seconds at most.
+
+        Args:
+            wait: return when it is over; else at once, with the state ``cancelling``.
+
+        Raises:
+            TaskNotFound
+            TaskOver: it is over.
+        """
+        from swarm.tasks import requests
+
+        with files.os_errors(f"cannot cancel task {task_id}"):
+            return requests.cancel(self._changing_task("tasks.cancel", task_id), task_id, wait=wait)
+
+    def events(self, task_id: str, *, after: int = 0) -> tuple[TaskEvent, ...]:
+        """Return the events of a task behind a number; they are numbered from 1, without a gap.
+
+        Raises:
+            TaskNotFound
+        """
+        bench = self._bench()
+        with files.os_errors(f"cannot read the events of task {task_id}"):
+            return tuple(one for one in bench.store.events(self.get(task_id)) if one.number > after)
+
+    def history(self, page: int = 1, limit: int = 20) -> TaskPage:
+        """Return a page of the finished tasks, newest first.
+
+        Args:
+            limit: tasks on a page, from 1 to 100.
+
+        Raises:
+            UsageProblem: there can be no such page.
+        """
+        from swarm.tasks import flow, history
+
+        bench = self._bench()
+        with files.os_errors("cannot read the history of the tasks"):
+            flow.advance(bench)
+            return history.page(bench.store, page, limit)
+
+    def output(self, task_id: str) -> tuple[TaskOutput, ...]:
+        """Return what the program wrote in each run, raw, oldest first; of long output the end.
+
+        Raises:
+            TaskNotFound
+        """
+        from swarm.tasks import history
+
+        bench = self._bench()
+        with files.os_errors(f"cannot read the output of task {task_id}"):
+            return history.outputs(bench.store, bench.store.get(task_id))
+
+    def wait(self, task_id: str, timeout: float | None = None) -> AgentTask:
+        """Wait until a task is over, or idle because it is held; meanwhile start what is due.
+
+        Args:
+            timeout: seconds; None waits as long as it takes.
+
+        Raises:
+            TaskNotFound
+            WaitOver: the time was up first.
+        """
+        from swarm.sessions.errors import WaitOver
+        from swarm.tasks.values import TaskState
+
+        deadline = None if timeout is None else time.monotonic() + timeout
+        pause = _FIRST_PAUSE
+        while True:
+            task = self.get(task_id)
+            if task.is_over or task.state is TaskState.IDLE:
+                return task
+            left = _LONGEST_PAUSE if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                raise WaitOver(f"task {task_id} is {task.shown} still after {timeout:g} s")
+            time.sleep(min(pause, left))
+            pause = min(_LONGEST_PAUSE, pause * 1.3)
+
+    def advance(self, *, dispatch: bool = True) -> float:
+        """Settle what is over and start what is due: what every look does, for a server between two looks.
+
+        Args:
+            dispatch: start tasks; else only settle.
+
+        Returns:
+            In how many seconds the next queued task is due.
+        """
+        from swarm.tasks import flow
+
+        bench = self._bench()
+        with files.os_errors("cannot look at the tasks"):
+            flow.advance(bench, dispatch=dispatch)
+            return flow.next_due(bench)
+
+    # --- what the verbs share -------------------------------------------------------------------
+
+    def _bench(self) -> Bench:
+        from swarm.tasks.bench import Bench
+        from swarm.tasks.store import Store
+
+        return Bench(self._world, Store(self._world.layout), lambda name: self._role_in(None, name))
+
+    def _by(self) -> tuple[str, str]:
+        """Return who calls, and of an agent which run of its name."""
+        from swarm.callers import caller, parents
+
+        me = parents.starter(self._world)
+        return (me.address, me.generation) if me is not None else (caller.actor(self._world), "")
+
+    def _changing_task(self, verb: str, task_id: str) -> Bench:
+        """Return what acting on a task needs, if the caller may act on it.
+
+        Raises:
+            NotForAgents: it is an agent, and did not submit the task.
+        """
+        from swarm.callers import rights
+        from swarm.callers.errors import NotForAgents
+
+        bench = self._bench()
+        task = bench.store.get(task_id)
+        who = rights.caller(self._world)
+        mine = (
+            who is not None and who.me is not None and (who.me.address, who.me.generation) == (task.by, task.generation)
+        )
+        if who is not None and not mine:
+            doing = verb.partition(".")[2].rstrip("_")
+            raise NotForAgents(f"cannot {doing} {task_id}: you are agent {who.address}, and did not submit it")
+        return bench

@@ -1,0 +1,414 @@
+"""``swarm task …``: work for agent programs without a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarm import TaskState, UsageProblem
+from swarm.cli import completion, given
+from swarm.cli.commands.start import Agent
+from swarm.cli.output import Answer, Output
+from swarm.cli.table import Cell, Column
+from swarm.cli.text import age, iso, lines_of, plain
+from swarm.cli.verb import Run, group, seconds_of, verb
+
+if TYPE_CHECKING:
+    from swarm import AgentTask, TaskEvent, TaskRun
+
+app = group(
+    "task",
+    "Give an agent program work without a terminal, and get its result.",
+    'swarm task "Review the last commit"',
+    default="submit",
+)
+_LIMIT = 1 << 20
+_STYLES = {"failed": "bad", "cancelled": "warn", "idle": "warn", "completed": "good"}
+#: Exit status of a wait whose task did not complete.
+_FAILED = 1
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the group to the tree."""
+    root.add_typer(app)
+
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The task.", autocompletion=completion.tasks, show_default=False)]
+Prompt = Annotated[str, typer.Argument(metavar="TEXT|-", help="What is to be done; - reads stdin.", show_default=False)]
+Detach = Annotated[bool, typer.Option("--detach", help="Return as soon as the task is accepted.", show_default=False)]
+
+
+@verb(
+    app,
+    "submit",
+    attempt="cannot submit the task",
+    examples="""
+    swarm task "Review the last commit"
+    swarm task --agent demo --timeout 10m "Write release notes"
+    swarm task submit "Sum up the README" --detach
+    git diff | swarm task -
+    """,
+)
+def submit(
+    run: Run,
+    text: Prompt,
+    agent: Agent = None,
+    agent_cmd: Annotated[
+        str | None,
+        typer.Option("--agent-cmd", metavar="COMMAND", help="Any command, which reads the text.", show_default=False),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="Model of the program.", show_default=False)
+    ] = None,
+    role: Annotated[
+        str | None,
+        typer.Option(
+            "--role",
+            metavar="ROLE",
+            help="Role whose instructions, rules and limits count.",
+            autocompletion=completion.roles,
+            show_default=False,
+        ),
+    ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option("--session", metavar="ID", help="Go on where an earlier task worked.", show_default=False),
+    ] = None,
+    timeout: Annotated[
+        str | None,
+        typer.Option(
+            "--timeout", metavar="TIME", help="Longest time, such as 30m; see tasks.timeout.", show_default=False
+        ),
+    ] = None,
+    hold: Annotated[
+        bool,
+        typer.Option("--hold", help="Wait for `continue` or `end` after each turn.", show_default=False),
+    ] = False,
+    tries: Annotated[
+        str | None,
+        typer.Option("--tries", metavar="N", help="Start it up to N times; see tasks.tries.", show_default=False),
+    ] = None,
+    task_id: Annotated[
+        str,
+        typer.Option(
+            "--id",
+            metavar="ID",
+            help="Id of your choice; submitting twice under one id makes one task.",
+            show_default=False,
+        ),
+    ] = "",
+    detach: Detach = False,
+) -> Answer:
+    """Give a task to an agent program, wait for its end, and print its result.
+
+    Ctrl-C ends the wait, not the task. Exit status: 0 completed, or held; 1 failed or cancelled.
+    """
+    if agent and agent_cmd:
+        raise UsageProblem("both --agent and --agent-cmd are given", hint="give one of them")
+    how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "model": model or "", "role": role or ""}
+    how |= {"session_id": session, "hold": hold, "task_id": task_id}
+    how |= {"timeout": seconds_of("--timeout", timeout), "tries": _number("--tries", tries, 20)}
+    tasks = run.open().tasks
+    task = tasks.submit(_text(run, text), **how)
+    if detach:
+        return _accepted(task)
+    run.output.err(f"accepted {task.id}; Ctrl-C leaves it at work")
+    return _result(tasks.wait(task.id))
+
+
+def _text(run: Run, text: str) -> str:
+    """Return the prompt as it is given, from a file behind ``@``, or from standard input."""
+    if text != "-" and not text.startswith("@"):
+        return text
+    try:
+        data = given.from_stdin(_LIMIT) if text == "-" else Path(run.directory, text[1:]).read_bytes()
+        return data.decode("utf-8")
+    except OSError as error:
+        raise UsageProblem(f"cannot read the task: {text[1:]}: {error.strerror}", hint="check the path") from error
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"cannot read the task: it is not UTF-8: {error.reason}") from error
+
+
+def _number(option: str, text: str | None, most: int) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and 1 <= int(text) <= most):
+        raise UsageProblem(f"{option} {text}: give a number from 1 to {most}")
+    return int(text)
+
+
+def _accepted(task: AgentTask) -> Answer:
+    def show(output: Output) -> None:
+        output.out(f"{task.id} is {task.shown}")
+
+    return Answer({"task": _task(task)}, show, next=(f"wait: swarm task wait {task.id}",))
+
+
+def _result(task: AgentTask) -> Answer:
+    good = task.state in (TaskState.COMPLETED, TaskState.IDLE)
+    why = task.failure.message if task.failure else ""
+    warnings = () if good else (f"{task.id} {task.state}{f': {why}' if why else ''}",)
+    return Answer(
+        {"task": _task(task)},
+        lambda output: _show_output(output, task),
+        warnings=warnings,
+        next=(f"go on: swarm task continue {task.id} TEXT",) if task.state is TaskState.IDLE else (),
+        exit_code=0 if good else _FAILED,
+    )
+
+
+def _show_output(output: Output, task: AgentTask) -> None:
+    if task.output.strip():
+        for line in lines_of(task.output):
+            output.out(line)
+
+
+@verb(
+    app,
+    "wait",
+    attempt="cannot wait for task {task_id}",
+    examples="swarm task wait task-1a1f85359667b9c69 --timeout 10m",
+)
+def wait(
+    run: Run,
+    task_id: Id,
+    timeout: Annotated[
+        str | None, typer.Option("--timeout", metavar="TIME", help="Longest wait, such as 10m.", show_default=False)
+    ] = None,
+) -> Answer:
+    """Wait for the end of a task, and print its result. Exit status 75: the time was up first."""
+    return _result(run.open().tasks.wait(task_id, seconds_of("--timeout", timeout)))
+
+
+@verb(app, "list", attempt="cannot list the tasks", examples="swarm task list\nswarm task list --all")
+def list_(
+    run: Run,
+    all: Annotated[bool, typer.Option("--all", help="Also show finished tasks.", show_default=False)] = False,
+) -> Answer:
+    """List the tasks that are not over."""
+    found = run.open().tasks.list(finished=all)
+
+    def show(output: Output) -> None:
+        if not found:
+            output.err("no tasks" if all else "no unfinished tasks; `swarm task history` shows the others")
+            return
+        _table(output, found)
+
+    return Answer({"tasks": [_task(task) for task in found]}, show)
+
+
+def _table(output: Output, tasks: Sequence[AgentTask]) -> None:
+    columns = (
+        Column("ID", keep="all"),
+        Column("STATE"),
+        Column("AGENT", 2),
+        Column("AGE", 3, right=True),
+        Column("TASK"),
+    )
+    output.table(columns, [_row(task) for task in tasks])
+
+
+def _row(task: AgentTask) -> Sequence[str | Cell]:
+    state = str(task.shown)
+    first = next((line for line in lines_of(task.prompts[0]) if line.strip()), "")
+    return (task.id, Cell(state, _STYLES.get(state, "")), task.agent or task.program, age(task.created_ms), first)
+
+
+@verb(app, "show", attempt="cannot show task {task_id}", examples="swarm task show task-1a1f85359667b9c69")
+def show(run: Run, task_id: Id) -> Answer:
+    """Show a task: state, runs, result."""
+    task = run.open().tasks.get(task_id)
+
+    def tell(output: Output) -> None:
+        output.out(f"{task.id} is {task.shown}", _STYLES.get(str(task.shown), "heading"))
+        for name, value in _facts(task):
+            output.item(f"  {name:<9}", plain(value))
+        _show_output(output, task)
+
+    return Answer({"task": _task(task)}, tell)
+
+
+def _facts(task: AgentTask) -> list[tuple[str, str]]:
+    facts = [
+        ("task", lines_of(task.prompts[-1])[0]),
+        ("program", " ".join(task.command) or task.program),
+        ("session", task.session_id),
+        ("by", task.by),
+        ("accepted", f"{age(task.created_ms)} ago"),
+        ("tokens", f"{task.usage.input:,} in, {task.usage.output:,} out" if any(task.usage) else ""),
+        *(("run", _in_words(run)) for run in task.runs),
+        ("failure", f"{task.failure.type}: {task.failure.message}" if task.failure else ""),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _in_words(run: TaskRun) -> str:
+    how = f"signal {run.signal}" if run.signal is not None else f"exit status {run.exit_code}"
+    end = f"{run.cause}, {how}" if run.ended_ms else "at work"
+    return f"turn {run.turn}{', resumed' if run.resumed else ''}: {end}"
+
+
+@verb(
+    app,
+    "continue",
+    attempt="cannot continue task {task_id}",
+    examples='swarm task continue task-1a1f85359667b9c69 "Now the tests"',
+)
+def continue_(run: Run, task_id: Id, text: Prompt, detach: Detach = False) -> Answer:
+    """Give a held task its next text, and print the result."""
+    tasks = run.open().tasks
+    task = tasks.continue_(task_id, _text(run, text))
+    return _accepted(task) if detach else _result(tasks.wait(task.id))
+
+
+@verb(app, "end", attempt="cannot end task {task_id}", examples="swarm task end task-1a1f85359667b9c69")
+def end(run: Run, task_id: Id) -> Answer:
+    """Complete a held task."""
+    return _result(run.open().tasks.end(task_id))
+
+
+@verb(app, "cancel", attempt="cannot cancel task {task_id}", examples="swarm task cancel task-1a1f85359667b9c69")
+def cancel(
+    run: Run,
+    task_id: Id,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Return at once.", show_default=False)] = False,
+) -> Answer:
+    """End a task and all that its program started, within ten seconds."""
+    task = run.open().tasks.cancel(task_id, wait=not no_wait)
+    return Answer({"task": _task(task)}, lambda output: output.out(f"{task.id} is {task.shown}"))
+
+
+@verb(app, "history", attempt="cannot list the history", examples="swarm task history\nswarm task history --page 2")
+def history(
+    run: Run,
+    page: Annotated[str, typer.Option("--page", metavar="N", help="The page, from 1.")] = "1",
+    most: Annotated[str, typer.Option("--max", metavar="N", help="Tasks on a page, at most 100.")] = "20",
+) -> Answer:
+    """List the finished tasks, newest first."""
+    found = run.open().tasks.history(_number("--page", page, 10_000_000) or 1, _number("--max", most, 100) or 1)
+
+    def show(output: Output) -> None:
+        if not found.tasks:
+            output.err("no finished tasks on this page")
+            return
+        _table(output, found.tasks)
+
+    data = {"tasks": [_task(task) for task in found.tasks], "page": found.page, "total": found.total}
+    return Answer(data, show)
+
+
+@verb(
+    app,
+    "events",
+    attempt="cannot show the events of task {task_id}",
+    examples="swarm task events task-1a1f85359667b9c69",
+)
+def events(
+    run: Run,
+    task_id: Id,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="N", help="Only those behind this number.", show_default=False)
+    ] = None,
+) -> Answer:
+    """Show what happened to a task, step by step."""
+    found = run.open().tasks.events(task_id, after=_number("--after", after, 99_999_999) or 0)
+
+    def show(output: Output) -> None:
+        for one in found:
+            output.item(
+                f"{one.number:>4}  {age(one.time_ms):>4} ago  ", f"{one.kind}{f': {one.detail}' if one.detail else ''}"
+            )
+
+    return Answer({"id": task_id, "events": [_event(one) for one in found]}, show)
+
+
+@verb(
+    app,
+    "output",
+    attempt="cannot show the output of task {task_id}",
+    examples="swarm task output task-1a1f85359667b9c69",
+)
+def output(run: Run, task_id: Id) -> Answer:
+    """Show what the program of a task wrote, raw, of each run."""
+    found = run.open().tasks.output(task_id)
+
+    def show(output: Output) -> None:
+        for one in found:
+            output.out(f"run {one.run.operation}", "heading")
+            for data in (one.stdout, one.stderr):
+                for line in lines_of(data.decode("utf-8", "replace")) if data else ():
+                    output.out(line)
+
+    runs = [
+        {
+            "run": one.run.operation,
+            "stdout": one.stdout.decode("utf-8", "replace"),
+            "stderr": one.stderr.decode("utf-8", "replace"),
+        }
+        for one in found
+    ]
+    return Answer({"id": task_id, "runs": runs}, show)
+
+
+# --- as JSON ------------------------------------------------------------------------------------
+
+
+def _task(task: AgentTask) -> dict[str, Any]:
+    failure = task.failure
+    return {
+        "id": task.id,
+        "state": task.shown,
+        "detail": task.state,
+        "prompts": list(task.prompts),
+        "program": task.program,
+        "command": list(task.command),
+        "model": task.model,
+        "role": task.role,
+        "agent": task.agent,
+        "place": task.place,
+        "session": task.session_id,
+        "by": task.by,
+        "hold": task.hold,
+        "timeout": task.timeout,
+        "tries": task.tries,
+        "accepted_at": iso(task.created_ms),
+        "started_at": iso(task.started_ms),
+        "ended_at": iso(task.ended_ms),
+        "due_at": iso(task.due_ms),
+        "exit_code": task.exit_code,
+        "output": task.output,
+        "tokens": {"input": task.usage.input, "output": task.usage.output},
+        "failure": {"type": failure.type, "message": failure.message, "retryable": failure.retryable}
+        if failure
+        else None,
+        "runs": [_run(run) for run in task.runs],
+        "events": task.events,
+    }
+
+
+def _run(run: TaskRun) -> dict[str, Any]:
+    return {
+        "run": run.operation,
+        "turn": run.turn,
+        "resumed": run.resumed,
+        "started_at": iso(run.started_ms),
+        "ended_at": iso(run.ended_ms),
+        "pid": run.pid,
+        "cause": run.cause,
+        "exit_code": run.exit_code,
+        "signal": run.signal,
+    }
+
+
+def _event(event: TaskEvent) -> dict[str, Any]:
+    return {
+        "number": event.number,
+        "at": iso(event.time_ms),
+        "kind": event.kind,
+        "state": event.state,
+        "detail": event.detail,
+        "run": event.operation,
+    }

@@ -1,0 +1,91 @@
+"""One turn of a program without a terminal: its streams are files, its time is limited, and its end is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from swarm.machine import own, processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swarm.supervisor.gate import Launch
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOOK_AGAIN = 0.05
+_NO_LIMIT = 60.0
+
+
+class Turn:
+    """The turn of one program.
+
+    Attributes:
+        over: why it is to be ended: its time is up; empty: it is not.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        self.over = ""
+        self._launch = launch
+        self._ends = time.monotonic() + launch.timeout if launch.timeout else None
+
+    def open_streams(self) -> None:
+        """In the child that becomes the program: put its files in the place of the terminal.
+
+        Raises:
+            OSError
+        """
+        for number, path in enumerate(self._launch.streams):
+            if path == os.devnull:
+                fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            else:
+                fd = own.open(path, _WRITE if number else _READ, 0o600)
+            os.dup2(fd, number)
+            os.close(fd)
+
+    def look(self) -> float:
+        """Return after how many seconds to look again."""
+        if self._ends is None:
+            return _NO_LIMIT
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            self.over = f"out of its time of {self._launch.timeout:g} s"
+        return max(0.0, left)
+
+    def interrupt(
+        self, program: tuple[int, int], is_running: Callable[[], bool], wait: Callable[[float], None]
+    ) -> None:
+        """Ask a program that is to be ended for its last words: what it has used so far, for one."""
+        ends = time.monotonic() + self._launch.interrupt
+        if not self._launch.interrupt or not is_running():
+            return
+        try:
+            processes.send(*program, signal.SIGINT)
+            processes.send(*program, signal.SIGCONT)  # one that is stopped would not hear it
+        except PermissionError:
+            return
+        while is_running() and (left := ends - time.monotonic()) > 0:
+            wait(min(_LOOK_AGAIN, left))
+
+    def tell_end(self) -> None:
+        """Run the command for the end, in a session of its own; the supervisor does not wait for it."""
+        if not self._launch.after:
+            return
+        import subprocess  # the launcher's start must not wait for it
+
+        nothing = subprocess.DEVNULL
+        try:
+            subprocess.Popen(
+                self._launch.after,
+                env=self._launch.label_env,
+                stdin=nothing,
+                stdout=nothing,
+                stderr=nothing,
+                start_new_session=True,
+                cwd="/",
+            )
+        except OSError:
+            return  # whoever looks next settles it

@@ -1,0 +1,1 @@
+"""Tasks: work for agent programs without a terminal, which no crash loses and none does twice."""

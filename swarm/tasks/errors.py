@@ -1,0 +1,45 @@
+"""Errors about tasks."""
+
+from __future__ import annotations
+
+from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, EXIT_TRY_AGAIN, SwarmError
+
+
+class TaskNotFound(SwarmError):
+    """No task of this id."""
+
+    code = "TASK_NOT_FOUND"
+    exit_code = EXIT_NOT_FOUND
+    default_hint = "`swarm task list` shows the tasks; the oldest finished ones are removed (tasks.keep)"
+
+
+class TaskTaken(SwarmError):
+    """Another task, with another prompt or program, has this id."""
+
+    code = "TASK_TAKEN"
+    exit_code = EXIT_EXISTS
+    default_hint = "choose another id, or none"
+
+
+class TaskOver(SwarmError):
+    """The task is finished."""
+
+    code = "TASK_OVER"
+    exit_code = EXIT_EXISTS
+    default_hint = "`swarm task show ID` shows what came of it"
+
+
+class TaskNotIdle(SwarmError):
+    """The task is not held, or its turn is not over."""
+
+    code = "TASK_NOT_IDLE"
+    exit_code = EXIT_TRY_AGAIN
+    default_hint = "wait until it is idle; only a task that was submitted with --hold waits for more"
+
+
+class TaskBusy(SwarmError):
+    """The agent, or the session that the task names, has another unfinished task."""
+
+    code = "TASK_BUSY"
+    exit_code = EXIT_TRY_AGAIN
+    default_hint = "wait for the other task, or cancel it with `swarm task cancel ID`"
