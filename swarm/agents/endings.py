@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from swarm.agents import after, completions, event_values, events
+from swarm.agents.budgets import drawn
 from swarm.bus.addressing import USER
 from swarm.bus.message import POSTMASTER, Message
 from swarm.callers import parents
@@ -92,6 +93,7 @@ def _tell_lost(world: World, sessions: Iterable[Session]) -> None:
     for one, agent in silent:
         with suppress(SwarmError, OSError):
             if view.pane(one, agent) is None and completions.look(world, one, agent) is None:
+                drawn.settle(world, one, agent, over=True)
                 name = f"lost.{completions.id_of(one, agent)}"
                 failed, cause = event_values.FAILURE, "its pane was lost before its program began"
                 completions.notice(world, one, agent, failed, cause, by=completions.LOST, time_ms=0, name=name)
@@ -128,6 +130,7 @@ def _tell_of(world: World, session: Session, agent: Agent) -> bool:
     if facts.exit_cause == "budget":
         events.publish(world, session, _budget_event(session, agent, status, name))
     _complete(world, session, agent, facts, status, name)
+    drawn.settle(world, session, agent)
     if status.state is State.DONE:
         after.finished(world, session, agent)
     runfiles.write(str(run), runfiles.TOLD, {"id": name})
@@ -169,6 +172,7 @@ def _message(session: Session, agent: Agent, status: Status, name: str) -> Messa
 def tell_removed(world: World, session: Session, agent: Agent) -> None:
     """Tell the parent of a spawned agent that it is removed, if nothing was told of its task."""
     with suppress(SwarmError, OSError):  # a removal goes on
+        drawn.settle(world, session, agent, over=True)
         if completions.look(world, session, agent) is None:
             name = f"removed.{completions.id_of(session, agent)}"
             completions.notice(

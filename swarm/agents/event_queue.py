@@ -8,10 +8,12 @@ If the process ends before that, the event comes again.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
-from swarm.agents import endings, event_values
+from swarm.agents import endings, event_values, waits
 from swarm.bus.errors import ClaimLost, InboxNotFound
+from swarm.callers import parents
 from swarm.kit.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -47,15 +49,43 @@ def wait(
 
     Raises:
         UsageProblem: there is no such kind.
+        WaitCycle: agents would wait for each other.
     """
     types, wanted = _types_of(kinds), _filter(session, agents)
     address = _declared(post)
+    take = partial(_take, world, post, address, types=types, wanted=wanted)
+    event = take(time.monotonic())
+    if event is not None or timeout == 0:
+        return event
     deadline = None if timeout is None else time.monotonic() + timeout
+    with waits.noted(world, _awaited(world, session, agents), every=False):
+        return take(deadline)
+
+
+def _awaited(world: World, session: str | None, agents: Sequence[str]) -> list[str]:
+    """Return the living children of the caller whose events it would take."""
+    mine = waits.living_children(world, parents.starter(world))
+    chosen, names = None if session is None else session.casefold(), {one.casefold() for one in agents}
+    pairs = [(one.casefold(), *one.casefold().partition("@")[::2]) for one in mine]
+    fits = [chosen in (None, of) and (not names or bool(names & {whole, name})) for whole, name, of in pairs]
+    return [one for one, fit in zip(mine, fits, strict=True) if fit]
+
+
+def _take(
+    world: World,
+    post: Post,
+    address: str,
+    deadline: float | None,
+    *,
+    types: Sequence[str],
+    wanted: Callable[[Message], bool] | None,
+) -> AgentEvent | None:
+    """Take the next event; None after the deadline."""
     while True:
         endings.report(world)
         left = _LOOK_EVERY if deadline is None else max(0.0, min(_LOOK_EVERY, deadline - time.monotonic()))
         me = post.me().address
-        claim = post.bus.receive(address, wait=left, lease=LEASE, who=me, types=types, wanted=wanted)
+        claim = post.bus.receive(address, wait=left, lease=LEASE, who=me, types=tuple(types), wanted=wanted)
         event = _event_of(post, claim)
         if event is not None or (deadline is not None and claim is None and time.monotonic() >= deadline):
             return event

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from swarm.agents import endings
+from swarm.agents.budgets import drawn
 from swarm.agents.errors import AgentNotRunning
 from swarm.agents.launching import launch, launch_files
 from swarm.agents.view import View
@@ -57,6 +58,8 @@ def stop(world: World, session: Session, agents: Sequence[Agent]) -> tuple[str, 
         if not agent.shared and not view.facts(session, agent).elsewhere:
             launch.release(world, world.layout.root / agent.worktree)
     endings.report(world, (session,))
+    for agent in mine:
+        drawn.settle(world, session, agent, over=True)
     outcome = f"could not end {count(len(survivors), 'process', 'processes')}" if survivors else "done"
     transaction.note(world, new_operation_id(), "stop", session.name, outcome)
     return tuple(survivors)

@@ -12,7 +12,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.agents.errors import WaitCycle
-from swarm.callers import parents
+from swarm.agents.view import View
+from swarm.callers import family, parents
 from swarm.kit import files
 from swarm.machine import processes, records
 from swarm.machine.run_folder import runfiles
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from swarm.project.model import Parent
     from swarm.project.world import World
 
 _PREFIX, _SUFFIX = "wait-", ".json"
@@ -36,6 +38,22 @@ class Wait(NamedTuple):
 
     targets: tuple[str, ...]
     every: bool
+
+
+def living_children(world: World, me: Parent | None) -> list[str]:
+    """Return the children of an agent from which an event may come: those that live; none of a person."""
+    if me is None:
+        return []
+    mine = list(family.children(world.sessions.scan()[0], me))
+    if not mine:
+        return []
+    view = View(world, {(one.name, agent.name) for one in mine for agent in one.agents})
+    return [
+        f"{agent.name}@{one.name}"
+        for one in mine
+        for agent in one.agents
+        if agent.program and view.status(one, agent).runs
+    ]
 
 
 @contextmanager

@@ -271,7 +271,7 @@ class Agents(Looking):
             return self._resume(self._choose("resume", sessions, everything=everything, agent=agent))
 
     def _resume(self, chosen: Sequence[tuple[Session, tuple[Agent, ...]]], *, anew: bool = False) -> ResumeReport:
-        from swarm.agents import budgets
+        from swarm.agents.budgets import limits
         from swarm.sessions import resume
         from swarm.sessions.reports import ResumeReport, Skipped
 
@@ -285,7 +285,7 @@ class Agents(Looking):
             try:
                 finished = () if anew else resume.finished(self._world, session, with_program, role)
                 with_program = [one for one in with_program if one not in finished]
-                over = budgets.spent(self._world, session, with_program, role)
+                over = limits.spent(self._world, session, with_program, role)
                 with_program = [one for one in with_program if one not in over]
                 if over and not with_program and len(chosen) == 1:
                     raise_all(f"cannot resume session {session.name}", over.values())
@@ -306,7 +306,8 @@ class Agents(Looking):
 
         It does not stop an agent that it cannot start again.
         """
-        from swarm.agents import budgets, running
+        from swarm.agents import running
+        from swarm.agents.budgets import limits
         from swarm.sessions import resume
 
         self._choose("restart", (session,) if session else (), everything=False, agent=agent)
@@ -315,7 +316,7 @@ class Agents(Looking):
             self._refuse_strangers("restart", found, one)
             if one.program:
                 role = partial(self._role_in, found)
-                over = budgets.spent(self._world, found, (one,), role)
+                over = limits.spent(self._world, found, (one,), role)
                 raise_all(f"cannot restart {one.name}@{found.name}", over.values())
                 resume.refuse_start(self._world, found, (one,), role)
             survivors = running.stop(self._world, found, (one,))

@@ -59,6 +59,7 @@ class Waiting(Door):
 
         Raises:
             UsageProblem: there is no such kind.
+            WaitCycle: agents would wait for each other.
 
         Example:
             >>> event = swarm.wait_for_event(timeout=600)                # doctest: +SKIP

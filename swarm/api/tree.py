@@ -202,11 +202,12 @@ class Tree(WholeTrees):
         return ("its setup is left out: it would run outside of boxes, on files that you wrote",)
 
     def _spawned(self, session: Session, agent: Agent, *, existing: bool) -> Spawned:
+        from swarm.agents.budgets import drawn
         from swarm.tree import listing
         from swarm.tree.values import Spawned
 
         found = listing.one(self._world, session, agent)
-        return Spawned(found, existing=existing)
+        return Spawned(found, existing=existing, budget=drawn.told(self._world, session, agent))
 
     def _planned(self, wanted: Wanted, here: Ground, report: CreateReport, told: Sequence[str]) -> Spawned:
         from swarm.tree.values import Spawned, TreeAgent

@@ -34,9 +34,9 @@ class Usage(Door):
 
     def notify(self, agent: str, session: str) -> int:
         """Report an agent's use of its limits to the user's inbox; return the number of reports. For its supervisor."""
-        from swarm.agents import budgets
+        from swarm.agents.budgets import limits
 
         with files.os_errors(f"cannot report the budget of {agent}"):
             found, one = self._find(agent, session)
             self._refuse_strangers("usage.notify", found, one)
-            return budgets.report(self._world, found, one)
+            return limits.report(self._world, found, one)

@@ -113,11 +113,13 @@ class AgentSpawned(BaseModel):
     Attributes:
         existing: it was there already, with this very task, and lives.
         base: the commit that it starts from.
+        budget: what it may use up; you have that much less. Empty: you have no limits.
     """
 
     agent: AgentLine
     existing: bool = False
     base: str = ""
+    budget: str = ""
     warnings: list[str] = []
 
 

@@ -124,7 +124,11 @@ def _list(swarm: Swarm, _asked: given.ListAgents) -> results.AgentsListed:
 
 def _spawned(made: Spawned) -> results.AgentSpawned:
     return results.AgentSpawned(
-        agent=_line(made.agent), existing=made.existing, base=made.base, warnings=list(made.warnings)
+        agent=_line(made.agent),
+        existing=made.existing,
+        base=made.base,
+        budget=made.budget,
+        warnings=list(made.warnings),
     )
 
 

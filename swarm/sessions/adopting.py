@@ -6,8 +6,9 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from swarm.agents.budgets import drawn
 from swarm.callers import family, parents
-from swarm.kit.errors import UsageProblem
+from swarm.kit.errors import UsageProblem, raise_all
 from swarm.machine.processes import boot_id
 from swarm.project import codec
 from swarm.project.world import new_operation_id
@@ -29,6 +30,7 @@ def adopt(world: World, child: Session, to: tuple[Session, Agent] | None, depth:
 
     Raises:
         UsageProblem: the new parent is the child, or below it.
+        LimitReached: the new parent has not enough of its budget left.
     """
     parent = family.as_parent(*to) if to is not None else None
     if to is not None and (to[0].name == child.name or to[0] in family.below_session(_all(world), child)):
@@ -44,7 +46,9 @@ def adopt(world: World, child: Session, to: tuple[Session, Agent] | None, depth:
         "pid": os.getpid(),
         "locks": [],
         "changed": dict(_changed(world, child, line, depth + 1)),
+        "paid": [list(child.parent or ()), list(parent or ())],
     }
+    raise_all(f"cannot give {child.name} to {parent.address if parent else 'user'}", drawn.unpaid(world, child, parent))
     world.journal.write(record["operation"], record)
     continue_adoption(world, record)
 
@@ -67,6 +71,10 @@ def _changed(world: World, child: Session, line: tuple[Any, ...], depth: int) ->
 
 def continue_adoption(world: World, record: dict[str, Any]) -> str:
     """Write every record; done again after a crash it changes nothing more."""
+    old, new = (family.parent_from(one) if one else None for one in record.get("paid", ((), ())))
+    child = world.sessions.get(record["session"])
+    if child is not None and old != new:
+        drawn.move(world, child, old, new)
     for name, place in record["changed"].items():
         session = world.sessions.get(name)
         if session is None:

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from swarm.agents.launching import launch, launch_checks, launch_request
 from swarm.agents.view import View
+from swarm.callers import parents
 from swarm.kit.errors import SwarmError, raise_all
 from swarm.machine.processes import boot_id
 from swarm.programs import processes
@@ -90,6 +91,7 @@ def _start_again(
     agents = tuple(now.get(one.name, one) for one in session.agents)
     record = session._replace(operations=(*session.operations, operation), agents=agents)
     how: dict[str, Any] = {"resume": True, "anew": anew, "fresh": fresh, "beside": session.beside}
+    how["parent"] = parents.heir(world, session)
     todo = (
         *box_steps.made(world, operation, session.name, tuple(now.values())),
         *launch.start_steps(world, operation, session.name, told, session.task, **how),

@@ -11,7 +11,7 @@ import contextlib
 import time
 
 from swarm.machine.inbox_watch import SCAN_EVERY
-from swarm.machine.run_folder import runfiles
+from swarm.machine.run_folder import drawn, runfiles
 from swarm.usage.spending.meter import Meter, open_record
 from swarm.usage.spending.prices import Prices
 
@@ -47,6 +47,7 @@ class Budget:
         self._limits = {key: _limit(spec.get(key)) for key in ("tokens", "cost", "minutes")}
         record = open_record(_mapping(spec.get("source"))) if self._limits["tokens"] or self._limits["cost"] else None
         self._meter = Meter(record) if record is not None else None
+        self._drawn: dict[str, float] = {}
         self._prices = Prices(_mapping(spec.get("prices")))
         self._run_dir = launch.run_dir
         self._argv = launch.tell_budget
@@ -67,6 +68,7 @@ class Budget:
         """Count, tell, and say how it stands; return after how many seconds to look again."""
         if self._meter is not None and time.monotonic() >= self._count_at:
             self._count_at = time.monotonic() + COUNT_EVERY
+            self._drawn = drawn.total(self._run_dir)
             self._count(self._meter)
         notes = [note for note in (self._tokens(), self._cost(), self._minutes(), self._unread()) if note]
         if notes != self._notes:
@@ -91,12 +93,14 @@ class Budget:
 
     def _tokens(self) -> dict[str, object]:
         used, limit = self._meter.tokens() if self._meter else 0, self._limits["tokens"]
-        return _note("tokens", used, limit, f"{limit:,.0f} tokens", f"{used:,}")
+        given = self._drawn.get("tokens", 0.0)
+        return _note("tokens", used, limit, f"{limit:,.0f} tokens", f"{used:,}", given, f"{given:,.0f}")
 
     def _cost(self) -> dict[str, object]:
         limit = self._limits["cost"]
         used, unknown = self._meter.cost(self._prices) if self._meter and limit else (0.0, [])
-        note = _note("cost", used, limit, f"${limit:,.2f}", f"${used:,.2f}")
+        given = self._drawn.get("cost", 0.0)
+        note = _note("cost", used, limit, f"${limit:,.2f}", f"${used:,.2f}", given, f"${given:,.2f}")
         if unknown and not note:
             words = f"its budget of ${limit:,.2f} cannot be enforced: no price is known for {', '.join(unknown)}"
             return {"kind": "cost", "level": "unpriced", "limit": limit, "words": words}
@@ -139,14 +143,23 @@ class Budget:
             runfiles.write(self._run_dir, runfiles.BUDGET, {"at_ms": now, "notes": self._notes, "told": self._told})
 
 
-def _note(kind: str, used: float, limit: float, words: str, shown: str) -> dict[str, object]:
-    """Return the notice about a limit, or an empty text."""
-    if not limit or used < WARN_AT * limit:
+def _note(
+    kind: str, used: float, limit: float, words: str, shown: str, given: float = 0.0, shared: str = ""
+) -> dict[str, object]:
+    """Return the notice about a limit, or nothing.
+
+    Args:
+        given: what its children draw on it; what is left for itself counts.
+        shared: that in words.
+    """
+    if not limit or used < WARN_AT * (limit - given):
         return {}
-    if used >= limit:
-        return {"kind": kind, "level": "over", "limit": limit, "words": f"over its budget of {words} ({shown} used)"}
-    part = int(100 * used / limit + 1e-9)
-    return {"kind": kind, "level": "near", "limit": limit, "words": f"{part} % of its budget of {words} used"}
+    if used + given >= limit:
+        told = f"{shown} used, {shared} drawn by its children" if given else f"{shown} used"
+        return {"kind": kind, "level": "over", "limit": limit, "words": f"over its budget of {words} ({told})"}
+    part = int(100 * (used + given) / limit + 1e-9)
+    told = "used or drawn by its children" if given else "used"
+    return {"kind": kind, "level": "near", "limit": limit, "words": f"{part} % of its budget of {words} {told}"}
 
 
 def _mark(note: dict[str, object]) -> str:

@@ -83,6 +83,7 @@ class Spawned(NamedTuple):
         agent: the child.
         existing: it was there already, with this very task, and lives.
         base: the commit that it starts from.
+        budget: what it may use up, in words, drawn from what its parent had left; empty: its parent has no limits.
         warnings: for people.
         steps: what was done, or with a dry run would be.
     """
@@ -90,6 +91,7 @@ class Spawned(NamedTuple):
     agent: TreeAgent
     existing: bool = False
     base: str = ""
+    budget: str = ""
     warnings: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     dry_run: bool = False

@@ -13,10 +13,9 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.agents import endings, event_values, events, waits
-from swarm.agents.view import View
 from swarm.bus.wake import Wake
 from swarm.bus.wire import PRIORITIES
-from swarm.callers import family, parents
+from swarm.callers import parents
 from swarm.kit.errors import UsageProblem
 from swarm.machine.run_folder import runfiles
 from swarm.messages.inboxes import bus_of, post_own
@@ -81,7 +80,7 @@ def wait(
     found = _look(world, post, reader, begun, wanted)
     if found.event is not None or seconds <= 0:
         return found
-    with waits.noted(world, _awaited(world, reader), every=False):
+    with waits.noted(world, waits.living_children(world, reader.me), every=False):
         return _wait(world, post, reader, begun, wanted, seconds, progress)
 
 
@@ -215,22 +214,6 @@ def _kinds(kinds: Sequence[str]) -> frozenset[str]:
 
 
 # --- children, and what they ask ------------------------------------------------------------------------
-
-
-def _awaited(world: World, reader: Reader) -> list[str]:
-    """Return the children from which an event may come: those that live."""
-    if reader.me is None:
-        return []
-    mine = list(family.children(world.sessions.scan()[0], reader.me))
-    if not mine:
-        return []
-    view = View(world, {(one.name, agent.name) for one in mine for agent in one.agents})
-    return [
-        f"{agent.name}@{one.name}"
-        for one in mine
-        for agent in one.agents
-        if agent.program and view.status(one, agent).runs
-    ]
 
 
 def _ask(world: World, post: Post, reader: Reader) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.agents.budgets import limits_of
+from swarm.agents.budgets.limits import limits_of
 from swarm.kit.errors import ConfigProblem
-from swarm.machine.run_folder import runfiles, runtime
+from swarm.machine.run_folder import drawn, runfiles, runtime
 from swarm.programs import role_effects
 from swarm.programs.status import PaneFacts, ProgramFacts, State, conclude
 from swarm.project.config.layers import build_settings, flag_layer
@@ -58,6 +58,9 @@ class Scene:
         launch: Any = SimpleNamespace(run_dir=str(self.run), budget=spec, tell_budget=[b"tell"], label_env={})
         chores: Any = self.chores
         return Budget(launch, chores, ran_ms)
+
+    def notes_or_none(self) -> list[str]:
+        return self.notes() if (self.run / runfiles.BUDGET).exists() else []
 
     def notes(self) -> list[str]:
         record = runfiles.read(str(self.run), runfiles.BUDGET) or {}
@@ -134,6 +137,24 @@ def test_the_cost_is_held_and_an_unknown_price_is_told(scene: Scene) -> None:
     scene.use(100)
     budget.look()
     assert budget.over == "over its budget of $0.01 ($0.01 used)"
+
+
+def test_what_children_draw_is_gone(scene: Scene) -> None:
+    budget = scene.budget(tokens=1000, cost=100)
+    runfiles.write(str(scene.run), drawn.name_of("auth", "lead"), {"tokens": 400, "cost": 0.001})
+    scene.use(400)
+    budget.look()
+    assert (budget.over, scene.notes_or_none()) == ("", [])
+    scene.use(100)
+    budget.look()
+    assert scene.notes() == ["90 % of its budget of 1,000 tokens used or drawn by its children"]
+    scene.use(101)
+    assert budget.look() == 0
+    assert budget.over == "over its budget of 1,000 tokens (601 used, 400 drawn by its children)"
+    runfiles.write(str(scene.run), drawn.name_of("auth", "lead"), {"tokens": 100})  # it has ended, and used less
+    again = scene.budget(tokens=1000)
+    again.look()
+    assert again.over == ""
 
 
 def test_a_limit_that_cannot_be_counted_any_more_is_told(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -363,7 +363,7 @@ class Setup:
             for name in names
         }
         looked = [
-            (_in_general(path), mode, self._lasting(content) if "/.swarm/" in path or path.endswith(".lock") else content)
+            (_in_general(path), mode, self._lasting(content) if _is_ours(path) else content)
             for path, (mode, content) in sorted(self.look(self.bench.lab()).items())
         ]
         return hashlib.sha256(repr((looked, house, sorted(objects))).encode()).hexdigest()
@@ -405,6 +405,11 @@ def all_commits(lab: Lab) -> frozenset[str]:
 def kept_commits(lab: Lab) -> frozenset[str]:
     """Return every commit that a ref, a worktree's HEAD or a log still names."""
     return frozenset(lab.git("rev-list", "--all", "--reflog").split())
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a file is a record of swarm's, or a ref to be."""
+    return "/.swarm/" in path or path.endswith(".lock")
 
 
 def _in_general(path: str) -> str:

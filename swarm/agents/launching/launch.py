@@ -33,7 +33,7 @@ from swarm.worktrees.steps.step import Step
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from swarm.project.model import Agent
+    from swarm.project.model import Agent, Parent
     from swarm.project.world import World
     from swarm.roles.role import Role
     from swarm.terminal.values import Pane
@@ -177,6 +177,7 @@ def start_steps(
     anew: bool = False,
     fresh: bool = False,
     beside: str = "",
+    parent: Parent | None = None,
 ) -> Iterator[Step]:
     """Give the steps that open the panes of some agents.
 
@@ -187,6 +188,7 @@ def start_steps(
         anew: those in print mode do their task anew instead.
         fresh: all of them begin a new conversation instead.
         beside: the agent in whose window the panes are to be.
+        parent: the agent on whose budget theirs are drawn.
     """
     from swarm.project.codec import agent_to_dict
     from swarm.project.model import whole_task
@@ -197,7 +199,8 @@ def start_steps(
         text, options = role.instructions if role else "", options_for(agent, role)
         new = fresh or (anew and options.print)
         told = "" if agent.after else whole_task(task, agent.task)  # `agents.after` sends it later
-        yield PrepareRun(operation, session, agent_to_dict(agent), tree, text, told, resume, plain(options), new)
+        how = {"options": plain(options), "anew": new, "parent": tuple(parent or ())}
+        yield PrepareRun(operation, session, agent_to_dict(agent), tree, text, told, resume, **how)
     yield from _introductions(world, operation, session, agents)
     pairs = tuple((agent.name, str(root / agent.worktree)) for agent, _ in agents)
     own = tuple((agent.name, str(root / agent.worktree)) for agent, _ in agents if not agent.shared)

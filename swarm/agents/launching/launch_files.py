@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.agents import budgets
+from swarm.agents.budgets import drawn, limits
 from swarm.agents.launching import door, telemetry
+from swarm.callers.family import parent_from
 from swarm.kit import files as fsio
 from swarm.kit.errors import ConfigProblem, SwarmError
 from swarm.machine.run_folder import runfiles
@@ -62,6 +63,7 @@ class PrepareRun(Step):
         resume: take up the conversation of an earlier start.
         anew: its folder is there from an earlier start, but its conversation is not taken up.
         options: what else the role's file says, as `role_fields.plain` gives it.
+        parent: agent, session and generation of the agent on whose budget its own is drawn; empty: on nobody's.
     """
 
     session: str
@@ -72,6 +74,7 @@ class PrepareRun(Step):
     resume: bool
     options: dict[str, Any] = field(default_factory=dict)
     anew: bool = False
+    parent: tuple[str, ...] = ()
 
     def do(self, world: World) -> None:
         folder = world.layout.run_folder(self.session, str(self.agent["name"]))
@@ -164,7 +167,7 @@ class PrepareRun(Step):
             "stamp": stamp_of(self.session, name, world.layout.root),
             "heartbeat": None if made.prints else plain(options.heartbeat, whole=True),
             "mail": self._mail(world, made),
-            "budget": budgets.spec(world, name, self.session, options, source),
+            "budget": self._budget(world, folder, launch, source),
         }
 
     def _source(
@@ -176,8 +179,19 @@ class PrepareRun(Step):
         if made.prints or launch.shared:
             source["conversation"] = launch.conversation
         if launch.shared:
-            source |= {"shared": True, "run_dir": str(folder)}
-        return source
+            source["shared"] = True
+        return {**source, "run_dir": str(folder)}
+
+    def _budget(self, world: World, folder: Path, launch: Launch, source: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what its supervisor holds the agent to; that of a child is drawn on the budget of its parent."""
+        held = limits.limits_of(world, launch.options)
+        if self.parent:
+            program = str(self.agent["program"]), tuple(self.agent["command"])
+            beside = folder if launch.shared else None
+            asked = drawn.Asked(self.session, launch.agent, held, beside, program, launch.conversation)
+            held = drawn.draw(world, parent_from(self.parent), asked, self.operation)
+        limits.note(folder, held, self.operation)
+        return limits.spec(world, launch.agent, self.session, held, source)
 
     def _socket(self, world: World) -> str:
         """Return where the supervisor answers how the agent stands.
@@ -218,6 +232,8 @@ class PrepareRun(Step):
     def undo_files(self, world: World) -> None:
         folder = world.layout.run_folder(self.session, str(self.agent["name"]))
         drop_environment(folder)
+        if self.parent:
+            drawn.take_back(world, parent_from(self.parent), self.session, str(self.agent["name"]), self.operation)
         if not self.resume:
             fsio.remove_tree(folder)
             for parent in (folder.parent, folder.parent.parent):

@@ -118,6 +118,7 @@ def _spawned(found: Spawned) -> Answer:
         "agent": agent_data(found.agent),
         "existing": found.existing,
         "base": found.base,
+        "budget": found.budget,
         "warnings": found.warnings,
         "steps": found.steps if found.dry_run else (),
         "dry_run": found.dry_run,
@@ -132,6 +133,8 @@ def _show(output: Output, found: Spawned) -> None:
     what = "would spawn" if found.dry_run else "is there already:" if found.existing else "spawned"
     where = f"{place(one.path)}, branch {plain(one.branch)}"
     output.out(f"{what} {one.kind} {plain(one.address)} in {where}", "good")
+    if found.budget:
+        output.out(f"budget: {found.budget}, drawn from yours")
     for step in found.steps if found.dry_run else ():
         output.item("  - ", step)
     if found.dry_run:

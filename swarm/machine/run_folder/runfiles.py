@@ -21,6 +21,8 @@ NUDGE = "nudge.json"
 HEARTBEAT = "heartbeat.json"
 #: How near it is to the limits of its budget.
 BUDGET = "budget.json"
+#: To which limits it was started.
+LIMITS = "limits.json"
 #: Where its program writes down its conversations.
 RECORD = "record.json"
 #: Where services of programs, which serve more than one agent, name their processes.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 
-from swarm.machine import hook_events, records
+from swarm.machine.run_folder import drawn
 from swarm.machine.tail import END, Tail, iso, mapping, newest_first, number, text
 from swarm.usage.spending.use import Counts, Use
 
@@ -41,11 +41,12 @@ class Record:
         cwd: where the program was started.
         since_ms: what is older belongs to somebody else.
         own: the agent's first conversation, where it shares the folder; empty: all are its own.
-        run_dir: where its hooks write down which conversation it has now.
+        run_dir: where its hooks write down which conversation it has now, and which children work in its folder.
     """
 
     def __init__(self, home: str, cwd: str, since_ms: int, own: str = "", run_dir: str = "") -> None:
         self._own = {own} if own else set()
+        self._others: set[str] = set()
         self._run_dir = run_dir
         self._projects = os.path.join(home, "projects")
         self._name = re.sub(r"[^a-zA-Z0-9]", "-", cwd)
@@ -89,12 +90,13 @@ class Record:
 
     def _paths(self) -> Iterator[str]:
         if self._own:
-            now = (records.read(os.path.join(self._run_dir, hook_events.CONVERSATION)) or {}).get("id")
-            self._own |= {now} if isinstance(now, str) and now else set()
+            self._own |= drawn.current(self._run_dir)
+        elif self._run_dir:
+            self._others |= drawn.conversations(self._run_dir)
         for folder in self._folders():
             for path in _entries(folder):
                 name, is_record = os.path.basename(path).removesuffix(".jsonl"), path.endswith(".jsonl")
-                if is_record and (not self._own or name in self._own):
+                if is_record and name not in self._others and (not self._own or name in self._own):
                     yield path
                     inner = os.path.join(path.removesuffix(".jsonl"), "subagents")
                     yield from (one for one in _entries(inner) if one.endswith(".jsonl"))

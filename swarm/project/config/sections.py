@@ -382,6 +382,18 @@ class Tree(Section):
         "Children that one agent may spawn in a minute; 0 is no limit. A lead may fill its width at once, and not for "
         "ever anew.",
     )
+    budget_share = key(
+        50,
+        number(1, 100),
+        "Percent of what is left of an agent's budget that one child gets at most; what it has not used at its end "
+        "comes back.",
+    )
+    min_tokens = key(
+        20_000,
+        number(0, 10**12),
+        "Tokens that a child must get at least; where an agent has too little left, its spawn is refused.",
+    )
+    min_cost = key(0.05, amount(0, 10**6), "US dollars that a child must get at least, as above.")
     lead_role = key("lead", text(role_name, "role"), "Role of a spawned lead where the spawn names none.")
     worker_role = key("worker", text(role_name, "role"), "Role of a spawned worker where the spawn names none.")
     on_parent_end = key(

@@ -24,7 +24,7 @@ from swarm.project.world import in_session, new_operation_id
 from swarm.sandbox import steps as box_steps
 from swarm.sandbox import wish as box_wish
 from swarm.sessions.create.create_checks import check
-from swarm.sessions.create.create_request import Facts, Request, is_run, verb
+from swarm.sessions.create.create_request import Facts, Request, is_run, pays, verb
 from swarm.sessions.reports import CreatedAgent, CreateReport
 from swarm.worktrees import hiding, transaction
 from swarm.worktrees.setup import setup
@@ -215,7 +215,10 @@ def _finish_steps(
     if wish is not None:
         pairs = list(zip(agents, request.roles, strict=True))
         goal, beside = (old.task, old.beside) if old and request.add else (wish.task, wish.beside)
-        yield from launch.start_steps(world, operation, request.session, pairs, goal, resume=False, beside=beside)
+        above = pays(world, request)
+        yield from launch.start_steps(
+            world, operation, request.session, pairs, goal, resume=False, beside=beside, parent=above
+        )
     yield file_steps.SyncToDisk(operation, str(world.layout.base.parent if own else world.layout.state))
     if request.fork is not None:  # the commits of the other agent are its work, too
         agents = tuple(agent._replace(base=request.fork.base) for agent in agents)

@@ -8,7 +8,7 @@ import stat
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from swarm.agents import budgets
+from swarm.agents.budgets import limits
 from swarm.agents.launching import launch_checks, launch_request
 from swarm.callers import rights
 from swarm.git.errors import BranchExists, GitBroken, GitFailed, NotARepo, RefConflict
@@ -28,7 +28,7 @@ from swarm.project.errors import AgentNotFound, NameCollision
 from swarm.project.model import OWN, SHARED, WORKER, whole_task
 from swarm.sandbox import inherited
 from swarm.sandbox import wish as box_wish
-from swarm.sessions.create.create_request import Facts, Request, Start, is_run, verb
+from swarm.sessions.create.create_request import Facts, Request, Start, is_run, pays, verb
 from swarm.sessions.errors import AgentExists, BaseNotFound, SessionExists
 from swarm.worktrees import strays
 from swarm.worktrees.errors import WorktreeExists
@@ -92,11 +92,12 @@ def _check(world: World, request: Request, facts: Facts, found: list[SwarmError]
         found.append(problem)
     if request.launch is not None:
         found += _check_start(world, request, request.launch, commit)
+        found += limits.too_little(world, pays(world, request), request.session, request.agents, request.roles)
     else:
         for role in {one.name: one for one in request.roles if one is not None}.values():
             attempt = f"cannot make a worktree for {role.name}"
             found += launch_checks.misplaced(world, role, attempt, "worktree create")
-    found += budgets.too_many(world, world.sessions.get(request.session), request.agents, request.roles)
+    found += limits.too_many(world, there, request.agents, request.roles)
     if request.setup is not None:
         found += setup.refusals(world, request.setup)
     found += check_folders(world, facts.folders, session=request.session)

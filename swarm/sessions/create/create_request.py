@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from swarm.callers import parents
 from swarm.project import names
 from swarm.project.model import OWN, SHARED
 
@@ -142,6 +143,14 @@ class Start:
     base_ref: str
     commit: str
     facts: Facts
+
+
+def pays(world: World, request: Request) -> Parent | None:
+    """Return the agent on whose budget those of new agents are drawn; None: a person starts them."""
+    there = world.sessions.get(request.session)
+    if there is not None:
+        return parents.heir(world, there)
+    return request.child.parent if request.child else parents.starter(world)
 
 
 def is_run(request: Request) -> bool:

@@ -57,9 +57,15 @@ def open_record(source: Mapping[str, Any]) -> Record | None:
     module = _spending(name) if isinstance(name, str) else None
     if module is None or not isinstance(home, str) or not isinstance(cwd, str) or not isinstance(since, int):
         return None
-    own = (str(source.get("conversation")), str(source.get("run_dir"))) if source.get("shared") else ()
-    record: Record = module.Record(home, cwd, since, *(own if getattr(module, "KNOWS_OWN", False) else ()))
+    whose = (str(source.get("conversation")) if source.get("shared") else "", str(source.get("run_dir") or ""))
+    record: Record = module.Record(home, cwd, since, *(whose if getattr(module, "KNOWS_OWN", False) else ()))
     return record
+
+
+def tells_apart(program: str, command: tuple[str, ...]) -> bool:
+    """Whether what several agents use up in one folder is counted apart; so it is where nothing is counted at all."""
+    module = _spending(os.path.basename(command[0]) if command else program)
+    return module is None or bool(getattr(module, "KNOWS_OWN", False))
 
 
 def _spending(name: str) -> Any:

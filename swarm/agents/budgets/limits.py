@@ -12,23 +12,27 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from swarm.agents import event_values, events
+from swarm.agents.budgets import drawn
 from swarm.agents.errors import LimitReached
 from swarm.bus.message import POSTMASTER, Message
+from swarm.callers import parents
 from swarm.kit.words import count
 from swarm.machine.run_folder import runfiles
 from swarm.machine.run_folder.program_facts import one_line
 from swarm.messages.inboxes import bus_of, post_own
 from swarm.programs import processes
 from swarm.project.chore import chore
+from swarm.roles.options import RoleOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from swarm.agents.event_values import AgentEvent
     from swarm.project import names
-    from swarm.project.model import Agent, Session
+    from swarm.project.model import Agent, Parent, Session
     from swarm.project.world import World
-    from swarm.roles.options import Limits, RoleOptions
+    from swarm.roles.options import Limits
     from swarm.roles.role import Role
 
 NOTICE = "budget"
@@ -46,13 +50,21 @@ def limits_of(world: World, options: RoleOptions) -> Limits:
     )
 
 
-def spec(world: World, agent: str, session: str, options: RoleOptions, source: Mapping[str, Any]) -> dict[str, Any]:
+def note(run: Path, limits: Limits, operation: str) -> None:
+    """Note the limits of an agent's start; those of its children are drawn on them. Without any there is no note."""
+    held = {"tokens": limits.tokens, "cost": limits.cost, "minutes": limits.minutes}
+    if any(held.values()):
+        runfiles.write(str(run), runfiles.LIMITS, {"operation": operation, **held})
+    else:
+        runfiles.remove(str(run), runfiles.LIMITS)
+
+
+def spec(world: World, agent: str, session: str, limits: Limits, source: Mapping[str, Any]) -> dict[str, Any]:
     """Return the limits and prices that an agent's supervisor enforces; empty without limits.
 
     Args:
         source: where its program's records are.
     """
-    limits = limits_of(world, options)
     if not (limits.tokens or limits.cost or limits.minutes):
         return {}
     from swarm.usage import price_table
@@ -82,6 +94,10 @@ def spent(
                 f"{agent.name}@{session.name} is over its budget of {words}",
                 hint=f"raise {_set_where(one, kind)}",
             )
+            continue
+        asked = drawn.Asked(session.name, agent.name, limits_of(world, one.options))
+        for problem in drawn.too_little(world, parents.heir(world, session), [asked]):
+            found[agent] = problem
     return found
 
 
@@ -129,6 +145,22 @@ def too_many(
                 f" {wanted[name]} {'is' if wanted[name] == 1 else 'are'} asked for",
                 hint=f"ask for fewer, or raise {_set_where(role, 'agents')}",
             )
+
+
+def too_little(
+    world: World,
+    payer: Parent | None,
+    session: str,
+    specs: Sequence[names.AgentSpec],
+    roles: Sequence[Role | None],
+) -> Iterator[LimitReached]:
+    """Yield a refusal for each new agent for which too little of its parent's budget is left."""
+    if payer is not None:
+        options = [role.options if role is not None else RoleOptions() for role in roles]
+        asked = [
+            drawn.Asked(session, spec.name, limits_of(world, one)) for spec, one in zip(specs, options, strict=True)
+        ]
+        yield from drawn.too_little(world, payer, asked)
 
 
 def report(world: World, session: Session, agent: Agent) -> int:

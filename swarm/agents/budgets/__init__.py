@@ -1,0 +1,1 @@
+"""Budgets of agents: their limits, and what children draw on those of their parents."""
