@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm import supervisor
-from swarm.agents import budgets
+from swarm.agents.budgets import limits
 from swarm.agents.launching.launch_files import GATE_SECONDS, pane_environment
 from swarm.kit import files
 from swarm.machine import own, processes
@@ -172,7 +172,8 @@ def streams(folder: Path, told: Path, made: LaunchSpec, interrupts: float) -> di
 
 def _budget(bench: Bench, options: RoleOptions, source: Mapping[str, Any]) -> dict[str, Any]:
     """Return the limits that the supervisor holds; nobody is told that they come near."""
-    spec = budgets.spec(bench.world, "task", _SESSION, options, source)
+    held = limits.limits_of(bench.world, options)
+    spec = limits.spec(bench.world, "task", _SESSION, held, source)
     return {name: value for name, value in spec.items() if name != "tell"}
 
 
