@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.callers import parents
 from swarm.programs import processes
 
 if TYPE_CHECKING:
@@ -21,6 +20,8 @@ def former_parent(world: World, session: Session) -> str:
     parent = session.parent
     if parent is None or not session.is_child:
         return ""
+    from swarm.callers import parents  # most sessions have none
+
     if not parents.is_there(world, parent):
         return parent.address
     facts = processes.facts(world.layout.run_folder(parent.session, parent.agent))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from swarm.approvals.errors import GrantExists, GrantNotFound
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
+from swarm.project.layout import GRANTS
 from swarm.project.names import check_name
 from swarm.project.proof import Proof
 
@@ -41,7 +42,7 @@ class Grants:
     """The grants of one repository. Looking at them never creates anything."""
 
     def __init__(self, state: Path) -> None:
-        self._folder = state / "grants"
+        self._folder = state / GRANTS
         self._proof = Proof(state)
 
     def make(self, name: str, by: str, now_ms: int) -> str:

@@ -17,7 +17,6 @@ import typer
 from swarm import Interrupted
 from swarm.cli import signals
 from swarm.cli.command_table import ALIASES, COMMANDS, EVERYDAY, GROUPS, INTERNAL
-from swarm.cli.commands.about import version_answer
 from swarm.cli.help import Group, option_names, write_line, write_names, write_rows
 from swarm.cli.output import OutputLost, lost_output
 from swarm.cli.verb import ROOT, OneCommand, Run, set_signature, signature
@@ -62,14 +61,19 @@ class Root(Group):
         write_line(formatter, f"Options: {'  '.join(shown)}")
 
 
-def build() -> Any:  # a class of typer's copy of click
-    """Return the command tree."""
+def build(*, completion: bool = True) -> Any:  # a class of typer's copy of click
+    """Return the command tree.
+
+    Args:
+        completion: with the options that install completion in a shell; they take longer than many a command.
+    """
     app = typer.Typer(
         name=ROOT,
         cls=Root,
         help=_ABOUT,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
+        add_completion=completion,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     _add_root(app)
@@ -81,6 +85,8 @@ def _add_root(app: typer.Typer) -> None:
         run: Run = ctx.obj
         run.take(given)
         if version:
+            from swarm.cli.commands.about import version_answer
+
             raise typer.Exit(run.output.answer("version", version_answer()))
         if ctx.invoked_subcommand is None:
             ctx.fail("Missing command.")
@@ -119,7 +125,8 @@ def _run(this: Run, args: list[str]) -> int:
         from swarm.cli import completion
 
         return completion.answer(build(), this)
-    result = build().main(args=args or _default(), prog_name=ROOT, standalone_mode=False, obj=this)
+    tree = build(completion=any("-completion" in one for one in args))
+    result = tree.main(args=args or _default(), prog_name=ROOT, standalone_mode=False, obj=this)
     return result if isinstance(result, int) else 0
 
 

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-#: Python looks for garbage after 700 new objects; loading makes a hundred times as many, and all of them stay.
-_ALLOCATIONS = 20_000
+#: Python looks for garbage after 700 new objects; loading makes fifty times as many, and all of them stay.
+_ALLOCATIONS = 100_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:

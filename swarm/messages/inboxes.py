@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm.bus.errors import InboxNotFound
 from swarm.project.names import tail
 
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ def events_folder(world: World, session: str, agent: str) -> Path:
 
 def post_own(bus: PostBus, *messages: Message) -> None:
     """Send swarm's own messages and make missing boxes. Each has a fixed id, so sending twice makes one message."""
+    from swarm.bus.errors import InboxNotFound  # who looks sends nothing
+
     for message in messages:
         try:
             bus.send(message)

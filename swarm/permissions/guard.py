@@ -13,6 +13,7 @@ Whatever goes wrong where there is a rule to hold is a refusal.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -192,4 +193,5 @@ def _is_folder(entry: os.DirEntry[str], *, links: bool) -> bool:
 
 
 if __name__ == "__main__":
+    gc.disable()  # all memory goes with the process in a moment
     sys.exit(main())

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swarm.programs.base import Program
-from swarm.programs.values import PROMPT, LaunchSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from swarm.programs.values import Launch
+    from swarm.programs.values import Launch, LaunchSpec
 
 
 class Plain(Program):
@@ -25,7 +24,7 @@ class Plain(Program):
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it."""
-        return LaunchSpec((launch.executable,), {}, {})
+        return _started(launch.executable)
 
 
 class Command(Program):
@@ -45,9 +44,11 @@ class Command(Program):
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its arguments."""
+        from swarm.programs.values import PROMPT
+
         told = {} if launch.turn is None else {PROMPT: launch.turn.text}
         stdin = PROMPT if told else ""
-        return LaunchSpec((launch.executable, *self._argv[1:], *launch.args), {}, told, prints=bool(told), stdin=stdin)
+        return _started(launch.executable, *self._argv[1:], *launch.args, files=told, stdin=stdin)
 
 
 class Shell(Program):
@@ -64,9 +65,16 @@ class Shell(Program):
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it interactively."""
-        if launch.turn is not None:
-            script = launch.run_dir / PROMPT
-            return LaunchSpec(
-                (launch.executable, *launch.args, str(script)), {}, {PROMPT: launch.turn.text}, prints=True
-            )
-        return LaunchSpec((launch.executable, *launch.args), {}, {})
+        from swarm.programs.values import PROMPT
+
+        if launch.turn is None:
+            return _started(launch.executable, *launch.args)
+        script = str(launch.run_dir / PROMPT)
+        return _started(launch.executable, *launch.args, script, files={PROMPT: launch.turn.text})
+
+
+def _started(*argv: str, files: Mapping[str, str] | None = None, stdin: str = "") -> LaunchSpec:
+    """Return how to start a program; one that is given its task in a file does it, and ends."""
+    from swarm.programs.values import LaunchSpec  # who only looks at agents starts none
+
+    return LaunchSpec(argv, {}, files or {}, prints=bool(files), stdin=stdin)

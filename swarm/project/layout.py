@@ -38,6 +38,8 @@ SALVAGE_REFS = "refs/swarm/salvage/"
 HEADS = "refs/heads/"
 #: In an agent's box folder: the path of its worktree.
 BOXED_TREE = "tree"
+#: Of programs of the user's, a file each.
+GRANTS = "grants"
 #: In git's folder for a worktree: a copy of the session's record.
 RECORD_COPY = "swarm-session.json"
 
@@ -132,6 +134,11 @@ class Layout:
     def workspaces(self) -> Path:
         """The folders in which tasks without a worktree work."""
         return self.state / "workspaces"
+
+    @property
+    def grants(self) -> Path:
+        """The grants for programs of the user's."""
+        return self.state / GRANTS
 
     @property
     def approvals(self) -> Path:

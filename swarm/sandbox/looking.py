@@ -67,9 +67,11 @@ class Looking:
         """Return the worktree of an agent in a box in which a path lies."""
         if path == os.fspath(self._layout.root):
             return None
-        for noted in self._layout.sessions.glob(f"*/box/*/{BOXED_TREE}"):
-            with contextlib.suppress(OSError):
-                tree = os.fsdecode(noted.read_bytes())
+        top = os.fspath(self._layout.sessions)
+        boxes = (f"{top}/{session}/box" for session in _names(top))  # before each git: no patterns, no path objects
+        for noted in (f"{box}/{agent}/{BOXED_TREE}" for box in boxes if os.path.isdir(box) for agent in _names(box)):
+            with contextlib.suppress(OSError), open(noted, "rb") as file:
+                tree = os.fsdecode(file.read())
                 if path == tree or path.startswith(f"{tree}/"):
                     return tree
         return None
@@ -94,3 +96,10 @@ class Looking:
         passed = {name: value for name, value in env.items() if name.startswith(("GIT_", "LC_"))}
         home = {name: env[name] for name in ("HOME", "XDG_CONFIG_HOME", "LANGUAGE") if name in env}
         return {"PATH": "/usr/local/bin:/usr/bin:/bin", **home, **passed}
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:  # there is none
+        return []

@@ -10,8 +10,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from swarm.machine.sockets import status_client
-from swarm.machine.sockets.status_client import Asking, Heard
+from swarm.machine.sockets import heard as known
 from swarm.programs import facts
 from swarm.programs.status import Evidence
 from swarm.project.swarm_dir import socket_dir
@@ -20,6 +19,8 @@ from swarm.project.world import in_session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from swarm.machine.sockets.heard import Heard
+    from swarm.machine.sockets.status_client import Asking
     from swarm.programs.status import Status
     from swarm.project.model import Session
     from swarm.project.world import World
@@ -39,20 +40,26 @@ class Sockets:
             for agent in session.agents:
                 run_dir = os.fspath(world.layout.run_folder(session.name, agent.name))
                 self._places[session.name, agent.name] = (run_dir, folder)
-        self._noted = {one: status_client.noted(*place) for one, place in self._places.items()}
+        self._noted = {one: known.noted(*place) for one, place in self._places.items()}
         paths = {one: heard.path for one, heard in self._noted.items() if heard.path and not heard.stale}
-        self._asking = Asking(paths) if paths else None
+        self._asking = _ask(paths) if paths else None
 
     def answers(self) -> dict[tuple[str, str], Heard]:
         """Return what was heard of each; an agent that has ended meanwhile is not stale."""
         heard = {**self._noted, **(self._asking.answers() if self._asking is not None else {})}
         return {
-            one: status_client.noted(*self._places[one]) if found.stale and not self._is_still(one, found) else found
+            one: known.noted(*self._places[one]) if found.stale and not self._is_still(one, found) else found
             for one, found in heard.items()
         }
 
     def _is_still(self, one: tuple[str, str], found: Heard) -> bool:
-        return status_client.noted(*self._places[one]).path == found.path
+        return known.noted(*self._places[one]).path == found.path
+
+
+def _ask(paths: dict[tuple[str, str], str]) -> Asking[tuple[str, str]]:
+    from swarm.machine.sockets.status_client import Asking  # agents that do not run have no sockets
+
+    return Asking(paths)
 
 
 def wait_for_answer(world: World, session: Session, agent: str, seconds: float = _BEGINS) -> Heard:

@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.agents import orphans
 from swarm.agents.view import View
-from swarm.kit.errors import Interrupted, SwarmError
 from swarm.machine.inbox_watch import Inbox
-from swarm.machine.sockets.status_client import Heard
+from swarm.machine.sockets.heard import Heard
 from swarm.messages.inboxes import inbox_folder
-from swarm.programs import blocking
-from swarm.programs.reading import seen
 from swarm.programs.status import State
 from swarm.sessions import listing
 from swarm.sessions.sockets import Sockets, with_socket
 from swarm.sessions.values import AgentStatus, SessionStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from swarm.programs.status import Status
     from swarm.project.model import Agent, Session
@@ -32,24 +29,15 @@ _FEW = 8
 # --- what they are doing ------------------------------------------------------------------------
 
 
-def _unread(world: World, agents: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int | None]:
+def _unread(world: World, agents: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int | None]:
     """Return how many messages wait for each agent (session, name); None: its inbox cannot be read."""
-    found: dict[tuple[str, str], int | None] = dict.fromkeys(agents, 0)
-    used = [one for one in agents if not Inbox(os.fspath(inbox_folder(world, *one))).is_fresh()]
+    folders = {one: os.fspath(inbox_folder(world, *one)) for one in agents}
+    used = {one for one, folder in folders.items() if not Inbox(folder).is_fresh()}
     if not used:
-        return found
-    from swarm.messages.office.post import Post
+        return dict.fromkeys(folders, 0)
+    from swarm.bus.reader.waiting import unread
 
-    post = Post(world.layout.state, environ=world.environ)
-    for session, agent in used:
-        address = f"{agent}@{session}"
-        try:
-            found[session, agent] = post.unread([address])[address]
-        except Interrupted:
-            raise
-        except SwarmError:  # doctor says why
-            found[session, agent] = None
-    return found
+    return {one: unread(folder) if one in used else 0 for one, folder in folders.items()}
 
 
 def status(
@@ -77,7 +65,7 @@ def status(
     asked = _worth_a_look(sessions, states) if look is None else look
     infos = listing.recorded(world, sessions, look=asked) if sessions and trees else []
     known = {(info.session, info.agent): info for info in infos}
-    waiting = _unread(world, list(states)) if unread else {}
+    waiting = _unread(world, states) if unread else {}
     heard = sockets.answers()
     held = _held(world, sessions)
     found = []
@@ -135,6 +123,8 @@ def _blocked(world: World, session: Session, agent: Agent, status: Status) -> di
     """Return the tool for which an agent waits for permission."""
     if status.state is not State.WAITING:
         return None
+    from swarm.programs import blocking  # few wait
+
     run_dir = world.layout.run_folder(session.name, agent.name)
     return blocking.blocked(world.layout.state, run_dir, session.name, agent.name)
 
@@ -166,6 +156,8 @@ def overall(states: Sequence[State]) -> State:
 
 def label(world: World, found: Sequence[SessionStatus]) -> None:
     """Show the states in the pane borders and the status line of tmux, and note what screens showed."""
+    from swarm.programs.reading import seen  # a look alone notes nothing
+
     for one in (a for s in found for a in s.agents):
         seen.note(world.layout.run_folder(one.session, one.agent.name), one.status)
     former = {s.session.name: orphans.former_parent(world, s.session) for s in found if s.session.is_child}

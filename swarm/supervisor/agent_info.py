@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import os
 
-from swarm.bus.reader.waiting import waiting
+from swarm.bus.reader.waiting import unread
 from swarm.machine import records
-from swarm.machine.inbox_watch import Inbox, dropped
 from swarm.programs import blocking, facts
 from swarm.programs.reading import seen
 from swarm.programs.status import PaneFacts, State, conclude
@@ -55,7 +54,7 @@ def _agent(launch: Launch) -> dict[str, Any]:
         "since_ms": found.since_ms,
         "evidence": [one._asdict() for one in found.evidence],
         **({"blocked": blocked} if blocked else {}),
-        "unread": _unread(launch.mail.inbox),
+        "unread": unread(launch.mail.inbox),
     }
 
 
@@ -70,14 +69,3 @@ def _written_ms() -> int:
         return os.stat(os.ttyname(0)).st_mtime_ns // 1_000_000
     except OSError:
         return 0
-
-
-def _unread(folder: str) -> int | None:
-    """Return how many messages wait; None where the inbox cannot be read."""
-    inbox = Inbox(folder)
-    if not folder or not inbox.is_made() or inbox.is_fresh():
-        return 0
-    try:
-        return waiting(folder) + len(dropped(folder))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None

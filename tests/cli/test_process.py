@@ -58,21 +58,23 @@ CHANGES = (
 )
 #: What no word of the answer is about.
 UNSEEN = ("swarm.bus.filebus", "swarm.worktrees.trees", "swarm.git.shortcuts", "swarm.roles.options", "swarm.kit.yaml")
+#: What only agents that run need.
+RUNNING = ("socket", "swarm.programs.values", "swarm.machine.sockets.status_client", "swarm.approvals.grants")
 #: Each command with what it must not load, and how many modules (not rooms) of swarm it may: time follows.
 STARTUP: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {
     ("version",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 17),
     ("--json", "--version"): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 17),
-    ("--help",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 17),
-    ("send", "--help"): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 23),
+    ("--help",): ((*NEEDS_GIT, *CHANGES, "swarm.kit.files"), 16),
+    ("send", "--help"): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 22),
     ("send", "developer", "hello"): ((*NEEDS_GIT, *CHANGES), 68),
-    ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 68),
-    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 40),
-    ("permission-request", "--agent", "developer", "--wait", "0"): ((*CHANGES, *UNSEEN), 92),
-    ("status",): ((*CHANGES, "swarm.worktrees.trees.trees"), 151),
-    ("list",): ((*CHANGES, *UNSEEN), 123),
-    ("why", "developer"): ((*CHANGES, *UNSEEN), 122),
-    ("worktree", "list"): ((), 99),
-    ("log",): (CHANGES, 72),
+    ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 67),
+    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 39),
+    ("permission-request", "--agent", "developer", "--wait", "0"): ((*CHANGES, *UNSEEN), 91),
+    ("status",): ((*CHANGES, *RUNNING, "swarm.worktrees.trees.trees"), 139),
+    ("list",): ((*CHANGES, *RUNNING, *UNSEEN), 109),
+    ("why", "developer"): ((*CHANGES, *RUNNING, *UNSEEN), 110),
+    ("worktree", "list"): ((), 97),
+    ("log",): (CHANGES, 71),
 }
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from swarm.machine import processes
 from swarm.machine.run_folder import runfiles
+from swarm.machine.sockets import heard as known
 from swarm.machine.sockets import status_client
 from swarm.project.swarm_dir import socket_dir
 from swarm.testing.terminal import wait_for
@@ -296,7 +297,7 @@ def test_the_answer_of_an_agent_in_a_pod_names_the_pod(panes: PaneLab) -> None:
 def test_run_returns_when_the_agents_socket_answers(panes: PaneLab) -> None:
     """SESS-03: start the agent, wait until its socket answers, then attach or say how."""
     handle = panes.swarm.run(name="solo", command="sleep 1000")
-    noted = status_client.noted(str(panes.run("solo", "solo")), str(folder(panes)))
+    noted = known.noted(str(panes.run("solo", "solo")), str(folder(panes)))
     assert request(noted.path)["name"] == handle.name
 
 

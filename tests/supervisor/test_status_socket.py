@@ -20,6 +20,7 @@ import pytest
 
 from swarm.machine import processes
 from swarm.machine.run_folder import runfiles
+from swarm.machine.sockets import heard as known
 from swarm.machine.sockets import status_client
 from swarm.machine.sockets.status_client import Asking
 from swarm.testing.terminal import wait_for
@@ -402,11 +403,11 @@ def test_only_a_socket_in_the_right_folder_is_asked(site: Asked, tmp_path: Path)
     """What a run folder says is not believed: an agent may write there."""
     site.begin()
     run_dir, folder = str(site.run_dir), str(site.path.parent)
-    assert status_client.noted(run_dir, folder).path == str(site.path)
-    assert status_client.noted(run_dir, str(tmp_path)).stale == "its socket is gone"
+    assert known.noted(run_dir, folder).path == str(site.path)
+    assert known.noted(run_dir, str(tmp_path)).stale == "its socket is gone"
     for path in (str(tmp_path / "x.sock"), f"{folder}/docker", f"{folder}/../x.sock", 7):
         runfiles.write(run_dir, runfiles.SOCKET, {"path": path, "boot_id": processes.boot_id()})
-        found = status_client.noted(run_dir, folder)
+        found = known.noted(run_dir, folder)
         assert found.stale or not found.path
 
 
@@ -414,6 +415,6 @@ def test_a_socket_of_before_the_machine_was_started_is_not_told_of(site: Asked) 
     """Its agent is told to be stopped by that, and needs no word about a socket."""
     site.begin()
     run_dir, folder = str(site.run_dir), str(site.path.parent)
-    assert status_client.noted(run_dir, folder).path
+    assert known.noted(run_dir, folder).path
     runfiles.write(run_dir, runfiles.SOCKET, {"path": str(site.path), "boot_id": "another"})
-    assert status_client.noted(run_dir, folder) == status_client.Heard()
+    assert known.noted(run_dir, folder) == known.Heard()

@@ -1,5 +1,7 @@
 """How many messages wait in a box, counted as ``depth`` does: for supervisors, so with the standard library alone.
 
+Listings count by it, too: they look at many boxes, and need nothing else of the engine.
+
 No lock is taken and nothing is written; what a reader does meanwhile counts or does not.
 """
 
@@ -15,6 +17,7 @@ from swarm.bus.machine import ThisMachine
 from swarm.bus.reader.state import over, snapshot
 from swarm.bus.wire import PRIORITIES
 from swarm.machine import own
+from swarm.machine.inbox_watch import Inbox, dropped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +26,17 @@ if TYPE_CHECKING:
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _ACTIVE = "active.log"
+
+
+def unread(folder: str) -> int | None:
+    """Return how many messages wait in a box and its drop folder; None where it cannot be read."""
+    inbox = Inbox(folder)
+    if not folder or not inbox.is_made() or inbox.is_fresh():
+        return 0
+    try:
+        return waiting(folder) + len(dropped(folder))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def waiting(folder: str, machine: Machine | None = None) -> int:

@@ -19,8 +19,6 @@ from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, count, iso, place, plain, short_id
 from swarm.cli.verb import Run, verb
 from swarm.cli.views.agents import agent_data, session_data, stale
-from swarm.cli.views.setup import setup_data, setup_rows, show_setup
-from swarm.cli.views.watch import again
 
 if TYPE_CHECKING:
     from swarm import AgentStatus, BoxReport, Notes, Parent, Session, SessionStatus, Swarm
@@ -306,6 +304,8 @@ def _watch(run: Run, swarm: Swarm, session: str | None, *, everywhere: bool) -> 
     if not run.output.json and run.output.room() is None:
         raise UsageProblem("--watch needs a terminal", hint="for machines: swarm status --watch --json")
 
+    from swarm.cli.views.watch import again
+
     def look() -> None:
         found = swarm.status(session, look=_look(session))
         swarm.panes.label(found)
@@ -327,6 +327,8 @@ def _watch(run: Run, swarm: Swarm, session: str | None, *, everywhere: bool) -> 
 
 def why(run: Run, agent: AgentName) -> Answer:
     """Explain an agent's state: every piece of evidence, and which one decided."""
+    from swarm.cli.views.setup import setup_data
+
     name, session = split_agent(agent)
     swarm = run.open()
     one = swarm.why(name, session, look=run.output.json, unread=run.output.json)
@@ -350,6 +352,8 @@ def why(run: Run, agent: AgentName) -> Answer:
 def _show_why(
     output: Output, one: AgentStatus, session: str, parent: Parent | None, done: Notes | None, box: BoxReport
 ) -> None:
+    from swarm.cli.views.setup import setup_rows, show_setup
+
     output.pairs(
         [
             ("agent", f"{one.agent.name}@{session}"),
@@ -414,6 +418,8 @@ def _print(output: Output, lines: Sequence[str]) -> None:
 
 
 def _follow(run: Run, swarm: Swarm, name: str, session: str | None, lines: int) -> Answer:
+    from swarm.cli.views.watch import again
+
     before: list[str] = []
 
     def look() -> None:

@@ -19,6 +19,7 @@ from swarm.kit import files
 from swarm.kit.errors import SwarmError
 
 if TYPE_CHECKING:
+    import tempfile
     from collections.abc import Iterator
 
     from swarm.git.running.runner import GitRunner
@@ -35,15 +36,16 @@ _HARMLESS = frozenset(
 
 @contextlib.contextmanager
 def of_worktree(
-    git: GitRunner, tree: Path, admin: Path, common: Path, *, own_index: bool = False
+    git: GitRunner, tree: Path, admin: Path, common: Path, *, own_index: bool = False, scratch: str = ""
 ) -> Iterator[dict[str, str]]:
     """Give the environment in which git works on a worktree, and runs no program that only its folder names.
 
     Args:
         admin: git's folder for it; that of the main checkout is the user's own, and used as it is.
         own_index: use the worktree's own index; else a copy, with its time: by that git knows what to distrust.
+        scratch: a folder of the caller's for the stand-ins of several worktrees, from ``scratch``.
     """
-    with _place(admin) as place:
+    with _place(admin, scratch) as place:
         if admin == common:
             yield _environment(tree, admin, _index(admin, place, own_index=own_index))
             return
@@ -86,16 +88,19 @@ def _environment(tree: Path, folder: Path, index: Path) -> dict[str, str]:
     return {"GIT_DIR": str(folder), "GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(index)}
 
 
-@contextlib.contextmanager
-def _place(folder: Path) -> Iterator[Path]:
-    """Give an empty folder that goes afterwards; errors are about the one that it stands for."""
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """Give a new folder that goes afterwards."""
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="swarm-") as scratch:
-        place = (
-            Path(scratch) / "worktrees" / folder.name
-        )  # by this word git's errors tell that it is none of the user's
-        place.mkdir(parents=True)
+    return tempfile.TemporaryDirectory(prefix="swarm-")
+
+
+@contextlib.contextmanager
+def _place(folder: Path, given: str = "") -> Iterator[Path]:
+    """Give an empty folder that goes afterwards; errors are about the one that it stands for."""
+    with contextlib.nullcontext(given) if given else scratch() as top:
+        place = Path(top, "worktrees", folder.name)  # by this word git's errors tell that it is none of the user's
+        os.makedirs(place)
         try:
             yield place
         except SwarmError as error:

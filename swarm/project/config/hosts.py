@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 #: The presets: the model alone; registries of packages as well; no network at all; every public host.
 MODEL, PACKAGED, NONE, ALL = "model", "packages", "none", "all"
 PRESETS = (MODEL, PACKAGED, NONE, ALL)
 HTTPS, HTTP = 443, 80
 
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"  # compiled when there is a host to check
+_NUMBER = r"[0-9]+|0x[0-9a-f]*"
 _LONGEST = 253
 
 
-@dataclass(frozen=True, slots=True)
-class HostRule:
+class HostRule(NamedTuple):
     """One allowed host.
 
     Attributes:
@@ -61,9 +60,9 @@ def host_name(text: str) -> str:
     """
     name = text.lower().removesuffix(".")
     labels = name.split(".")
-    if _is_address(name) or _NUMBER.fullmatch(labels[-1]):
+    if _is_address(name) or re.fullmatch(_NUMBER, labels[-1]):
         raise ValueError("is an address; hosts are allowed by name only")
-    if len(name) > _LONGEST or not all(_LABEL.fullmatch(label) for label in labels):
+    if len(name) > _LONGEST or not all(re.fullmatch(_LABEL, label) for label in labels):
         raise ValueError("is no host name")
     return name
 

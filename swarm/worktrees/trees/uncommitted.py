@@ -41,7 +41,7 @@ class Uncommitted:
             GitFailed, GitBroken
         """
         with contextlib.ExitStack() as stack:
-            asked, env = self._begin(stack, tree, admin)
+            asked, env = self._begin(stack, tree, admin, "")
             lines = [os.fsdecode(item) for item in asked.result().split(b"\0") if item]
             told = {line[3:] for line in lines if line[1] != " "}
             return (*lines, *(f" M {path}" for path in self._more(tree, env) if path not in told))
@@ -54,9 +54,10 @@ class Uncommitted:
         """
         envs: dict[Path, Mapping[str, str]] = {}
         with contextlib.ExitStack() as stack:
+            scratch = stack.enter_context(standin.scratch()) if trees else ""
 
             def begin(place: tuple[Path, Path]) -> Started:
-                asked, envs[place[0]] = self._begin(stack, *place)
+                asked, envs[place[0]] = self._begin(stack, *place, scratch)
                 return asked
 
             said = side_by_side(begin, trees)
@@ -65,8 +66,11 @@ class Uncommitted:
                 for (tree, _), out in zip(trees, said, strict=True)
             ]
 
-    def _begin(self, stack: contextlib.ExitStack, tree: Path, admin: Path) -> tuple[Started, Mapping[str, str]]:
-        env = stack.enter_context(standin.of_worktree(self._git, tree, admin, self._common, own_index=True))
+    def _begin(
+        self, stack: contextlib.ExitStack, tree: Path, admin: Path, scratch: str
+    ) -> tuple[Started, Mapping[str, str]]:
+        place = standin.of_worktree(self._git, tree, admin, self._common, own_index=True, scratch=scratch)
+        env = stack.enter_context(place)
         asked = self._git.begin("status", *OUTSIDE, "--no-renames", cwd=tree, env=env)
         stack.callback(asked.end)
         return asked, env
