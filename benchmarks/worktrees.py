@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import scratch
 from swarm import Swarm
-from swarm.testing.terminal import at_terminal
+from swarm.testing.terminal import at_terminal, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,16 +50,20 @@ def measure(top: Path, files: int, trees: int, repetitions: int) -> dict[str, ob
     place = top / f"{files}x{trees}"
     names = scratch.repository(place / "plain", env, files)
     scratch.repository(place / "swarm", env, files)
-    plain, ours = Side(place / "plain"), Side(place / "swarm")
-    sides: list[tuple[Side, Callable[..., None]]] = [(plain, _plain), (ours, _swarm)]
+    scratch.repository(place / "pool", env, files)
+    plain, ours, pooled = Side(place / "plain"), Side(place / "swarm"), Side(place / "pool")
+    sides: list[tuple[Side, Callable[..., None]]] = [(plain, _plain), (ours, _swarm), (pooled, _pooled)]
     for turn in range(repetitions + 1):
         for side, act in sides if turn % 2 else sides[::-1]:
             act(side, env, trees, names, look_closely=turn == 0)
         if turn == 0:  # files are in the cache now, and modules imported
-            for side in (plain, ours):
+            for side, _ in sides:
                 side.forget()
     shutil.rmtree(place)
-    return _row(files, trees, plain, ours)
+    taken = median(pooled.create)
+    theirs = median(plain.create)
+    recycled = {"git_ms": round(theirs, 2), "swarm_ms": round(taken, 2), "ratio": round(taken / theirs, 3)}
+    return {**_row(files, trees, plain, ours), "recycled": recycled}
 
 
 def _row(files: int, trees: int, plain: Side, ours: Side) -> dict[str, object]:
@@ -95,6 +99,20 @@ def _swarm(side: Side, env: dict[str, str], trees: int, names: list[str], *, loo
     Swarm.open(side.root, environ=env).cleanup(["bench"])
     side.cleanup.append(_now() - began)
     at_terminal(lambda: Swarm.open(side.root, environ=env).salvage.drop(everything=True))
+
+
+def _pooled(side: Side, env: dict[str, str], trees: int, names: list[str], *, look_closely: bool) -> None:  # noqa: ARG001
+    """Start with worktrees of the pool, but for the first time, which does not count."""
+    flags = {"worktrees.pool": trees, "cleanup.background": True}
+    began = _now()
+    swarm = Swarm.open(side.root, environ=env, flags=flags)
+    there = len(swarm.worktrees.pool())
+    swarm.create("bench", [f"developer:{trees}"])
+    side.create.append(_now() - began)
+    if not look_closely and there != trees:
+        raise RuntimeError(f"{there} worktrees wait in the pool, not {trees}")
+    Swarm.open(side.root, environ=env, flags=flags).cleanup(["bench"])
+    wait_for(lambda: not list((side.root / ".swarm/trash").glob("*")), "the end of the parking", 600)
 
 
 def _first_status(side: Side, env: dict[str, str], tree: Path, names: list[str], *, look_closely: bool) -> None:
@@ -147,14 +165,16 @@ def _sizes(*, quick: bool) -> tuple[tuple[int, int], ...]:
 def table(rows: list[dict[str, object]]) -> list[str]:
     """Return the rows for people."""
     head = f"{'files x trees':>13}  {'create ms':^21}  {'first status ms':^21}  {'files':^9}  {'cleanup ms':^21}"
+    head += f"  {'recycled':^14}"
     units = f"{'':13}" + f"  {'git':>6} {'swarm':>6} {'ratio':>7}" * 2 + f"  {'opened':^9}"
-    lines = [head, units + f"  {'git':>6} {'swarm':>6} {'ratio':>7}"]
+    lines = [head, units + f"  {'git':>6} {'swarm':>6} {'ratio':>7}  {'swarm':>6} {'ratio':>7}"]
     for row in rows:
         text = f"{row['files']:>5} x {row['worktrees']:<5}"
         cells = [_cells(row[what]) for what in ("create", "status", "cleanup")]
         opened = row.get("opened_by_first_status")
         seen = f"{opened['git']:>4} {opened['swarm']:>4}" if isinstance(opened, dict) else f"{'-':^9}"
-        lines.append(f"{text:>13}  {cells[0]}  {cells[1]}  {seen}  {cells[2]}")
+        recycled = _cells(row["recycled"])[7:]
+        lines.append(f"{text:>13}  {cells[0]}  {cells[1]}  {seen}  {cells[2]}  {recycled}")
     return lines
 
 

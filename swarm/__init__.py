@@ -219,7 +219,7 @@ _PUBLIC = {
         "WorktreeExists",
         "WorktreeNotFound",
     ),
-    "swarm.worktrees.reports": ("RecoverReport", "Risk", "RiskKind", "SalvageEntry"),
+    "swarm.worktrees.reports": ("Pooled", "RecoverReport", "Risk", "RiskKind", "SalvageEntry"),
     "swarm.worktrees.setup.setup_values": ("Ended", "Notes"),
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}

@@ -243,6 +243,7 @@ from swarm.worktrees.errors import TeardownFailed as TeardownFailed
 from swarm.worktrees.errors import WorkAtRisk as WorkAtRisk
 from swarm.worktrees.errors import WorktreeExists as WorktreeExists
 from swarm.worktrees.errors import WorktreeNotFound as WorktreeNotFound
+from swarm.worktrees.reports import Pooled as Pooled
 from swarm.worktrees.reports import RecoverReport as RecoverReport
 from swarm.worktrees.reports import Risk as Risk
 from swarm.worktrees.reports import RiskKind as RiskKind

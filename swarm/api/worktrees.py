@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from swarm.sessions.reports import CleanupReport, WorktreeDetails
     from swarm.sessions.values import WorktreeInfo
+    from swarm.worktrees.reports import Pooled
     from swarm.worktrees.setup.setup_values import Notes
 
 
@@ -122,6 +123,29 @@ class Worktrees(Cleaning):
         rights.check(self._world, "worktrees.prune", attempt="cannot prune the worktrees")
         request = cleanup_request.Request(only_missing=True, keep_branches=True, force=True, verb="worktree prune")
         return self._clean(request, dry_run=dry_run)
+
+    def pool(self) -> tuple[Pooled, ...]:
+        """Return the worktrees without work that wait for the next start, oldest first. Never writes, never waits.
+
+        The setting ``worktrees.pool`` says how many ``cleanup`` keeps; unless it does there are none.
+        """
+        from swarm.worktrees import pool
+        from swarm.worktrees.reports import Pooled
+
+        with files.os_errors("cannot look into the pool"):
+            found = pool.parked(self._world.layout)
+        return tuple(Pooled(one.item["session"], one.item["agent"], one.size, one.parked_ms) for one in found)
+
+    def drain_pool(self) -> int:
+        """Delete the worktrees that wait for the next start; return how many."""
+        from swarm.callers import rights
+        from swarm.worktrees import trash
+
+        rights.check(self._world, "worktrees.drain_pool", attempt="cannot drain the pool")
+        if self._is_bare():
+            return 0
+        with files.os_errors("cannot drain the pool"), self._changing("pool drain"):
+            return trash.drain_pool(self._world)
 
     def take_in(self, agent: str, session: str | None = None) -> str:
         """Take in what an agent committed in its box; return the reason where it is refused, empty if it is not.

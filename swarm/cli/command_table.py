@@ -73,6 +73,7 @@ GROUPS = {
         "type": Entry("type", "Type a text into an agent's pane"),
         "revoke": Entry("approvals", "Revoke a standing answer"),
         "bridge": Entry("bridge", "Bring messages and requests to your desktop or chat"),
+        "sandbox": Entry("sandbox", "Look at boxes of agents, and whether this machine can make them"),
     },
     "Work": {
         "path": Entry("places", "Print the path of an agent's worktree"),
@@ -92,7 +93,7 @@ GROUPS = {
         "workflow": Entry("workflow", "List and show predefined teams"),
         "config": Entry("config", "Show the settings, and the schemas of files"),
         "validate": Entry("validate", "Check configuration, roles and records"),
-        "sandbox": Entry("sandbox", "Look at boxes of agents, and whether this machine can make them"),
+        "pool": Entry("pool", "List and delete worktrees that wait for the next start"),
         "help": Entry("about", "Show the help of a command, or all commands"),
         "version": Entry("about", "Print the version"),
     },

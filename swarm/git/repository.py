@@ -13,6 +13,7 @@ from swarm.git.refs import Refs, admin_head
 from swarm.git.running.explain import explain
 from swarm.git.running.ground import Ground, refuse_links
 from swarm.git.running.runner import STATUS
+from swarm.git.running.started import side_by_side
 from swarm.project.layout import HEADS
 from swarm.project.model import AdminDir, WorktreeEntry
 
@@ -118,6 +119,22 @@ class Git(Refs, Configuration):
                     register.note_filled(admin, commit)
                 return
         self._fill_by_git(trees, backdate_ns)
+
+    def copies_all(self, content: str) -> bool:
+        """Whether all files of new worktrees with this tree have the bytes of its blobs, and are not left to git."""
+        look = self._look
+        if look is None or look.source is None or look.source.tree != content:
+            return False
+        return look.converted() == frozenset() and not look.missing()
+
+    def differences(self, trees: Sequence[Path]) -> list[bytes | None]:
+        """Return what ``git status`` says of each, ignored files included; None where git cannot tell."""
+        options = ("--porcelain", "-z", "--untracked-files=all", "--ignored=matching", "--no-renames")
+        return side_by_side(lambda tree: self.runner.begin("status", *options, cwd=tree), trees)
+
+    def reset(self, tree: Path, backdate_ns: int) -> None:
+        """Give a worktree the files of its commit."""
+        self._fill_one(tree, backdate_ns)
 
     def _fill_by_git(self, trees: Sequence[Path], backdate_ns: int) -> None:
         from concurrent.futures import ThreadPoolExecutor

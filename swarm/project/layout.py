@@ -15,6 +15,7 @@
 <root>/.swarm/approvals/                    what agents asked to be allowed, and the answers
 <root>/.swarm/salvage/<session>/<agent>/<id>/   what git objects cannot hold
 <root>/.swarm/trash/<operation>/            moved aside, about to be deleted
+<root>/.swarm/pool/<operation>/             a worktree without work, for the next start
 <root>/.worktrees/.swarm-trash/<operation>/ the same, where .worktrees is on another file system
 refs/swarm/op/<operation>                   proof that the branches of an operation are ours
 refs/swarm/salvage/<session>/<agent>/<id>/  the saved work
@@ -154,6 +155,11 @@ class Layout:
     def trash(self) -> Path:
         """Where things go by rename before they are deleted."""
         return self.state / "trash"
+
+    @cached_property
+    def pool(self) -> Path:
+        """The worktrees that wait for the next start."""
+        return self.state / "pool"
 
     def trash_folder(self, operation: str) -> Path:
         """The trash of one operation."""

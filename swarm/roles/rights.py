@@ -56,7 +56,7 @@ _NAMESPACES = (
     *("salvage", "salvage.get", "sandbox", "sandbox.check", "sessions", "sessions.elsewhere"),
     *("sessions.get", "sessions.unreadable", "usage"),
     *("workflows", "workflows.get", "worktrees", "worktrees.environment", "worktrees.path"),
-    *("worktrees.setup_of", "worktrees.show", "worktrees.take_in"),
+    *("worktrees.pool", "worktrees.setup_of", "worktrees.show", "worktrees.take_in"),
 )
 _ROLES = (
     *(
@@ -156,5 +156,5 @@ VERBS: Mapping[str, Right | Need] = {
     "merge.nested": Need.PERSON,
     **dict.fromkeys(("cleanup.discard", "salvage.drop", "messages.prune", "messages.prune_attachments"), Need.PERSON),
     **dict.fromkeys(("boxes.run", "bridges.init", "bridges.run", "bridges.start", "bridges.stop"), Need.NO_AGENT),
-    **dict.fromkeys(("worktrees.prune", "sessions.prune", "prune_worktrees"), Need.NO_AGENT),
+    **dict.fromkeys(("worktrees.prune", "worktrees.drain_pool", "sessions.prune", "prune_worktrees"), Need.NO_AGENT),
 }

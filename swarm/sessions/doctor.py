@@ -23,7 +23,7 @@ from swarm.sessions.cleanup.cleanup import leftover_branches
 from swarm.sessions.create.create_checks import LEAST_GIT, pin_base
 from swarm.sessions.reports import Check
 from swarm.terminal.marks import repository_mark
-from swarm.worktrees import deletion, trash
+from swarm.worktrees import deletion, pool, trash
 from swarm.worktrees.lock_reason import is_running_reason
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def checks(world: World) -> tuple[Check, ...]:
         _agents,
         _lost_panes,
     )
-    for look in (*looks, _panes, _messages, _branches, _trash):
+    for look in (*looks, _panes, _messages, _branches, _trash, _pool):
         found += _safely(world, look)
     return tuple(found)
 
@@ -299,3 +299,10 @@ def _trash(world: World) -> Iterator[Check]:
         yield Check("trash", "ok", f"{count(number, 'removed worktree')} still being deleted in the background", "")
     if len(left) > len(busy):
         yield Check("trash", "warn", f"{count(len(left) - len(busy), 'folder')} to be deleted", "swarm recover")
+
+
+def _pool(world: World) -> Iterator[Check]:
+    there, most = pool.parked(world.layout), world.settings.worktrees.pool
+    if there or most:
+        size = f"{sum(one.size for one in there) / 1e6:.1f} MB"
+        yield Check("pool", "ok", f"{count(len(there), 'worktree')} of at most {most} wait for a start ({size})", "")

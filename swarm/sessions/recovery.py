@@ -36,7 +36,7 @@ def known() -> transaction.Known:
     from swarm.worktrees import hiding
     from swarm.worktrees.saved import salvage_drop
     from swarm.worktrees.setup import setup
-    from swarm.worktrees.steps import branch_steps, file_steps, inbox_steps, layout_steps, tree_steps
+    from swarm.worktrees.steps import branch_steps, file_steps, inbox_steps, layout_steps, pool_steps, tree_steps
 
     steps = (
         *(branch_steps.ReserveBranches, branch_steps.BranchNotes, branch_steps.PointHead),
@@ -44,6 +44,7 @@ def known() -> transaction.Known:
         *(file_steps.SyncToDisk, file_steps.WriteRecord),
         *(tree_steps.AddWorktree, tree_steps.FillWorktrees, tree_steps.CopyWork),
         *(tree_steps.BringBack, tree_steps.LockAgain, tree_steps.Verify),
+        pool_steps.TakeParked,
         inbox_steps.BringInboxBack,
         layout_steps.WriteLayout,
         hiding.HideInWorktrees,

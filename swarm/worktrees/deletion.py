@@ -1,7 +1,7 @@
 """Delete removed worktrees in a process that outlives the command, after one more look at each.
 
     command:  rename away, refs, records ──► the journal's entry goes into the trash ══ the operation is over
-    process:  look again: what changed is kept whole ──► the entry goes ──► delete
+    process:  look again: what changed is kept whole ──► the entry goes ──► [park what was clean] ──► delete
 
 Nobody uses the trash of an operation that has no entry in the journal, so whoever holds its lock may delete it.  The
 kernel frees that lock with its holder; what is left then the next changing command goes on with.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 import time
 from pathlib import Path
@@ -19,29 +18,27 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.git.content.walk import walk
 from swarm.kit import files
+from swarm.kit.errors import SwarmError
 from swarm.machine import locks, own
 from swarm.programs.processes import run_aside
 from swarm.project import codec
 from swarm.project.journal import Journal
 from swarm.project.layout import Layout
+from swarm.worktrees import pool
 from swarm.worktrees.saved import aside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: The journal's entry of an operation whose trees are still to be looked at, in its trash.
-NOTE = "operation.json"
-_OPERATION = re.compile(r"\d{8}T\d{6}-\d{3}[0-9a-f]{8}")
+NOTE = pool.NOTE
+#: The same afterwards, while there may be trees to park.
+_PARK = "park.json"
 _LIMIT = 64 << 20
 #: So many seconds a process may take until it begins.
 _BEGINS = 10.0
 #: What the process gets of the environment; no mark of an agent's, or it would count as one of the agent's.
 _KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE")
-
-
-def name_of(item: dict[str, Any]) -> str:
-    """Return the first part of the names that belong to a removed worktree in the trash."""
-    return f"{item['agent']}-{item['session']}"
 
 
 def hand_over(layout: Layout, operation: str) -> bool:
@@ -66,7 +63,7 @@ def over(layout: Layout) -> tuple[str, ...]:
     except OSError:
         return ()  # no folder, or one that is not ours
     # An entry in the journal is older than the folder in the trash: looked for after it, it is not missed.
-    return tuple(n for n in names if _OPERATION.fullmatch(n) and not files.exists(layout.journal / f"{n}.json"))
+    return tuple(n for n in names if pool.is_name(n) and not files.exists(layout.journal / f"{n}.json"))
 
 
 def is_under_way(layout: Layout, operation: str) -> bool:
@@ -124,19 +121,23 @@ def _look_again(layout: Layout, operation: str) -> None:
     except FileNotFoundError:
         return
     for item in record["targets"]:
-        tree = folder / f"{name_of(item)}.tree"
+        tree = folder / f"{pool.name_of(item)}.tree"
         if item.get("later") and files.is_folder(tree) and walk(tree).fingerprint != item["fingerprint"]:
-            admin = folder / f"{name_of(item)}.admin"
-            kept = layout.salvage_folder(item["session"], item["agent"], operation)
+            admin = folder / f"{pool.name_of(item)}.admin"
+            kept = layout.salvage_folder(item["session"], item["agent"], item.get("operation", operation))
             aside.keep_whole(tree, admin if files.is_folder(admin) else None, kept)
-            _tell(layout, operation, record, f"{item['agent']} changed after it was saved: kept whole in {kept}")
-    files.unlink_if_there(folder / NOTE)
+            tell(layout, operation, record, f"{item['agent']} changed after it was saved: kept whole in {kept}")
+    if any(item.get("park") for item in record["targets"]) and record.get("pool"):
+        files.rename_if_there(folder / NOTE, folder / _PARK)
+    else:
+        files.unlink_if_there(folder / NOTE)
     # From here on trees are incomplete: neither the note nor the journal's entry may come back with a power cut.
     files.sync_folder(folder)
     files.sync_folder(layout.journal)
 
 
-def _tell(layout: Layout, operation: str, record: dict[str, Any], outcome: str) -> None:
+def tell(layout: Layout, operation: str, record: dict[str, Any], outcome: str) -> None:
+    """Add a line about a tree that was kept whole to the history."""
     with contextlib.suppress(OSError):
         Journal(layout).log(
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -164,8 +165,23 @@ def run(layout: Layout) -> None:
         with _locked(layout.trash_folder(operation)) as mine:
             if mine:
                 _look_again(layout, operation)
+                with contextlib.suppress(OSError, SwarmError, ValueError, KeyError):  # what is not parked is deleted
+                    _park(layout, operation)
                 with contextlib.suppress(PermissionError):  # files of another user stay; the rest goes
                     files.remove_tree(layout.trash_folder(operation))
+
+
+def park_no_more(layout: Layout) -> None:
+    """Let no process begin to park what is in the trash now."""
+    for operation in over(layout):
+        files.unlink_if_there(layout.trash_folder(operation) / _PARK)
+
+
+def _park(layout: Layout, operation: str) -> None:
+    file = layout.trash_folder(operation) / _PARK
+    if files.exists(file):
+        record = codec.decode(files.read_small(file, _LIMIT), str(file))
+        pool.park(layout, layout.trash_folder(operation), record)
 
 
 def main() -> None:

@@ -320,24 +320,24 @@ def _sort_files(world: World, present: _Present, state: TreeState) -> SortedFile
     edited = {p.path for p in agent.placed} - present.placed
     untouched = present.placed | _worth_saving(world, tree, given)
     ignored = [path for path in state.ignored if path not in untouched and path not in given]
-    bulk = {path for path in ignored if path not in edited and _is_droppable(path, rules)}
+    bulk = {path for path in ignored if path not in edited and is_droppable(path, rules)}
     wanted_ignored = [path for path in ignored if path not in bulk]
     untracked = [path for path in state.untracked if path not in untouched and path not in given]
     sizes = world.trees.sizes(tree, [*wanted_ignored, *untracked, *untouched])
     # Moved, so that they get into no ref: `git push --mirror` would send the passwords along.
     placed = {p.path for p in agent.placed} | present.placed
-    apart = {path for path, size in sizes.items() if size and path not in placed and _is_precious(path, rules)}
+    apart = {path for path, size in sizes.items() if size and path not in placed and is_precious(path, rules)}
     apart |= {
         *(path for path in wanted_ignored if sizes.get(path, 0) > rules.ignored_file_limit),
         *(path for path in untracked if sizes.get(path, 0) > rules.large_file),
         *(path for path in (*wanted_ignored, *untracked) if not _git_can_name(path)),
         *(path for path in state.unreadable if path not in bulk),  # to be moved it need not be read
     }
-    precious = [path for path in wanted_ignored if path in edited or _is_precious(path, rules)]
+    precious = [path for path in wanted_ignored if path in edited or is_precious(path, rules)]
     return SortedFiles(
         keep=tuple(path for path in (*untracked, *wanted_ignored, *sorted(untouched)) if path not in apart),
         aside=(*sorted(apart), *state.nested),
-        dropped=_roots(bulk, rules.bulk),
+        dropped=roots_of(bulk, rules.bulk),
         precious=tuple(precious),
         untracked=tuple(untracked),
         untouched=tuple(sorted(untouched)),
@@ -350,7 +350,7 @@ def _worth_saving(world: World, tree: Path, given: frozenset[str]) -> set[str]:
     sizes = world.trees.sizes(tree, given)
     small = {path for path, size in sizes.items() if size <= rules.ignored_file_limit and _git_can_name(path)}
     links = setup_notes.links_among(small, world.layout.root, tree)
-    return {path for path in small if path in links or not _is_droppable(path, rules)}
+    return {path for path in small if path in links or not is_droppable(path, rules)}
 
 
 def _digest(path: Path) -> str:
@@ -360,7 +360,8 @@ def _digest(path: Path) -> str:
         return ""
 
 
-def _matches(path: str, patterns: Sequence[str]) -> bool:
+def matches(path: str, patterns: Sequence[str]) -> bool:
+    """Whether the last part of a path matches a name or pattern."""
     return bool(_expression(tuple(patterns)).match(path.rpartition("/")[2]))
 
 
@@ -370,30 +371,30 @@ def _expression(patterns: tuple[str, ...], flags: int = 0) -> re.Pattern[str]:
     return re.compile("|".join(map(fnmatch.translate, patterns)) or "(?!)", flags)
 
 
-def _is_precious(path: str, rules: Cleanup) -> bool:
+def is_precious(path: str, rules: Cleanup) -> bool:
     """Whether a file has a precious name, however that is written."""
     return bool(_expression(tuple(rules.precious), re.IGNORECASE).match(path.rpartition("/")[2]))
 
 
-def _is_droppable(path: str, rules: Cleanup) -> bool:
+def is_droppable(path: str, rules: Cleanup) -> bool:
     """Whether a program can regenerate a file; precious files in a folder do not count, because a user put them there.
 
     A folder full of other people's files is dropped with all of them: their tests come with keys by the hundred.
     """
     *folders, name = path.split("/")
-    if _matches(name, rules.bulk):
+    if matches(name, rules.bulk):
         return True
-    if not any(_matches(folder, rules.bulk) for folder in folders):
+    if not any(matches(folder, rules.bulk) for folder in folders):
         return False
-    return not _is_precious(name, rules) or any(_matches(folder, rules.installed) for folder in folders)
+    return not is_precious(name, rules) or any(matches(folder, rules.installed) for folder in folders)
 
 
-def _roots(paths: Iterable[str], patterns: Sequence[str]) -> tuple[str, ...]:
+def roots_of(paths: Iterable[str], patterns: Sequence[str]) -> tuple[str, ...]:
     """Name dropped files by their topmost folder, not one by one."""
     roots = set()
     for path in paths:
         parts = path.split("/")
-        depth = next(n for n, part in enumerate(parts) if _matches(part, patterns))
+        depth = next(n for n, part in enumerate(parts) if matches(part, patterns))
         roots.add("/".join(parts[: depth + 1]) + ("/" if depth + 1 < len(parts) else ""))
     return tuple(sorted(roots))
 
@@ -435,6 +436,6 @@ def _state_risks(state: TreeState, files: SortedFiles) -> Iterator[Risk]:
 
 def _submodule_risk(world: World, state: TreeState) -> Iterator[Risk]:
     rules = world.settings.cleanup
-    found = tuple(p for p in state.submodule_ignored if _is_precious(p, rules) and not _is_droppable(p, rules))
+    found = tuple(p for p in state.submodule_ignored if is_precious(p, rules) and not is_droppable(p, rules))
     if found:
         yield Risk(RiskKind.PRECIOUS, f"{count(len(found), 'file')} in a submodule ignored by git but precious", found)

@@ -82,6 +82,22 @@ class SalvageEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Pooled:
+    """A worktree without work that waits for the next start.
+
+    Attributes:
+        session, agent: whose it was.
+        size: of all its files.
+        parked_ms: since when, in milliseconds since 1970.
+    """
+
+    session: str
+    agent: str
+    size: int
+    parked_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class RecoverReport:
     """The report of a recovery."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import files
 from swarm.project.layout import TRASH_BESIDE
-from swarm.worktrees import deletion
+from swarm.worktrees import deletion, pool
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +66,8 @@ def sweep(world: World, *, wait: bool) -> None:
     Args:
         wait: until it is deleted; else a process does it that outlives this one.
     """
+    rules = world.settings.worktrees
+    pool.sweep(world.layout, most=rules.pool, size=rules.pool_size, age_ms=rules.pool_age)
     over = deletion.over(world.layout)
     for operation in over:
         deletion.look_again(world.layout, operation)
@@ -79,6 +81,15 @@ def sweep(world: World, *, wait: bool) -> None:
     for folder in _folders(world):
         if folder.is_dir():
             files.remove_empty(folder)
+
+
+def drain_pool(world: World) -> int:
+    """Delete all worktrees in the pool, also those on their way into it; return how many there were."""
+    deletion.park_no_more(world.layout)
+    names = pool.await_all(world.layout)
+    pool.drain(world.layout, names)
+    sweep(world, wait=not world.settings.cleanup.background)
+    return len(names)
 
 
 def left(world: World) -> tuple[str, ...]:

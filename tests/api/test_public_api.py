@@ -171,6 +171,7 @@ RESULTS = {
     "Parent",
     "Placed",
     "Question",
+    "Pooled",
     "RecoverReport",
     "Removed",
     "RestoreReport",
@@ -265,8 +266,8 @@ NAMESPACES = {
     "usage": ("__call__", "notify"),
     "workflows": ("__call__", "get"),
     "worktrees": (
-        *("__call__", "environment", "lock", "path", "prune", "remove", "setup_of", "show", "take_in", "unlock"),
-        *("update_changed_roles", "update_role"),
+        *("__call__", "drain_pool", "environment", "lock", "path", "pool", "prune", "remove", "setup_of", "show"),
+        *("take_in", "unlock", "update_changed_roles", "update_role"),
     ),
 }
 #: The everyday verbs.
@@ -294,6 +295,8 @@ VERBS = {
         "(self, agent: str, session: str | None = None, *, force: bool = False, discard: bool = False, "
         "keep_branch: bool = False, teardown: bool = True, dry_run: bool = False) -> CleanupReport"
     ),
+    "worktrees.pool": "(self) -> tuple[Pooled, ...]",
+    "worktrees.drain_pool": "(self) -> int",
     "worktrees.prune": "(self, *, dry_run: bool = False) -> CleanupReport",
     "recover": "(self) -> RecoverReport",
     "restore": "(self, target: str, *, dry_run: bool = False) -> RestoreReport",

@@ -84,6 +84,7 @@ tries = {
     "tasks.continue_": lambda: swarm.tasks.continue_("held", "x"),
     "tasks.end": lambda: swarm.tasks.end("held"),
     "worktrees.prune": lambda: swarm.worktrees.prune(),
+    "worktrees.drain_pool": lambda: swarm.worktrees.drain_pool(),
     "sessions.prune": lambda: swarm.sessions.prune(older_than_ms=0),
     "prune_worktrees": lambda: documents.prune_worktrees(),
     "messages.prune": lambda: swarm.messages.prune(older_than_ms=0),

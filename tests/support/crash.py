@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import json
 import os
 import re
 import shutil
@@ -51,8 +52,11 @@ import swarm.worktrees.trees.trees  # noqa: F401
 from swarm import Swarm, SwarmError
 from swarm.approvals.grants import VARIABLE
 from swarm.cli.signals import watched
+from swarm.git.content.walk import walk
 from swarm.kit.errors import Interrupted
+from swarm.project.layout import Layout
 from swarm.testing.lab import Lab, environment
+from swarm.worktrees import pool
 from tests.support.share import FULL
 from tests.support.tracer import Action, Outcome, trace
 
@@ -135,8 +139,8 @@ def normal(found: Picture, indexes: Mapping[str, str] | None = None) -> Picture:
     """Return a picture without what differs from run to run: ids, times, and what an index knows of inodes."""
     result: Picture = {}
     for path, (mode, content) in found.items():
-        if _HOUSE.fullmatch(path) or path.startswith("tmp/"):
-            continue  # the machine's folder for temporary files is emptied by the machine
+        if _HOUSE.fullmatch(path) or path.startswith(("tmp/", "my project/.swarm/pool")):
+            continue  # the machine empties its folder for temporary files; a start may do with or without the pool
         lasting = content if indexes is None else indexes.get(path, content)
         for where, what, instead in _PASSING:
             if re.search(where, path):
@@ -161,6 +165,29 @@ def differences(found: Picture, wanted: Picture) -> list[str]:
 def _short(entry: Entry) -> str:
     mode, content = entry
     return f"{mode:o} {content[:300]!r}"
+
+
+def _know_again(lab: Lab) -> None:
+    """Let the notes about removed worktrees tell of the copies: those in the trash, and those in the pool."""
+    for note in (lab.root / ".swarm").glob(f"*/*/{pool.NOTE}"):
+        record = json.loads(note.read_bytes())
+        for item in record["targets"]:
+            tree = note.parent / f"{pool.name_of(item)}.tree"
+            if not tree.is_dir():
+                continue
+            index = tree.with_suffix(".admin") / "index"
+            env = {"GIT_DIR": str(lab.root / ".git"), "GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(index)}
+            lab.git("update-index", "-q", "--refresh", env=env, check=False)
+            item["fingerprint"] = walk(tree).fingerprint
+            record["inode"] = tree.stat().st_ino
+        note.write_text(json.dumps(record))
+
+
+def torn(lab: Lab) -> list[str]:
+    """Return what is in the pool that is no whole worktree."""
+    folder = lab.root / ".swarm/pool"
+    whole = {one.name for one in pool.parked(Layout(lab.root))}
+    return sorted(name for name in (os.listdir(folder) if folder.is_dir() else ()) if name not in whole)
 
 
 # --- the place ---------------------------------------------------------------------------------------
@@ -201,6 +228,7 @@ class Bench:
         for tree in sorted((lab.root / ".worktrees").glob("*/.git")):
             # A copy has other inodes; an index that knows these is as it would be in real life.
             lab.git("update-index", "-q", "--refresh", cwd=tree.parent, check=False)
+        _know_again(lab)
         return lab
 
     def setup(self, scenario: Scenario) -> Setup:
@@ -565,6 +593,7 @@ class Trials:
         except Exception:  # noqa: BLE001  # whatever it is, it must not be
             problems.append(f"the next command failed: {traceback.format_exc(limit=-4)}")
             return "lost"
+        problems += (f"in the pool: {name}" for name in torn(self.lab))
         ended, wrong = self._which_state()
         problems += wrong
         problems += self._repository(ended, fsck=FULL or at % 3 == 0)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
+from swarm.project.layout import Layout
+from swarm.worktrees import deletion
 from tests.support.crash import Scenario, build_user, grant
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from swarm import Swarm
     from swarm.bus.protocol import Claim
     from swarm.testing.lab import Lab
 
 ROLES = ["researcher", "developer", "reviewer"]
 SESSION = "fx"
+POOL: dict[str, Any] = {"worktrees.pool": 4, "cleanup.background": True}
 SETUP: dict[str, Any] = {"setup.copy": ["notes"], "setup.link": ["secret"]}
 
 
@@ -72,6 +77,34 @@ def with_session(folder: Path) -> Lab:
     for agent in ROLES[:2]:
         lab.write({f"{agent}.txt": "work\n"}, lab.tree(agent, SESSION))
         lab.commit(f"work of {agent}", cwd=lab.tree(agent, SESSION))
+    return lab
+
+
+def with_clean_trash(folder: Path) -> Lab:
+    """Two worktrees without work that were just removed; the process that parks and deletes did not start."""
+    lab = build_user(folder)
+    lab.swarm.create(SESSION, ROLES[:2])
+    lab.write({"work.txt": "work\n"}, lab.tree(ROLES[0], SESSION))
+    lab.commit("work", cwd=lab.tree(ROLES[0], SESSION))
+    start, deletion.start = deletion.start, lambda layout: None
+    try:
+        lab.open(**{key.replace(".", "__"): value for key, value in POOL.items()}).cleanup([SESSION])
+    finally:
+        deletion.start = start
+    return lab
+
+
+def _park(swarm: Swarm) -> None:
+    """Do what the process does that outlives a cleanup; an error of the disk ends it silently."""
+    with contextlib.suppress(OSError):
+        deletion.run(Layout(swarm.root))
+
+
+def with_pool(folder: Path) -> Lab:
+    """The same, parked: one with another commit than the next start wants, one with the same."""
+    lab = with_clean_trash(folder)
+    deletion.run(Layout(lab.root))
+    lab.open(**{key.replace(".", "__"): value for key, value in POOL.items()}).recover()  # its empty folder goes
     return lab
 
 
@@ -271,6 +304,8 @@ SCENARIOS = {
             undo=lambda swarm: swarm.restore(SESSION),
             flags={"cleanup.background": True},
         ),
+        Scenario("pool-park", with_clean_trash, _park, goes_on=True, flags=POOL),
+        Scenario("pool-take", with_pool, lambda swarm: swarm.create("next", ROLES[:2]), flags=POOL),
         Scenario(
             "cleanup-all", with_two_sessions, lambda swarm: swarm.cleanup(everything=True, force=True), goes_on=True
         ),

@@ -52,6 +52,8 @@ STRIDES = {
     "cleanup-messages": (30, 240),
     "cleanup-force": (40, 190),
     "cleanup-later": (40, 190),
+    "pool-park": (4, 12),
+    "pool-take": (8, 60),
     "cleanup-all": (54, 260),
     "remove": (18, 90),
     "merge": (8, 40),

@@ -70,7 +70,7 @@ class Machine(RuleBasedStateMachine):
     # --- commands ----------------------------------------------------------------------------------
 
     def _swarm(self) -> Swarm:
-        return self.lab.open(worktrees__durable=False)
+        return self.lab.open(worktrees__durable=False, worktrees__pool=2)
 
     def _tree(self, session: str, agent: str) -> Path:
         return self.lab.tree(agent, session)

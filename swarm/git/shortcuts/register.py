@@ -104,6 +104,43 @@ def note_filled(admin: Path, commit: str) -> None:
     files.append_line(log, oid + b" " + oid + b" " + who + b"\treset: moving to HEAD")
 
 
+def replace_by(tree: Path, parked: Path, index: Path, admin: Path) -> bool:
+    """Put another folder in the place of a worktree that is registered and has no files yet.
+
+    Args:
+        parked: the folder, without a ``.git``.
+        index: that tells of its files.
+        admin: git's folder for the worktree.
+
+    Returns:
+        False if that cannot be done here: nothing was changed.
+    """
+    if own.listdir(os.fspath(tree)) != [".git"] or files.exists(admin / "index"):
+        return False
+    link = files.read_small(tree / ".git")
+    files.unlink_if_there(tree / ".git")
+    files.remove_empty(tree)
+    try:
+        there = files.rename_within(parked, tree)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        there = False
+    if not there:
+        own.mkdir(os.fspath(tree))
+    _write(tree / ".git", link)
+    if there:
+        files.rename_within(index, admin / "index")
+    return there
+
+
+def begin_again(tree: Path, admin: Path) -> None:
+    """Make the folder of a registered worktree once more, after the one with its files was moved away."""
+    files.unlink_if_there(admin / "index")
+    own.mkdir(os.fspath(tree))
+    _write(tree / ".git", b"gitdir: " + os.fsencode(admin) + b"\n")
+
+
 def _write(path: Path, data: bytes) -> None:
     """Make a file as git makes it, with the user's umask."""
     fd = own.open(os.fspath(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)

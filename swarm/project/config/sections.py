@@ -73,6 +73,18 @@ class Worktrees(Section):
         switch(),
         "Sync the file system before a set of worktrees counts as made.",
     )
+    pool = key(
+        0,
+        number(0, 256),
+        "How many worktrees without work `cleanup` keeps for the next start, which takes them instead of new ones.",
+    )
+    pool_size = key(2 << 30, size(0, 1 << 40), "All worktrees in the pool together have at most this size.")
+    pool_age = key(7 * 86_400_000, milliseconds(0, 3650 * 86_400_000), "Older worktrees in the pool are deleted.")
+    keep_ignored = key(
+        (),
+        patterns(),
+        "Ignored files and folders that stay in a worktree of the pool, such as `node_modules`. Never precious files.",
+    )
 
 
 class Git(Section):

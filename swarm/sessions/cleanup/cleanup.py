@@ -34,7 +34,7 @@ from swarm.sessions.cleanup.cleanup_request import Request
 from swarm.sessions.cleanup.cleanup_save import checked_out, name_of, save, work_files
 from swarm.sessions.errors import CleanupFailed
 from swarm.sessions.reports import CleanupReport, Removed, Skipped
-from swarm.worktrees import strays
+from swarm.worktrees import strays, trash
 from swarm.worktrees.examine import Target, examine_all
 from swarm.worktrees.reports import AgentRisks, Risk, RiskKind
 from swarm.worktrees.setup.teardown import Teardowns
@@ -104,6 +104,8 @@ def cleanup(world: World, request: Request) -> CleanupReport:
         raise
     if not half_removed(world, record, failures):
         finish(world, give_up(world, record, failures))
+    if _all(request):
+        trash.drain_pool(world)
     failed = {(f.name): f for f in failures}
     removed = told(world, record, [item for item in summary if f"{item.session}/{item.agent}" not in failed])
     report = CleanupReport(

@@ -20,7 +20,7 @@ from swarm.sessions.cleanup import in_boxes
 from swarm.sessions.cleanup.cleanup_save import abandon
 from swarm.sessions.errors import CleanupFailed
 from swarm.sessions.reports import Removed, Skipped
-from swarm.worktrees import deletion, hiding, transaction, trash
+from swarm.worktrees import hiding, pool, transaction, trash
 from swarm.worktrees.errors import WorktreeExists
 from swarm.worktrees.saved import aside, salvage
 from swarm.worktrees.setup import setup_notes
@@ -113,7 +113,7 @@ def give_up(world: World, record: dict[str, Any], failures: tuple[Skipped, ...])
 
 def _moved(world: World, record: dict[str, Any], item: dict[str, Any]) -> tuple[Path, Path]:
     """Return where the tree and git's folder for it go on their way out."""
-    name = deletion.name_of(item)
+    name = pool.name_of(item)
     admin = world.layout.trash_folder(record["operation"]) / f"{name}.admin"
     return trash.find(world, record["operation"], f"{name}.tree"), admin
 

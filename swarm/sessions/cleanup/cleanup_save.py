@@ -14,7 +14,7 @@ from swarm.project import layout as places
 from swarm.project.world import new_operation_id
 from swarm.sessions.cleanup import in_boxes
 from swarm.sessions.reports import Removed
-from swarm.worktrees import transaction
+from swarm.worktrees import parking, transaction
 from swarm.worktrees.landing import landing_place
 from swarm.worktrees.saved import salvage
 
@@ -90,6 +90,7 @@ def _record(
 ) -> dict[str, Any]:
     busy = checked_out(world, targets)
     background = world.settings.cleanup.background and not any(map(_is_for_another_user, targets))
+    parks = not (request.discard or request.everything)
     items = [
         {
             "session": t.session.name,
@@ -107,6 +108,7 @@ def _record(
             "notes": t.state.notes if t.state else "",
             "later": background and _is_ordinary(t) and not request.discard,
             "aside": list(t.aside),
+            "park": parking.wish(world, t) if background and parks and _is_ordinary(t) else None,
         }
         for t in targets
     ]
@@ -124,6 +126,7 @@ def _record(
         "phase": "save",
         "discard": request.discard,
         "background": background,
+        "pool": {"most": world.settings.worktrees.pool, "size": world.settings.worktrees.pool_size},
         "targets": items,
         "leftover": leftover,
         "locks": [str(lock) for lock in world.git.ref_locks(refs) if not files.exists(lock)],

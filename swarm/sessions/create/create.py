@@ -26,9 +26,9 @@ from swarm.sandbox import wish as box_wish
 from swarm.sessions.create.create_checks import check
 from swarm.sessions.create.create_request import Facts, Request, is_run, pays, verb
 from swarm.sessions.reports import CreatedAgent, CreateReport
-from swarm.worktrees import hiding, transaction
+from swarm.worktrees import hiding, pool, transaction
 from swarm.worktrees.setup import setup
-from swarm.worktrees.steps import branch_steps, file_steps, inbox_steps, layout_steps, tree_steps
+from swarm.worktrees.steps import branch_steps, file_steps, inbox_steps, layout_steps, pool_steps, tree_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -184,6 +184,9 @@ def _make_steps(
         elsewhere = request.fork is not None  # all that will be in it is in the worktree from which it is forked
         yield tree_steps.AddWorktree(operation, str(tree), agent.branch, agent.base, taken, salvaged=elsewhere)
     trees = tuple(str(world.layout.root / agent.worktree) for agent in agents)
+    waiting = pool.choose(world.layout, len(trees), content) if request.fork is None else ()
+    if waiting:
+        yield pool_steps.TakeParked(operation, tuple(zip(trees, waiting, strict=False)), agents[0].base, content)
     yield tree_steps.FillWorktrees(operation, trees, agents[0].base, content)
     if request.fork is not None and request.fork.paths:
         yield tree_steps.CopyWork(operation, trees[0], request.fork.snapshot, request.fork.paths)

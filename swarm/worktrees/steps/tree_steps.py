@@ -135,13 +135,25 @@ class FillWorktrees(Step):
     content: str = ""
 
     def do(self, world: World) -> None:
-        world.progress(f"files of {count(len(self.trees), 'worktree')}")
-        # Two seconds: older than the index whatever the file system's clock does.
-        old_ns = time.time_ns() - 2_000_000_000
-        world.git.fill([Path(tree) for tree in self.trees], old_ns, commit=self.commit, content=self.content)
+        trees = [tree for tree in map(Path, self.trees) if not _has_files(world, tree)]
+        if not trees:
+            return
+        world.progress(f"files of {count(len(trees), 'worktree')}")
+        world.git.fill(trees, old_ns(), commit=self.commit, content=self.content)
 
     def say(self) -> str:
         return f"write the files of {count(len(self.trees), 'worktree')}"
+
+
+def old_ns() -> int:
+    """Return a time for new files: older than the index, whatever the file system's clock does."""
+    return time.time_ns() - 2_000_000_000
+
+
+def _has_files(world: World, tree: Path) -> bool:
+    """Whether it came from the pool, with its files and their index."""
+    admin = world.git.pointer_of(tree)
+    return admin is not None and files.exists(admin / "index")
 
 
 @dataclass(frozen=True, slots=True)
