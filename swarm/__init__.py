@@ -18,6 +18,7 @@ from swarm.version import __version__
 _PUBLIC = {
     "swarm.agents.errors": ("AgentNotRunning", "AgentRunning", "LimitReached", "NotHeld", "WaitCycle"),
     "swarm.agents.event_values": ("AgentEvent",),
+    "swarm.agents.outside": ("Outside",),
     "swarm.api.approvals": ("Approvals",),
     "swarm.api.asynchronous": ("AsyncMessages", "AsyncQueues", "AsyncSwarm", "AsyncTasks"),
     "swarm.api.config": ("Config",),
@@ -133,6 +134,7 @@ _PUBLIC = {
     "swarm.messages.send_options": ("SendOptions",),
     "swarm.programs.errors": ("ProgramMissing", "RulesNotEnforced"),
     "swarm.programs.role_effects": ("Note",),
+    "swarm.programs.rule_holds": ("RuleHold",),
     "swarm.programs.status": ("Evidence", "State", "Status"),
     "swarm.programs.reading.transcript": ("EntryKind", "TranscriptEntry", "Speaker"),
     "swarm.project.config.settings": ("Origin", "Setting", "Settings"),

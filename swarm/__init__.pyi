@@ -4,6 +4,7 @@ from swarm.agents.errors import LimitReached as LimitReached
 from swarm.agents.errors import NotHeld as NotHeld
 from swarm.agents.errors import WaitCycle as WaitCycle
 from swarm.agents.event_values import AgentEvent as AgentEvent
+from swarm.agents.outside import Outside as Outside
 from swarm.api.approvals import Approvals as Approvals
 from swarm.api.asynchronous import AsyncMessages as AsyncMessages
 from swarm.api.asynchronous import AsyncQueues as AsyncQueues
@@ -136,6 +137,7 @@ from swarm.programs.reading.transcript import EntryKind as EntryKind
 from swarm.programs.reading.transcript import Speaker as Speaker
 from swarm.programs.reading.transcript import TranscriptEntry as TranscriptEntry
 from swarm.programs.role_effects import Note as Note
+from swarm.programs.rule_holds import RuleHold as RuleHold
 from swarm.programs.status import Evidence as Evidence
 from swarm.programs.status import State as State
 from swarm.programs.status import Status as Status
@@ -375,6 +377,7 @@ __all__ = [
     "Operations",
     "OrderStep",
     "Origin",
+    "Outside",
     "OverrideProblem",
     "PairForecast",
     "PaneBusy",
@@ -417,6 +420,7 @@ __all__ = [
     "RoleNotFound",
     "RoleOptions",
     "Roles",
+    "RuleHold",
     "RulesNotEnforced",
     "RunOptions",
     "Said",

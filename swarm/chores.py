@@ -40,6 +40,7 @@ def label(swarm: Swarm) -> int:
     swarm.panes.label(found)
     swarm.delivery.notify_user(found)
     swarm.delivery.report_endings()
+    swarm.worktrees.look_outside(found)
     return 0
 
 

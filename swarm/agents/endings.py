@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from swarm.agents import after, completions, event_values, events
 from swarm.agents.budgets import drawn
+from swarm.agents.budgets import limits as budgets
 from swarm.bus.addressing import USER
 from swarm.bus.message import POSTMASTER, Message
 from swarm.callers import parents
@@ -127,6 +128,8 @@ def _tell_of(world: World, session: Session, agent: Agent) -> bool:
         parent = parents.heir(world, session)
         if parent is not None:
             post_own(bus, message._replace(to=parent.address, generation=parent.generation))
+        if facts.exit_cause == "budget":
+            post_own(bus, *budgets.tell_of_disk(world, session, agent))
     if facts.exit_cause == "budget":
         events.publish(world, session, _budget_event(session, agent, status, name))
     _complete(world, session, agent, facts, status, name)

@@ -12,7 +12,6 @@ from swarm.kit.errors import UsageProblem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swarm.project.model import Agent
     from swarm.sandbox.inside import Said
 
 #: Seconds for a command in a box.
@@ -30,7 +29,10 @@ class BoxReport:
         network: the preset of hosts.
         hosts: further hosts.
         private_networks: networks that are reached although they are not public.
-        limits: how much it may use up, by name; 0 is no limit.
+        limits: how much it may use up: ``processes``, and in bytes ``memory``, ``tmp`` and ``disk``; 0 is no limit.
+            ``memory_by`` is ``cgroup`` where memory counts for all its processes together, ``process`` where for each;
+            ``disk_used`` is what it took at the last look.
+        rules: the deny rules of its role: each as written, whether the box holds it, and what is to be said of that.
         decisions: the last ones about the network, newest first: ``at_ms``, ``by``, ``target``, ``allowed``, ``reason``
             and ``times``.
     """
@@ -43,7 +45,8 @@ class BoxReport:
     network: str = ""
     hosts: tuple[str, ...] = ()
     private_networks: tuple[str, ...] = ()
-    limits: dict[str, int] | None = None
+    limits: dict[str, int | str] | None = None
+    rules: tuple[tuple[str, bool, str], ...] = ()
     decisions: tuple[dict[str, Any], ...] = ()
 
 
@@ -52,13 +55,14 @@ class Boxes(Door):
 
     def explain(self, agent: str, session: str | None = None) -> BoxReport:
         """Return what an agent's box shows and allows, and what was refused to it."""
-        from swarm.machine.run_folder import decisions
-
         found, one = self._find(agent, session)
         box = one.box
         if box is None:
             return BoxReport(one.name, found.name, "")
-        last = decisions.last(str(self._world.layout.run_folder(found.name, one.name)))
+        from swarm.machine.run_folder import decisions  # most have none
+        from swarm.sandbox.bounds import limits
+
+        run_dir = self._world.layout.run_folder(found.name, one.name)
         return BoxReport(
             one.name,
             found.name,
@@ -68,8 +72,9 @@ class Boxes(Door):
             box.network,
             box.hosts,
             box.private,
-            _limits(one),
-            tuple(last),
+            limits.limits_of(box, run_dir),
+            limits.rules_of(run_dir),
+            tuple(decisions.last(str(run_dir))),
         )
 
     def run(self, agent: str, session: str | None = None, *, argv: Sequence[str], stdin: bytes = b"") -> Said:
@@ -91,7 +96,3 @@ class Boxes(Door):
         tree = self._world.layout.root / one.worktree
         box = private.box_of(tree, self._world.git.common, base)
         return Inside(box, self._world.environ, timeout=_LONGEST).run(*argv, stdin=stdin)
-
-
-def _limits(agent: Agent) -> dict[str, int]:
-    return {name: getattr(agent.box, name) for name in ("processes", "memory", "tmp")}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from swarm.programs.role_effects import Note
+    from swarm.programs.rule_holds import RuleHold
     from swarm.roles.find import RolePlaces
     from swarm.roles.role import Role
 
@@ -27,12 +28,14 @@ class CheckedRole(NamedTuple):
         source: its file; None when it was not found by its name.
         problems: why it cannot be used.
         notes: the parts that have no effect.
+        rules: what holds each of its deny rules.
     """
 
     name: str
     source: Path | None
     problems: tuple[SwarmError, ...] = ()
     notes: tuple[Note, ...] = ()
+    rules: tuple[RuleHold, ...] = ()
 
 
 class Roles:
@@ -155,6 +158,7 @@ class Roles:
 
     def _check(self, what: str, directory: Path) -> CheckedRole:
         from swarm.programs import role_effects
+        from swarm.programs.rule_holds import rule_holds
         from swarm.roles.find import check_file, find_role
 
         is_file = "/" in what or "." in what
@@ -164,7 +168,8 @@ class Roles:
         except SwarmError as problem:
             return CheckedRole(what, source, tuple(_single(problem)))
         notes = role_effects.notes(role.options) if is_file else role_effects.notes_of(role)
-        return CheckedRole(role.name, role.source, tuple(self._refused(role)), notes=notes)
+        refused = tuple(self._refused(role))
+        return CheckedRole(role.name, role.source, refused, notes, rule_holds(role.options) if not refused else ())
 
     def _refused(self, role: Role) -> Iterator[SwarmError]:
         """Yield the further settings that an installed program would refuse."""

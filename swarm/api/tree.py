@@ -157,6 +157,7 @@ class Tree(WholeTrees):
         from swarm.tree import spawn
 
         spawn.refuse_wider(wanted, here, options.get("command"), options.get("overrides"))
+        spawn.refuse_unfixed(self._world, wanted, here)
         found = self._role_in(None, role)
         program = options.get("program") or (None if found.options.agent_type else spawn.program_of(here) or None)
         wish = self._all._wish(  # noqa: SLF001  # of the same object

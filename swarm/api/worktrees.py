@@ -12,10 +12,11 @@ from swarm.project.errors import AgentNotFound, SessionNotFound
 from swarm.worktrees.errors import WorktreeNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from swarm.sessions.reports import CleanupReport, WorktreeDetails
-    from swarm.sessions.values import WorktreeInfo
+    from swarm.sessions.values import SessionStatus, WorktreeInfo
     from swarm.worktrees.reports import Pooled
     from swarm.worktrees.setup.setup_values import Notes
 
@@ -160,6 +161,22 @@ class Worktrees(Cleaning):
         with files.os_errors(f"cannot take in the work of {agent}"), self._changing(f"take in {agent}"):
             alone = self._session(found.name)._replace(agents=(one,))  # what is there is read below the lock
             return "".join(fresh.take_in(self._world, [alone], everything=True).values())
+
+    def look_outside(self, found: Sequence[SessionStatus]) -> int:
+        """Note which files changed outside of the worktree of each agent without a box whose turn is over.
+
+        That is evidence and no proof: somebody changed them during the turn. ``AgentStatus.outside`` has it.
+        Supervisors have this done after each turn, where the setting `agents.watch_outside` says so.
+
+        Args:
+            found: as ``status`` returns it.
+
+        Returns:
+            How many notes were made.
+        """
+        from swarm.agents import outside
+
+        return outside.look(self._world, found)
 
     def lock(self, agent: str, session: str | None = None, *, reason: str = "") -> WorktreeInfo:
         """Lock a worktree against removal, in git's own way."""

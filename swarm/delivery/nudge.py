@@ -180,9 +180,12 @@ class _Nudge:
         return 0, how
 
     def _has_way(self) -> bool:
-        """Whether the program can be given a text past its pane; agents that share a folder share its conversations."""
+        """Whether the program can be given a text past its pane; agents that share a folder share its conversations.
+
+        For that swarm runs the program once more: not with the conversation that an agent in a box says is its own.
+        """
         program = registry.program(self._agent.program, self._agent.command)
-        return program.takes_texts and not self._agent.shared
+        return program.takes_texts and not self._agent.shared and not self._agent.is_boxed
 
     def _hand_over(self, line: str) -> str:
         """Give the program the line; return how, and nothing where it did not take it."""

@@ -11,16 +11,15 @@ record, too, before it is delivered again.
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm.bus.errors import ClaimLost, MessageNotFound
 from swarm.delivery import framing
 from swarm.machine import processes
 from swarm.machine.run_folder import runfiles
+from swarm.machine.tail import end_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -185,13 +184,7 @@ def _now_ms() -> int:
 
 
 def _tail(path: str) -> bytes:
-    try:
-        with Path(path).open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            file.seek(max(0, size - _TAIL))
-            return file.read()
-    except OSError:
-        return b""
+    return end_of(path, _TAIL)
 
 
 def program_lives(pid: int, start: int) -> Callable[[], bool]:

@@ -79,13 +79,14 @@ def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file to read; it may be of somebody who would have us wait at a pipe.
+    """Open a file to read; it may be of somebody who would have us wait at a pipe, or follow a link out of a box.
 
     Raises:
         OSError: not there, not readable.
         EnvironmentProblem: it is no regular file.
     """
-    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115  # for the caller
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    file = open(own.open_foreign(os.fspath(path), flags), "rb")  # noqa: SIM115  # for the caller
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise EnvironmentProblem(f"cannot read {path}: it is not a regular file")

@@ -20,6 +20,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _THROUGH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _KIND, _LINK = 0o170000, 0o120000  # `stat` tells the same
 _TRUSTED: set[str] = set()
+_SESSIONS, _BOX = "/sessions/", "/box/"
 
 
 def trust(folder: str) -> None:
@@ -86,6 +87,42 @@ def folder(path: str) -> int:
     """
     top = trusted(path)
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if top is None else _walk(top, path, _FOLDER)
+
+
+def box_of(path: str) -> str:
+    """Return the folder of an agent's box in which a path lies: ``…/sessions/SESSION/box/AGENT``; empty: in none."""
+    at = path.find(_BOX)
+    while at >= 0:
+        session = path[:at].rpartition(_SESSIONS)
+        agent, found, _ = path[at + len(_BOX) :].partition("/")
+        if session[1] and session[2] and "/" not in session[2] and found and agent not in ("", ".", ".."):
+            return f"{path[:at]}{_BOX}{agent}"
+        at = path.find(_BOX, at + 1)
+    return ""
+
+
+def open_foreign(path: str, flags: int) -> int:
+    """Open a file that somebody else may have put there; below the box of an agent no link is followed.
+
+    Raises:
+        OSError: ``ELOOP``: there is one.
+    """
+    box = box_of(path)
+    if not box:
+        return os.open(path, flags)
+    above, _, name = path.rpartition("/")
+    if name in ("", ".", ".."):
+        raise OSError(errno.EINVAL, "names no entry of a folder", path)
+    fd = _walk(box, above, _THROUGH)
+    try:
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=fd)
+    finally:
+        os.close(fd)
+
+
+def folder_below(top: str, path: str) -> int:
+    """Open a folder below another one to list it, following no link from there on."""
+    return _walk(top, path, _FOLDER)
 
 
 def _walk(top: str, path: str, flags: int) -> int:

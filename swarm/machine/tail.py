@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import time
+
+from swarm.machine import foreign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 
 #: Size of a record's end that is searched for the last text.
 END = 1 << 20
+#: Longer lines no program writes; and so much is read in one look.
+_LONGEST, _AT_ONCE = 64 << 20, 512 << 20
+#: A greater number of tokens nobody uses; with far greater ones nothing can be reckoned.
+_MOST = 10**15
 
 
 class Tail:
@@ -23,6 +28,7 @@ class Tail:
         self.path = path
         self._at = 0
         self._seen: tuple[int, int] = (0, 0)
+        self._too_long = False
 
     def grown(self) -> bool:
         """Whether the file has grown; costs one ``stat``."""
@@ -33,24 +39,27 @@ class Tail:
         return info.st_size != self._at or (info.st_dev, info.st_ino) != self._seen
 
     def lines(self, *words: bytes) -> Iterator[dict[str, Any]]:
-        """Give the objects that were added since.
+        """Give the objects that were added since; of very much only a part, and the rest at the next look.
+
+        A line that is too long ends the file for good: what wrote it is no program that swarm knows.
 
         Args:
             words: only lines that hold one of these are looked at.
         """
         try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            fd = foreign.open_file(self.path)
         except OSError:
             return
         with open(fd, "rb") as file:
             info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode):
-                return
             if (info.st_dev, info.st_ino) != self._seen or info.st_size < self._at:
-                self._seen, self._at = (info.st_dev, info.st_ino), 0
-            file.seek(self._at)
-            for line in file:
+                self._seen, self._at, self._too_long = (info.st_dev, info.st_ino), 0, False
+            begin = self._at
+            file.seek(begin)
+            while not self._too_long and self._at - begin < _AT_ONCE:
+                line = file.readline(_LONGEST)
                 if not line.endswith(b"\n"):
+                    self._too_long = len(line) >= _LONGEST
                     return
                 self._at += len(line)
                 if not words or any(word in line for word in words):
@@ -65,19 +74,22 @@ class Tail:
             most: how many bytes are looked at.
             words: as for ``lines``.
         """
-        try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError:
-            return []
-        with open(fd, "rb") as file:
-            info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode):
-                return []
-            begin = max(0, info.st_size - most)
-            file.seek(begin)
-            whole_lines = file.read(most).split(b"\n")[:-1]
-        found = (_object(one) for one in whole_lines[bool(begin) :] if not words or any(word in one for word in words))
+        data = end_of(self.path, most + 1)
+        whole_lines = data[-most:].split(b"\n")[:-1]
+        found = (
+            _object(one) for one in whole_lines[len(data) > most :] if not words or any(word in one for word in words)
+        )
         return [one for one in found if one is not None]
+
+
+def end_of(path: str, most: int) -> bytes:
+    """Return the last bytes of a file; nothing where it cannot be read."""
+    try:
+        with open(foreign.open_file(path), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+            return file.read(most)
+    except OSError:
+        return b""
 
 
 def newest_first(paths: Iterable[str]) -> list[str]:
@@ -100,17 +112,14 @@ def _object(line: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def whole(path: str, limit: int = 256 << 20) -> dict[str, Any]:
+def whole(path: str, limit: int = 64 << 20) -> dict[str, Any]:
     """Return the object that a file holds; empty when it holds none."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
-            info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode) or info.st_size > limit:
-                return {}
-            return _object(file.read()) or {}
+        with open(foreign.open_file(path), "rb") as file:
+            data = file.read(limit + 1)
     except OSError:
         return {}
+    return (_object(data) or {}) if len(data) <= limit else {}
 
 
 def mapping(value: object) -> dict[str, Any]:
@@ -124,8 +133,8 @@ def text(value: object) -> str:
 
 
 def number(value: object) -> int:
-    """Return a count; 0 for an invalid one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """Return a count; 0 for an invalid one, and for one that nothing counts up to."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MOST else 0
 
 
 def iso(milliseconds: int) -> str:

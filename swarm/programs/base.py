@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from swarm.roles.options import RoleOptions
 
 
+#: What can hold a deny rule outside of a box.
+GUARD, OWN = "guard", "program"
 #: Keys of a role's rules, and limits on what is counted from the record of a program.
 RULES = frozenset({"permissions.allow", "permissions.deny"})
 COUNTED = frozenset({"limits.tokens", "limits.cost"})
@@ -34,6 +36,7 @@ class Program:
         prints: it has a print mode: it can do one task without a dialog, and end.
         takes_texts: it may have a way to be given a text past its pane: ``hand_over``.
         background: variables that only its sessions in the background have in their environment.
+        holds: what holds a role's deny rules with it: swarm's `GUARD`, its own rules (`OWN`), both, or nothing.
         obeys: the keys of a role that it obeys. A heartbeat needs a program that can be seen idle.
         title: what its makers call it.
         turns: it can do one turn without a terminal: ``launch`` with a ``turn`` says how.
@@ -47,6 +50,7 @@ class Program:
     takes_texts: bool = False
     background: tuple[str, ...] = ()
     obeys: frozenset[str] = frozenset()
+    holds: tuple[str, ...] = ()
     title: str = ""
     turns: bool = False
     speaks: bool = True
@@ -78,6 +82,10 @@ class Program:
     def settings_problems(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
         """Say which of a role's ``settings``, the program's own, it would refuse: none."""
         return iter(())
+
+    def denied(self, options: RoleOptions) -> tuple[str, ...]:
+        """Return a role's deny rules, those in its settings for the program included."""
+        return tuple(options.permissions.deny)
 
     def gaps(self, rules: Rules) -> Gaps | None:
         """Return the rules of a role that it enforces only in part, or not at all; None: it has no rules of its own."""

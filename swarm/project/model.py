@@ -36,7 +36,9 @@ class Boxed(NamedTuple):
         network: the preset of hosts that it may reach, as `hosts` knows them.
         hosts: further hosts.
         private: networks that may be reached although they are not public.
-        processes, memory, tmp: how much may be used up in it, of memory by each process; 0 is no limit.
+        processes, memory, tmp: how much may be used up in it; 0 is no limit.
+        disk: bytes that its worktree, home and git folder may take together; 0 is no limit.
+        denied: the deny rules of the agents in boxes above it, which hold for it as well.
     """
 
     reason: str = ""
@@ -48,6 +50,8 @@ class Boxed(NamedTuple):
     processes: int = 0
     memory: int = 0
     tmp: int = 0
+    disk: int = 0
+    denied: tuple[str, ...] = ()
 
     @property
     def by(self) -> str:

@@ -56,7 +56,7 @@ _NAMESPACES = (
     *("salvage", "salvage.get", "sandbox", "sandbox.check", "sessions", "sessions.elsewhere"),
     *("sessions.get", "sessions.unreadable", "usage"),
     *("workflows", "workflows.get", "worktrees", "worktrees.environment", "worktrees.path"),
-    *("worktrees.pool", "worktrees.setup_of", "worktrees.show", "worktrees.take_in"),
+    *("worktrees.look_outside", "worktrees.pool", "worktrees.setup_of", "worktrees.show", "worktrees.take_in"),
 )
 _ROLES = (
     *(

@@ -54,6 +54,7 @@ def options(box: Box) -> tuple[str, ...]:
                 made += ["--ro-bind", box.git.empty, f"{STORES}/{number}/info/alternates"]
     if box.io:
         made += ["--ro-bind", box.io, IO]  # a socket can be used in there, and nothing be put
+    made += box.covers
     made += ["--chdir", box.cwd or box.tree, "--remount-ro", "/"]
     if any("\0" in word for word in made):
         raise SandboxUnavailable(f"cannot make a box: {_NO_NUL}")

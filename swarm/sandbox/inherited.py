@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swarm.callers import parents
+from swarm.permissions.boxed import TREE, in_box
+from swarm.permissions.rules import parse_rule
 from swarm.project.config.hosts import ALL, MODEL, NONE, PACKAGED
+from swarm.sandbox.bounds import limits
 
 if TYPE_CHECKING:
-    from swarm.project.model import Boxed
+    from pathlib import Path
+
+    from swarm.project.model import Boxed, Parent
     from swarm.project.world import World
 
 #: From the narrowest.
@@ -20,6 +25,23 @@ def of_caller(world: World) -> Boxed | None:
     found = parents.starter(world)
     record = parents.find(world, found) if found is not None else None
     return record[1].box if record is not None and record[1].is_boxed else None
+
+
+def rules_of_caller(world: World) -> tuple[str, ...]:
+    """Return the deny rules that hold for the agent that calls, its own and inherited ones."""
+    found = parents.starter(world)
+    return tuple(one[0] for one in limits.rules_of(_run_folder(world, found))) if found is not None else ()
+
+
+def has_fixed_files(world: World) -> bool:
+    """Whether the box of the agent that calls holds rules about files of its worktree."""
+    found = parents.starter(world)
+    rules = limits.rules_of(_run_folder(world, found)) if found is not None else ()
+    return any(held and in_box(parse_rule(rule)).base == TREE for rule, held, _ in rules)
+
+
+def _run_folder(world: World, who: Parent) -> Path:
+    return world.layout.run_folder(who.session, who.agent)
 
 
 def within(own: Boxed, above: Boxed) -> Boxed:
@@ -34,6 +56,7 @@ def within(own: Boxed, above: Boxed) -> Boxed:
         processes=_least(own.processes, above.processes),
         memory=_least(own.memory, above.memory),
         tmp=_least(own.tmp, above.tmp),
+        disk=_least(own.disk, above.disk),
     )
 
 

@@ -11,6 +11,7 @@ from swarm.machine import broker
 from swarm.project.chore import chore
 from swarm.project.config.hosts import NONE
 from swarm.sandbox import command, fresh, machine, private
+from swarm.sandbox.bounds import denied, limits
 from swarm.sandbox.values import HOME, IO
 
 if TYPE_CHECKING:
@@ -68,10 +69,11 @@ def door_of(boxed: Boxed) -> str:
     return f"http://127.0.0.1:{DOOR}" if boxed.network != NONE else ""
 
 
-def served(launch: Launch, boxed: Boxed, models: Iterable[Service]) -> dict[str, Any] | None:
+def served(launch: Launch, boxed: Boxed, models: Iterable[Service], deny: Iterable[str]) -> dict[str, Any] | None:
     """Return how the network of an agent's box is served: the command, and all that it reads.
 
     Args:
+        deny: the deny rules of its role.
         models: with the user's credentials; they are in the agent's launch file until that is read, and nowhere else.
     """
     if boxed.network == NONE:
@@ -82,6 +84,7 @@ def served(launch: Launch, boxed: Boxed, models: Iterable[Service]) -> dict[str,
         "network": boxed.network,
         "hosts": list(boxed.hosts),
         "private": list(boxed.private),
+        "denied": list(denied.hosts_of((*deny, *boxed.denied))),
         "services": [one.plain() for one in models],
     }
 
@@ -98,10 +101,11 @@ def watched(world: World, session: str, launch: Launch) -> dict[str, Any]:
     }
 
 
-def wrapped(world: World, launch: Launch, made: LaunchSpec, cwd: str, boxed: Boxed) -> LaunchSpec:
+def wrapped(world: World, launch: Launch, made: LaunchSpec, cwd: str, boxed: Boxed, deny: Iterable[str]) -> LaunchSpec:
     """Return the launch of a program in its agent's box.
 
     Args:
+        deny: the deny rules of its role.
         launch: its environment is as `narrowed` gives it.
     """
     base = world.layout.box_folder(launch.session, launch.agent)
@@ -111,6 +115,7 @@ def wrapped(world: World, launch: Launch, made: LaunchSpec, cwd: str, boxed: Box
     told = (launch.role_file, launch.task_file, *(launch.run_dir / name for name in made.files))
     folders = dict.fromkeys(os.path.dirname(path) for path in (*programs, sys.executable))
     by_proxy = _BY_PROXY if boxed.network != NONE else {}
+    manager = limits.manager(world.environ) if boxed.memory else ""
     inside = {**_ALWAYS, **by_proxy, **launch.environ, "PATH": ":".join((_PATH, *folders)), "HOME": HOME, **_SOCKET}
     box = replace(
         box,
@@ -120,8 +125,21 @@ def wrapped(world: World, launch: Launch, made: LaunchSpec, cwd: str, boxed: Box
         read_write=boxed.read_write,
         ports=(PROXY, DOOR) if boxed.network != NONE else (),
         tmp=boxed.tmp or box.tmp,
-        memory=boxed.memory,
+        memory=0 if manager else boxed.memory,
         processes=boxed.processes or box.processes,
         env={name: value for name, value in inside.items() if name not in made.without},
     )
-    return command.wrap(replace(made, argv=argv), box, str(launch.run_dir), command.find(world.environ))
+    home = world.environ.get("HOME", "")
+    mine = denied.Mine(base, home, launch.shared, lambda path: _is_tracked(world, launch, path))
+    cover = denied.covered(box, (*deny, *boxed.denied), mine)
+    box = replace(box, covers=cover.options)
+    spec = command.wrap(replace(made, argv=argv), box, str(launch.run_dir), command.find(world.environ))
+    return limits.held(spec, boxed, manager, world.environ, cover.held)
+
+
+def _is_tracked(world: World, launch: Launch, path: str) -> bool:
+    """Whether git has a path of the worktree, or something below it, on the agent's branch."""
+    what = f"cannot look for {path} in {launch.branch}"
+    return bool(
+        world.git.runner.ask("ls-tree", "--name-only", "-z", f"refs/heads/{launch.branch}", "--", path, what=what)
+    )

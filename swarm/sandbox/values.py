@@ -14,6 +14,8 @@ HOME = "/home/agent"
 STORES = "/run/swarm/objects"
 #: Where the sockets are by which an agent in a box reaches its supervisor, and its supervisor's helpers.
 IO = "/run/swarm/io"
+#: So many processes there may be at once in a box, if nothing else is said.
+PROCESSES = 4096
 
 
 class Mount(NamedTuple):
@@ -60,6 +62,7 @@ class Box:
         cwd: where to begin; empty: in *tree*.
         io: the folder, on the machine, of the sockets that its agent may use; empty: it may use none.
         read_only, read_write: further paths, at the same place as outside.
+        covers: further options of bubblewrap, which hide or fix parts of what it shows (`bounds/denied.py`).
         env: the whole environment, but for ``HOME`` and what `passes` names.
         passes: variables that a box in a pane takes from its pane.
         tmp, shm: bytes that fit into ``/tmp`` and ``/dev/shm``.
@@ -76,10 +79,11 @@ class Box:
     io: str = ""
     read_only: tuple[str, ...] = ()
     read_write: tuple[str, ...] = ()
+    covers: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     passes: tuple[str, ...] = ()
     tmp: int = 1 << 30
     shm: int = 256 << 20
     ports: tuple[int, ...] = ()
     memory: int = 0
-    processes: int = 4096
+    processes: int = PROCESSES

@@ -64,9 +64,10 @@ def boxed(world: World, asked: bool | None, role: Role | None) -> Boxed | None: 
         processes=settings.processes,
         memory=settings.memory,
         tmp=settings.tmp,
+        disk=settings.disk,
     )
     above = inherited.of_caller(world)
-    return made if above is None else inherited.within(made, above)
+    return made if above is None else inherited.within(made, above)._replace(denied=inherited.rules_of_caller(world))
 
 
 def problems(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from swarm.agents import orphans
 from swarm.agents.view import View
 from swarm.machine.inbox_watch import Inbox
+from swarm.machine.run_folder import runfiles
 from swarm.machine.sockets.heard import Heard
 from swarm.messages.inboxes import inbox_folder
 from swarm.programs.status import State
@@ -18,6 +19,7 @@ from swarm.sessions.values import AgentStatus, SessionStatus
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
+    from swarm.agents.outside import Outside
     from swarm.programs.status import Status
     from swarm.project.model import Agent, Session
     from swarm.project.world import World
@@ -116,7 +118,28 @@ def _agent_status(
         session=session.name,
         exit_code=None if now.runs else view.facts(session, agent).exit_code,
         blocked=_blocked(world, session, agent, now),
+        limits=_limits(world, session, agent),
+        outside=_outside(world, session, agent),
     )
+
+
+def _outside(world: World, session: Session, agent: Agent) -> tuple[Outside, ...]:
+    """Return what changed outside of an agent's worktree during its turns."""
+    run_dir = world.layout.run_folder(session.name, agent.name)
+    if not os.path.exists(run_dir / runfiles.OUTSIDE):
+        return ()
+    from swarm.agents import outside  # most have none
+
+    return outside.notes(run_dir)
+
+
+def _limits(world: World, session: Session, agent: Agent) -> Mapping[str, int | str] | None:
+    """Return how much may be used up in an agent's box."""
+    if agent.box is None or not agent.is_boxed:
+        return None
+    from swarm.sandbox.bounds import limits  # most have none
+
+    return limits.limits_of(agent.box, world.layout.run_folder(session.name, agent.name))
 
 
 def _blocked(world: World, session: Session, agent: Agent, status: Status) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from swarm.agents.outside import Outside
     from swarm.programs.status import State, Status
     from swarm.project.model import Agent, Session
 
@@ -21,6 +22,8 @@ class AgentStatus(NamedTuple):
         socket: the path on which its supervisor answers how it stands; empty without one.
         stale: why nobody answers there; empty while somebody does, and where nobody was asked.
         held: why its last commits are in its box alone; empty: they are taken in, or it has no box.
+        outside: what changed outside of its worktree during its turns, by it or by somebody else; the newest first.
+        limits: of its box: how much may be used up in it, as `BoxReport.limits`; None without a box.
     """
 
     agent: Agent
@@ -39,6 +42,8 @@ class AgentStatus(NamedTuple):
     socket: str = ""
     stale: str = ""
     held: str = ""
+    limits: Mapping[str, int | str] | None = None
+    outside: tuple[Outside, ...] = ()
 
     @property
     def box(self) -> str:

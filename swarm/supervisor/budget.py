@@ -12,6 +12,7 @@ import time
 
 from swarm.machine.inbox_watch import SCAN_EVERY
 from swarm.machine.run_folder import drawn, runfiles
+from swarm.supervisor.disk import Disk
 from swarm.usage.spending.meter import Meter, open_record
 from swarm.usage.spending.prices import Prices
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 WARN_AT = 0.8
 #: The supervisor looks more often when there is more to do.
 COUNT_EVERY = 1.5
+#: Between two looks at the free space of an agent's disk.
+DISK_EVERY = 1.0
 _TELL_AGAIN = 30.0
 #: So many times in a row the program's record could not be read: it is not just being written.
 _FAILED_FOR_GOOD = 10
@@ -49,6 +52,7 @@ class Budget:
         self._meter = Meter(record) if record is not None else None
         self._drawn: dict[str, float] = {}
         self._prices = Prices(_mapping(spec.get("prices")))
+        self._disk = Disk(launch, chores) if launch.disk else None
         self._run_dir = launch.run_dir
         self._argv = launch.tell_budget
         self._env = launch.label_env
@@ -70,7 +74,10 @@ class Budget:
             self._count_at = time.monotonic() + COUNT_EVERY
             self._drawn = drawn.total(self._run_dir)
             self._count(self._meter)
-        notes = [note for note in (self._tokens(), self._cost(), self._minutes(), self._unread()) if note]
+        if self._disk is not None:
+            self._disk.look()
+        found = (self._tokens(), self._cost(), self._minutes(), self._on_disk(), self._unread())
+        notes = [note for note in found if note]
         if notes != self._notes:
             self._notes = notes
             self._write()
@@ -78,7 +85,7 @@ class Budget:
         if self.over:
             return 0.0
         self._tell()
-        return SCAN_EVERY
+        return SCAN_EVERY if self._disk is None else DISK_EVERY
 
     def _count(self, meter: Meter) -> None:
         try:
@@ -117,6 +124,16 @@ class Budget:
     def _minutes(self) -> dict[str, object]:
         used, limit = (time.monotonic() - self._began) / 60, self._limits["minutes"]
         return _note("minutes", used, limit, f"{limit:g} minutes", f"{used:,.1f}".removesuffix(".0"))
+
+    def _on_disk(self) -> dict[str, object]:
+        """What it has on the disk; a limit that cannot be held must not be trusted in silence here either."""
+        if self._disk is None:
+            return {}
+        if self._disk.failed >= _FAILED_FOR_GOOD:
+            words = "its limit on the disk cannot be held: what it takes there could not be measured"
+            return {"kind": "disk", "level": "unread", "limit": self._disk.limit, "words": words}
+        used, limit = self._disk.used, self._disk.limit
+        return _note("disk", used, limit, f"{_gib(limit)} on the disk", _gib(used))
 
     # --- telling --------------------------------------------------------------------------------
 
@@ -160,6 +177,10 @@ def _note(
     part = int(100 * (used + given) / limit + 1e-9)
     told = "used or drawn by its children" if given else "used"
     return {"kind": kind, "level": "near", "limit": limit, "words": f"{part} % of its budget of {words} {told}"}
+
+
+def _gib(count: int) -> str:
+    return f"{count / (1 << 30):,.1f} GiB" if count >= 1 << 30 else f"{count / (1 << 20):,.1f} MiB"
 
 
 def _mark(note: dict[str, object]) -> str:

@@ -53,6 +53,7 @@ class Chores:
         seconds: float = _LONGEST,
         stdin: int = -1,
         fds: Sequence[int] = (),
+        stdout: int = -1,
     ) -> Chore | None:
         """Run a command in its own process group and session; None if it could not start.
 
@@ -60,6 +61,7 @@ class Chores:
             cwd: not the worktree unless need be: it would look like somebody at work.
             stdin: the descriptor that it reads; none as it is.
             fds: further descriptors that it gets.
+            stdout: the descriptor that it writes to; none as it is.
         """
         import subprocess  # the launcher's start must not wait for it
 
@@ -71,7 +73,7 @@ class Chores:
                 env=env,
                 cwd=cwd,
                 stdin=given,
-                stdout=nothing,
+                stdout=stdout if stdout >= 0 else nothing,
                 stderr=nothing,
                 start_new_session=True,
                 pass_fds=fds,

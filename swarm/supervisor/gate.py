@@ -78,6 +78,8 @@ class Launch:
         self.pod = _text(record.get("pod") or "")
         self.socket = _text(record.get("socket") or "")
         self.budget = _mapping(record.get("budget") or {})
+        self.disk = _mapping(self.budget.get("disk") or {})
+        self.measure_disk = [_bytes(word) for word in _list(self.disk.get("argv") or [])]
         self.network = _mapping(record.get("network") or {})
         self.network_argv = [_bytes(word) for word in _list(self.network.get("argv") or [])]
         self.tell_budget = [_bytes(word) for word in _list(self.budget.get("tell") or [])]

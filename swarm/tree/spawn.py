@@ -15,6 +15,7 @@ from swarm.kit.errors import UsageProblem
 from swarm.programs import processes
 from swarm.project import names
 from swarm.project.model import SHARED, SUBTREE, WORKER
+from swarm.sandbox import inherited
 from swarm.sessions.create.create_request import Child, Place, Request
 from swarm.tree.errors import AlreadyThere, TreeLimit, Uncommitted
 
@@ -221,6 +222,19 @@ def refuse_wider(wanted: Wanted, ground: Ground, *asked: object) -> None:
         raise NotForAgents(
             f"cannot spawn {wanted.session} with a command or changes of its role: you work in a box",
             hint="choose a role: --role NAME",
+        )
+
+
+def refuse_unfixed(world: World, wanted: Wanted, ground: Ground) -> None:
+    """Refuse a worker in a worktree of which the caller's box fixes or hides files: its box could not do the same.
+
+    Raises:
+        NotForAgents
+    """
+    if in_box(ground) and wanted.kind == WORKER and inherited.has_fixed_files(world):
+        raise NotForAgents(
+            f"cannot spawn {wanted.agent} in your folder: your box holds deny rules about files there",
+            hint="spawn a subtree, which has a worktree of its own",
         )
 
 

@@ -180,6 +180,8 @@ RESULTS = {
     "RiskKind",
     "Role",
     "RoleOptions",
+    "Outside",
+    "RuleHold",
     "RoleKind",
     "SalvageEntry",
     "RunOptions",
@@ -266,7 +268,8 @@ NAMESPACES = {
     "usage": ("__call__", "notify"),
     "workflows": ("__call__", "get"),
     "worktrees": (
-        *("__call__", "drain_pool", "environment", "lock", "path", "pool", "prune", "remove", "setup_of", "show"),
+        *("__call__", "drain_pool", "environment", "lock", "look_outside", "path", "pool", "prune", "remove"),
+        *("setup_of", "show"),
         *("take_in", "unlock", "update_changed_roles", "update_role"),
     ),
 }

@@ -25,7 +25,7 @@ class Launch:
         services = [{"name": "m", "upstream": "http://127.0.0.1:1", "allowed": ["GET /x"], "headers": {}}]
         self.network_argv = SERVE
         self.network: dict[str, object] = {"run_dir": str(run_dir), "network": "model", "hosts": [], "private": []}
-        self.network["services"] = services
+        self.network |= {"services": services, "denied": []}
         self.label_env = {b"PATH": os.environb[b"PATH"]}
         self.run_dir = str(run_dir)
 

@@ -215,3 +215,22 @@ def test_what_a_start_adds_to_the_settings_reaches_no_child_of_an_older_box(pupp
 )
 def test_a_box_within_another_has_what_both_have(own: Boxed, above: Boxed, found: Boxed) -> None:
     assert inherited.within(own, above) == found
+
+
+def test_children_of_a_boxed_lead_are_held_to_its_deny_rules(puppets: Puppets) -> None:
+    role = {"name": "careful", "instructions": "lead", "permissions": {"deny": ["Edit(docs/**)", "Read(~/.ssh)"]}}
+    puppets.lab.write({".swarm/roles/careful.yaml": json.dumps(role), "docs/page": "old\n"})
+    puppets.lab.commit("a page")
+    puppets.start("held", "careful", sandbox=True)
+
+    worker = said(puppets, "careful@held", "spawn", "worker", "w", "help me", "--role", "helper")
+    child = answer(puppets, "careful@held", "spawn", "subtree", "part", "do it", "--role", "helper")
+
+    assert worker.returncode != 0
+    assert "your box holds deny rules about files there" in worker.stderr
+    name, session = child["agent"]["address"].split("@")
+    found = box(puppets.lab, session)
+    assert found is not None
+    assert found.denied == ("Edit(docs/**)", "Read(~/.ssh)")
+    rules = puppets.lab.swarm.boxes.explain(name, session).rules
+    assert {rule: held for rule, held, _ in rules} == dict.fromkeys(found.denied, True)

@@ -55,7 +55,7 @@ class Scene:
     def budget(self, *, ran_ms: int = 0, **limits: float) -> Budget:
         source = {"program": "claude", "home": str(self.home), "cwd": TREE, "since_ms": 1}
         spec = {**limits, "source": source, "prices": PRICES}
-        launch: Any = SimpleNamespace(run_dir=str(self.run), budget=spec, tell_budget=[b"tell"], label_env={})
+        launch: Any = SimpleNamespace(run_dir=str(self.run), budget=spec, disk={}, tell_budget=[b"tell"], label_env={})
         chores: Any = self.chores
         return Budget(launch, chores, ran_ms)
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from swarm.roles.role import Role
 
 NOTICE = "budget"
+DISK = "disk"
 
 
 def limits_of(world: World, options: RoleOptions) -> Limits:
@@ -59,13 +60,21 @@ def note(run: Path, limits: Limits, operation: str) -> None:
         runfiles.remove(str(run), runfiles.LIMITS)
 
 
-def spec(world: World, agent: str, session: str, limits: Limits, source: Mapping[str, Any]) -> dict[str, Any]:
+def spec(
+    world: World,
+    agent: str,
+    session: str,
+    limits: Limits,
+    source: Mapping[str, Any],
+    disk: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Return the limits and prices that an agent's supervisor enforces; empty without limits.
 
     Args:
         source: where its program's records are.
+        disk: of an agent in a box: how much it may have on the disk, and how that is measured.
     """
-    if not (limits.tokens or limits.cost or limits.minutes):
+    if not (limits.tokens or limits.cost or limits.minutes or disk):
         return {}
     from swarm.usage import price_table
 
@@ -73,6 +82,7 @@ def spec(world: World, agent: str, session: str, limits: Limits, source: Mapping
         "tokens": limits.tokens,
         "cost": limits.cost,
         "minutes": limits.minutes,
+        "disk": dict(disk or {}),
         "source": dict(source),
         "prices": price_table.load(world.settings).plain() if limits.cost else {},
         "tell": chore(world, "budget", agent, session),
@@ -176,11 +186,34 @@ def report(world: World, session: Session, agent: Agent) -> int:
         return 0
     messages = [_message(session, agent, note) for note in found]
     with closing(bus_of(world)) as bus:
-        post_own(bus, *messages)
+        post_own(bus, *messages, *(_to_itself(session, agent, one) for one in messages if _is_near_disk(one)))
     near = [message for message in messages if message.metadata["level"] == "near"]
     if near:
         events.publish(world, session, *(_event(session, agent, message) for message in near))
     return len(found)
+
+
+def tell_of_disk(world: World, session: Session, agent: Agent) -> Iterator[Message]:
+    """Yield the word to an agent that was stopped for its disk; it reads that when it is started again."""
+    record = runfiles.read(str(world.layout.run_folder(session.name, agent.name)), runfiles.BUDGET) or {}
+    notes = record.get("notes")
+    for note in notes if isinstance(notes, list) else ():
+        if isinstance(note, dict) and (note.get("kind"), note.get("level")) == (DISK, "over"):
+            yield _to_itself(session, agent, _message(session, agent, note))
+
+
+def _is_near_disk(message: Message) -> bool:
+    """Whether an agent can do something about a limit itself."""
+    return (message.metadata["kind"], message.metadata["level"]) == (DISK, "near")
+
+
+def _to_itself(session: Session, agent: Agent, message: Message) -> Message:
+    """Return what an agent is told of its disk."""
+    return message._replace(
+        to=f"{agent.name}@{session.name}",
+        generation=session.generation_of(agent),
+        body="Delete what you do not need, in your worktree and your home. At the limit you are stopped.",
+    )
 
 
 def _event(session: Session, agent: Agent, message: Message) -> AgentEvent:
@@ -199,6 +232,13 @@ def _message(session: Session, agent: Agent, note: Mapping[str, Any]) -> Message
         type=NOTICE,
         id=f"budget.{sha256(once.encode()).hexdigest()[:16]}",
         subject=f"{who}: {words}",
-        body=f"Usage: `swarm usage {session.name}`. At the limit swarm stops it and keeps its work.",
+        body=f"{_look_by(kind, who, session.name)}. At the limit swarm stops it and keeps its work.",
         metadata={"agent": agent.name, "session": session.name, "kind": kind, "level": level, "limit": limit},
     )
+
+
+def _look_by(kind: str, who: str, session: str) -> str:
+    """Return the command that shows what counts."""
+    if kind == DISK:
+        return f"What takes it: `swarm sandbox exec {who} -- du -xhd2 . /home/agent`"
+    return f"Usage: `swarm usage {session}`"

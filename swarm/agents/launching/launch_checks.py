@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from swarm.project.world import World
     from swarm.roles.role import Role
 
+_DENY = "permissions.deny"
+_BOX_TOO = ", but for what its box holds: `swarm role check`"
+
 
 def problems(world: World, wish: LaunchRequest) -> Iterator[SwarmError]:
     """Yield all reasons against a start, before anything is made."""
@@ -124,7 +127,7 @@ def warnings(agents: Sequence[tuple[Agent, Role | None]], *, run: bool = False) 
     from swarm.programs import role_effects
 
     found = (
-        f"{note.key} of role {role.name} {note.text}"
+        f"{note.key} of role {role.name} {note.text}{_BOX_TOO if agent.is_boxed and note.key == _DENY else ''}"
         for agent, role in agents
         if role is not None and agent.program
         for note in role_effects.notes(_asked_of(agent, role), (agent.program,))

@@ -26,6 +26,7 @@ from swarm.project.swarm_dir import socket_dir
 from swarm.roles.environment import inherits, places_of
 from swarm.roles.options import RoleOptions, plain
 from swarm.sandbox import launching as boxes
+from swarm.sandbox.bounds.limits import disk
 from swarm.terminal.marks import stamp_of
 from swarm.usage.spending.meter import source_of
 from swarm.worktrees.steps.step import Step
@@ -132,8 +133,8 @@ class PrepareRun(Step):
         cwd = self.tree if launch.shared else _working_dir(name, Path(self.tree), options.worktree.subdir)
         source = self._source(folder, launch, made, env, cwd)
         if self._boxed is not None:
-            made = boxes.wrapped(world, launch, made, cwd, self._boxed)
-            env = {}  # the box has one of its own
+            made = boxes.wrapped(world, launch, made, cwd, self._boxed, program.denied(options))
+            env = dict(made.env)  # the box has one of its own
         _write_files(folder, made.files)
         runfiles.write(str(folder), runfiles.RECORD, source)
         runfiles.write(str(folder), runfiles.SERVES, {**registry.services(env), "folder": self.tree})
@@ -191,7 +192,7 @@ class PrepareRun(Step):
             asked = drawn.Asked(self.session, launch.agent, held, beside, program, launch.conversation)
             held = drawn.draw(world, parent_from(self.parent), asked, self.operation)
         limits.note(folder, held, self.operation)
-        return limits.spec(world, launch.agent, self.session, held, source)
+        return limits.spec(world, launch.agent, self.session, held, source, self._disk(world))
 
     def _socket(self, world: World) -> str:
         """Return where the supervisor answers how the agent stands.
@@ -208,7 +209,13 @@ class PrepareRun(Step):
         if self._boxed is None:
             return None
         environ = {**pane_environment(world, launch, program), **dict(self.agent.get("env", {}))}
-        return boxes.served(launch, self._boxed, program.models(RoleOptions.from_plain(self.options), environ))
+        options = RoleOptions.from_plain(self.options)
+        return boxes.served(launch, self._boxed, program.models(options, environ), program.denied(options))
+
+    def _disk(self, world: World) -> dict[str, Any]:
+        """Return how much an agent in a box may have on the disk, and how that is measured."""
+        base = world.layout.box_folder(self.session, str(self.agent["name"]))
+        return disk(world.environ, self._boxed, Path(self.tree), base) if self._boxed is not None else {}
 
     def _mail(self, world: World, made: LaunchSpec) -> dict[str, Any]:
         """Return how the supervisor tells the agent of its messages; a program that looks for itself is left alone.

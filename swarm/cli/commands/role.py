@@ -16,10 +16,10 @@ from swarm.cli.text import count, place, plain
 from swarm.cli.verb import Run, group, verb
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from swarm import CheckedRole, Role, Roles
+    from swarm import CheckedRole, Role, Roles, RuleHold
 
 app = group("role", "List, show, create and check roles.", "swarm role list")
 
@@ -146,7 +146,7 @@ def check(
     ] = None,
     pod: _Pod = False,
 ) -> Answer:
-    """Check roles: every mistake with its place, and keys without effect.
+    """Check roles: every mistake with its place, keys without effect, and what holds each deny rule.
 
     Exit status 2: a role is unusable. A key without effect is a note, not a mistake.
     """
@@ -159,6 +159,7 @@ def check(
                 "source": one.source,
                 "problems": [problem.as_dict() for problem in one.problems],
                 "notes": [note._asdict() for note in one.notes],
+                "rules": [rule._asdict() for rule in one.rules],
             }
             for one in found
         ]
@@ -179,9 +180,29 @@ def _show_checked(output: Output, found: Sequence[CheckedRole]) -> None:
                 output.item("      hint: ", problem.hint, "hint", command_last=True)
         for note in one.notes:
             output.item("  note: ", f"{note.key} {note.text}", "warn")
+        for rule, held in _held(one.rules):
+            output.item(f"  deny {plain(rule)}: ", held)
     number = sum(len(one.problems) for one in found)
     summary = count(number, "problem") if number else "no problems"
     output.err(f"{summary} found in {count(len(found), 'role')}", "bad" if number else "good")
+
+
+_HOLDERS = {"guard": "swarm's guard", "program": "its own rules", "": "nothing"}
+
+
+def _held(rules: Sequence[RuleHold]) -> Iterator[tuple[str, str]]:
+    """Yield each deny rule with what holds it: a program in part, where a note says so."""
+    for rule in dict.fromkeys(one.rule for one in rules):
+        mine = [one for one in rules if one.rule == rule]
+        found: dict[str, list[str]] = {}
+        for one in mine:
+            part = " in part" if one.note and one.by else ""
+            for by in one.by or ("",):
+                found.setdefault(by, []).extend(f"{name}{part}" for name in one.programs)
+        told = "; ".join(f"{_HOLDERS[by]} with {', '.join(names)}" for by, names in found.items())
+        box = mine[0]
+        inside = f"{'yes' if box.box else 'no'}{f', {box.box_note}' if box.box_note else ''}"
+        yield rule, f"{told}; box: {inside}"
 
 
 def role_data(role: Role) -> dict[str, Any]:

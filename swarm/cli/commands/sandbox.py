@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swarm.api.words import show_bytes, split_agent
+from swarm.api.words import split_agent
 from swarm.cli.commands.status import AgentName, show_decisions
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import plain
 from swarm.cli.verb import Run, group, verb
+from swarm.cli.views.boxes import limits_words
 
 if TYPE_CHECKING:
     from swarm import BoxCheck, BoxReport, Said
@@ -58,7 +59,6 @@ def _explain(output: Output, found: BoxReport) -> None:
     if not found.by:
         output.out(f"{plain(found.agent)}@{plain(found.session)} has no box: it sees all that you see")
         return
-    limits = found.limits or {}
     output.pairs(
         [
             ("agent", f"{found.agent}@{found.session}"),
@@ -67,14 +67,21 @@ def _explain(output: Output, found: BoxReport) -> None:
             ("reads", ", ".join(("/usr, its program", *found.read_only))),
             ("network", " and ".join((found.network, *found.hosts))),
             *((("private", ", ".join(found.private_networks)),) if found.private_networks else ()),
-            ("limits", ", ".join(f"{name} {_size(name, value)}" for name, value in limits.items() if value)),
+            ("limits", limits_words(found.limits) if found.limits else "none"),
         ]
     )
+    _rules(output, found)
     show_decisions(output, found)
 
 
-def _size(limit: str, value: int) -> str:
-    return str(value) if limit == "processes" else show_bytes(value)
+def _rules(output: Output, found: BoxReport) -> None:
+    """Print the deny rules of an agent's role, and whether its box holds them."""
+    if found.rules:
+        output.out()
+        output.out("deny rules:", "heading")
+    for rule, held, note in found.rules:
+        said = f"{rule}: {note}" if note else rule
+        output.item("  by the box     " if held else "  not by the box ", said, "good" if held else "warn")
 
 
 @verb(

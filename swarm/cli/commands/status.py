@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, count, iso, place, plain, short_id
 from swarm.cli.verb import Run, verb
-from swarm.cli.views.agents import agent_data, session_data, stale
+from swarm.cli.views.agents import agent_data, session_data, show_notes, stale
 
 if TYPE_CHECKING:
     from swarm import AgentStatus, BoxReport, Notes, Parent, Session, SessionStatus, Swarm
@@ -264,9 +264,7 @@ def _show(output: Output, found: Sequence[SessionStatus], session: str | None, m
     agents = [(one, group.session.name) for group in found for one in group.agents]
     shown = agents if most is None or len(agents) <= most else sorted(agents, key=_calls)[:most]
     output.table(columns, [_row(one, where)[: len(columns)] for one, where in shown])
-    for one, where in agents:
-        if one.held:
-            output.label("warning", f"{plain(one.agent.name)}@{plain(where)}: {plain(one.held)}", "warn")
+    show_notes(output, found, limits=most is None)
     unseen = sum(one.ahead is None and one.dirty is None and not one.missing for one, _ in agents)
     if unseen and session is None and len(found) > 1:
         output.err(f"changes were not looked for in {count(unseen, 'worktree')}; to see them: swarm status SESSION")
@@ -366,12 +364,17 @@ def _show_why(
             ("worktree", place(one.worktree)),
             ("head", short_id(one.head) or "-"),
             *((("box", one.box),) if one.box else ()),
+            *_limits(one),
             *((("held", one.held),) if one.held else ()),
             *setup_rows(one.agent, done),
         ]
     )
     if done is not None:
         show_setup(output, done)
+    if one.outside:
+        from swarm.cli.views.outside import show_outside  # most have none
+
+        show_outside(output, one.outside)
     output.out()
     output.out("evidence:", "heading")
     for item in one.status.evidence:
@@ -380,6 +383,14 @@ def _show_why(
         output.item(f" {mark} ", f"{item.source}: {item.text}{when}")
     show_decisions(output, box)
     output.err("* decided the state")
+
+
+def _limits(one: AgentStatus) -> Iterator[tuple[str, str]]:
+    """Yield the line about the limits of an agent's box."""
+    if one.limits:
+        from swarm.cli.views.boxes import limits_words  # most have none
+
+        yield "limits", limits_words(one.limits)
 
 
 def show_decisions(output: Output, box: BoxReport) -> None:

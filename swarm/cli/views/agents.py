@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from swarm.cli.text import iso
+from swarm.cli.text import iso, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from swarm import AgentStatus, SessionStatus
+    from swarm.cli.output import Output
 
 
 def session_data(found: SessionStatus) -> dict[str, Any]:
@@ -55,11 +56,32 @@ def agent_data(one: AgentStatus, session: str) -> dict[str, Any]:
         "unread": one.unread,
         "box": one.box or None,
         "held": one.held or None,
+        "limits": one.limits,
+        "outside": [note._asdict() for note in one.outside],
         "blocked": one.blocked,
         "socket": one.socket,
         "stale": one.stale,
         "ports": dict(one.agent.ports),
     }
+
+
+def show_notes(output: Output, found: Sequence[SessionStatus], *, limits: bool) -> None:
+    """Print what is to be said of agents below their table.
+
+    Args:
+        limits: also those of their boxes.
+    """
+    agents = [(one, f"{plain(one.agent.name)}@{plain(group.session.name)}") for group in found for one in group.agents]
+    for one, who in agents:
+        if one.held:
+            output.label("warning", f"{who}: {plain(one.held)}", "warn")
+        if any(note.named for note in one.outside):
+            output.label("note", f"{who} may have written outside of its worktree: swarm why {who}", "warn")
+    if limits and any(one.limits for one, _ in agents):
+        from swarm.cli.views.boxes import by_limits  # most have none
+
+        for line in by_limits(found):
+            output.out(line, "dim")
 
 
 def stale(found: Sequence[SessionStatus]) -> Iterator[str]:

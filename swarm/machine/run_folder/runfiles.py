@@ -23,6 +23,11 @@ HEARTBEAT = "heartbeat.json"
 BUDGET = "budget.json"
 #: To which limits it was started.
 LIMITS = "limits.json"
+#: How much it has on the disk, and by whom its other limits are held.
+DISK = "disk.json"
+HELD = "held.json"
+#: What changed outside of its worktree during its turns.
+OUTSIDE = "outside.json"
 #: Where its program writes down its conversations.
 RECORD = "record.json"
 #: Where services of programs, which serve more than one agent, name their processes.

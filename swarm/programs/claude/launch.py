@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,11 +161,15 @@ def can_resume(folder: Path, conversation: str) -> bool:
     return False
 
 
+#: So much of a line is read at once; the mark that is looked for stands near its beginning.
+_LONGEST_LINE = 1 << 20
+
+
 def _has_words(path: Path) -> bool:
     try:
         with fsio.open_regular(path) as lines:
-            return any(b'"type":"user"' in line for line in lines)
-    except SwarmError:
+            return any(b'"type":"user"' in line for line in iter(partial(lines.readline, _LONGEST_LINE), b""))
+    except (SwarmError, OSError):
         return False  # a pipe or the like, which an agent may have put there
 
 

@@ -42,6 +42,7 @@ class Claude(Program):
     )
     prints = True
     background = ("CLAUDE_JOB_DIR", "CLAUDE_BG_SOCKET_TOKENS_PATH")
+    holds = (base.GUARD, base.OWN)
     obeys = (
         base.RULES
         | base.COUNTED
@@ -94,6 +95,12 @@ class Claude(Program):
             wrong = [f"settings.{one}" for one in told or ()]
         for problem in wrong:
             yield UsageProblem(f"Claude Code would not accept this role's {problem}")
+
+    def denied(self, options: RoleOptions) -> tuple[str, ...]:
+        """Return a role's deny rules, those in its settings for the program included."""
+        from swarm.programs.claude import rules
+
+        return rules.denied(options)
 
     def gaps(self, rules: PermissionRules) -> Gaps:
         """Return which rules it holds in part only."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 
+from swarm.machine import foreign
 from swarm.machine.run_folder import drawn
 from swarm.machine.tail import END, Tail, iso, mapping, newest_first, number, text
 from swarm.usage.spending.use import Counts, Use
@@ -135,10 +136,7 @@ def use_of(line: dict[str, Any]) -> Use | None:
 
 
 def _entries(folder: str) -> list[str]:
-    try:
-        return [os.path.join(folder, name) for name in os.listdir(folder)]
-    except OSError:
-        return []
+    return [os.path.join(folder, name) for name in foreign.names(folder)]
 
 
 def _begun(path: str) -> tuple[float, str]:

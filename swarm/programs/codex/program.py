@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from swarm.machine.run_folder import runfiles
 from swarm.permissions.rules import Rules
 from swarm.programs import door, guarded, prompts
-from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login
+from swarm.programs.base import COUNTED, GUARD, RULES, Program, home_of, seen_login
 from swarm.programs.codex import access, calls, hooks, queue, served
 from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.reading.notes import note
@@ -61,6 +61,7 @@ class Codex(Program):
     acts = (".codex/config.toml", "**/.codex/")
     prints = True
     takes_texts = True
+    holds = (GUARD,)
     obeys = RULES | COUNTED | {"model", "permission_mode", "heartbeat", "print"}
 
     def executable(self, environ: Mapping[str, str]) -> str:

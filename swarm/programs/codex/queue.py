@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
-from swarm.machine import processes
+from swarm.machine import foreign, processes
 from swarm.machine.run_folder import runfiles
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def hand_over(run_dir: Path, pid: int, text: str) -> str:
 
 def newest(home: Path, cwd: str) -> str:
     """Return the id of the newest conversation of a folder; empty without one."""
-    for path in sorted(home.glob("sessions/*/*/*/rollout-*.jsonl"), reverse=True):
+    found = (Path(one) for one in foreign.below(str(home / "sessions")))
+    for path in sorted((one for one in found if one.match("rollout-*.jsonl")), reverse=True):
         try:
             with files.open_regular(path) as lines:
                 head = _payload(lines.readline(_LONGEST).decode("utf-8", "replace"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from swarm.machine import foreign
 from swarm.machine.tail import END, Tail, iso, mapping, newest_first, number, text
 from swarm.usage.spending.use import Counts, Use
 
@@ -134,10 +135,7 @@ def _counts(usage: object) -> Counts:
 
 
 def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
+    return foreign.names(folder)
 
 
 def _day_before(day: str) -> str:

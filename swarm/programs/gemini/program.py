@@ -20,7 +20,7 @@ from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
 from swarm.permissions.decide import Rules
 from swarm.programs import door, model_access, prompts
-from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login
+from swarm.programs.base import COUNTED, OWN, RULES, Program, home_of, seen_login
 from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.gemini.translate import translate
 from swarm.programs.reading.notes import note
@@ -68,6 +68,7 @@ class Gemini(Program):
     title = "Gemini CLI"
     acts = (".gemini/settings.json", "**/.gemini/")
     prints = True
+    holds = (OWN,)
     obeys = RULES | COUNTED | {"telemetry", "model", "permission_mode", "heartbeat", "print"}
 
     def __init__(self, machine: Path = _MACHINE) -> None:

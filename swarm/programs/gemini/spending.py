@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 
+from swarm.machine import foreign
 from swarm.machine.tail import END, Tail, iso, mapping, newest_first, number, text, whole
 from swarm.usage.spending.use import Counts, Use
 
@@ -70,16 +71,12 @@ class Record:
 
     def _paths(self) -> Iterator[str]:
         for folder in self._folders():
-            for where, _, names in os.walk(os.path.join(folder, "chats")):
-                yield from (os.path.join(where, name) for name in names if name.endswith((".jsonl", ".json")))
+            found = foreign.below(os.path.join(folder, "chats"))
+            yield from (path for path in found if path.endswith((".jsonl", ".json")))
 
     def _folders(self) -> Iterator[str]:
         hashed = hashlib.sha256(os.fsencode(self._cwd)).hexdigest()
-        try:
-            names = os.listdir(self._folder)
-        except OSError:
-            return
-        for name in names:
+        for name in foreign.names(self._folder):
             folder = os.path.join(self._folder, name)
             if name not in self._roots:
                 self._roots[name] = _first_line(os.path.join(folder, ".project_root"))
@@ -126,13 +123,9 @@ def _is_lines(path: str) -> bool:
     return path.endswith(".jsonl")
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # an agent may have put a pipe there
-
-
 def _first_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=_without_waiting) as file:
+        with open(foreign.open_file(path), encoding="utf-8", errors="surrogateescape") as file:
             return file.read(1 << 16).rstrip("\n")
     except OSError:
         return ""

@@ -7,14 +7,13 @@ Deny rules also go to the program's own agents, as rules of an agent come after 
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit.errors import UsageProblem
 from swarm.permissions.decide import Rules
 from swarm.programs import door, prompts
-from swarm.programs.base import COUNTED, RULES, Program, home_of, seen_login
+from swarm.programs.base import COUNTED, OWN, RULES, Program, home_of, seen_login
 from swarm.programs.opencode import access
 from swarm.programs.opencode.translate import translate
 from swarm.programs.reading.notes import note
@@ -59,6 +58,7 @@ class Opencode(Program):
     title = "OpenCode"
     acts = ("opencode.json", "opencode.jsonc", "**/.opencode/")
     prints = True
+    holds = (OWN,)
     obeys = RULES | COUNTED | {"model", "permission_mode", "heartbeat", "print"}
 
     def executable(self, environ: Mapping[str, str]) -> str:
@@ -184,14 +184,10 @@ def _conversation(launch: Launch) -> str:
 
     ``--continue`` would take the newest one of the whole repository, which may be another agent's.
     """
-    import sqlite3
+    from swarm.programs.opencode import database
 
     environ = launch.environ
     data = Path(environ.get("XDG_DATA_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".local" / "share")
     query = "select id from session where directory = ? and parent_id is null order by time_updated desc limit 1"
-    try:
-        with closing(sqlite3.connect(f"{(data / 'opencode' / 'opencode.db').as_uri()}?mode=ro", uri=True)) as db:
-            row = db.execute(query, (str(launch.worktree),)).fetchone()
-    except sqlite3.Error:
-        return ""
-    return str(row[0]) if row else ""
+    found = database.rows(str(data / "opencode" / "opencode.db"), query, (str(launch.worktree),))
+    return str(found[0][0]) if found else ""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
-from contextlib import closing
 
 from swarm.machine.tail import mapping, number, text
+from swarm.programs.opencode import database
 from swarm.usage.spending.use import Counts, Use
 
 TYPE_CHECKING = False
@@ -28,6 +27,9 @@ where part.session_id =
 (select id from session where directory = ? and parent_id is null order by time_updated desc limit 1)
 and part.time_created >= ? order by part.time_created desc, part.id desc limit 50
 """
+
+
+_MOST_COST = 1e9  # dollars of one answer
 
 
 def home_of(env: Mapping[str, str], home: str) -> str:
@@ -71,11 +73,7 @@ class Record:
             yield conversation, {"id": name, "at_ms": created, **_object(data), "message": _object(message)}
 
     def _rows(self, query: str, *where: str | int) -> list[tuple[Any, ...]]:
-        try:
-            with closing(sqlite3.connect(f"file:{_quoted(self._path)}?mode=ro", uri=True, timeout=1.0)) as db:
-                return db.execute(query, where).fetchall()
-        except sqlite3.Error:
-            return []
+        return database.rows(self._path, query, where)
 
     def _now(self) -> tuple[int, ...]:
         found = []
@@ -100,7 +98,7 @@ def use_of(part: dict[str, Any]) -> Use | None:
         cache_read=number(cache.get("read")),
         cache_write=number(cache.get("write")),
         requests=1,
-        told_cost=float(cost) if isinstance(cost, (int, float)) and cost > 0 else 0.0,
+        told_cost=float(cost) if isinstance(cost, (int, float)) and 0 < cost < _MOST_COST else 0.0,
     )
     return Use(text(part.get("id")), text(message.get("modelID")), counts)
 
@@ -110,9 +108,3 @@ def _object(data: object) -> dict[str, Any]:
         return mapping(json.loads(data)) if isinstance(data, (str, bytes)) else {}
     except (ValueError, RecursionError):
         return {}
-
-
-def _quoted(path: str) -> str:
-    from urllib.parse import quote
-
-    return quote(os.fsencode(path))

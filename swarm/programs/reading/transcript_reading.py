@@ -34,7 +34,10 @@ def telling(given: Mapping[str, Any]) -> str:
             return value
         if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
             return " ".join(value)
-    return json.dumps(given, ensure_ascii=False) if given else ""
+    try:
+        return json.dumps(given, ensure_ascii=False) if given else ""
+    except RecursionError:
+        return "…"
 
 
 def arguments(value: object) -> dict[str, Any]:
@@ -47,12 +50,14 @@ def arguments(value: object) -> dict[str, Any]:
     return mapping(value)
 
 
-def words(content: object) -> str:
-    """Return the text of a message's content: a text, or a list of blocks that hold some."""
+def words(content: object, depth: int = 20) -> str:
+    """Return the text of a message's content: a text, or a list of blocks that hold some; not of endless depth."""
+    if not depth:
+        return ""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(filter(None, (words(block) for block in content)))
+        return "\n".join(filter(None, (words(block, depth - 1) for block in content)))
     if isinstance(content, dict):
-        return next((words(content[key]) for key in ("text", "content", "output") if key in content), "")
+        return next((words(content[key], depth - 1) for key in ("text", "content", "output") if key in content), "")
     return ""

@@ -58,10 +58,16 @@ class Sandbox(Section):
     memory = key(
         0,
         size(0, 1 << 50),
-        "Most address space of each process in a box, which is more than it uses; 0 is no limit.",
+        "Most memory of a box where the user has a manager of cgroups (systemd); else most address space of each of its"
+        " processes, which is more than they use; 0 is no limit.",
     )
     tmp = key(
         1 << 30,
         size(1 << 20, 1 << 50),
         "Size of /tmp in a box; it counts as memory.",
+    )
+    disk = key(
+        32 << 30,
+        size(0, 1 << 50),
+        "Most that an agent's worktree, home and git folder may take on the disk; swarm stops it there. 0 is no limit.",
     )

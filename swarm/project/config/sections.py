@@ -227,6 +227,12 @@ class Agents(Section):
         seconds(0.1, 3600),
         "How long an agent may take to read its messages before swarm repeats the line; later pauses are longer.",
     )
+    watch_outside = key(
+        True,  # noqa: FBT003
+        switch(),
+        "After a turn of an agent without a box, look what changed in the main checkout and in worktrees of agents at "
+        "rest.",
+    )
 
 
 class Notify(Section):

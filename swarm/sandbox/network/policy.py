@@ -12,6 +12,7 @@ import socket
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from swarm.permissions.hosts import is_host
 from swarm.project.config.hosts import ALL, NONE, HostRule, host_name, host_rule
 
 #: Addresses that look public and answer to the machine itself.
@@ -38,11 +39,13 @@ class Policy:
         hosts: allowed ones.
         everything: every public host is allowed.
         private: networks whose addresses are allowed although they are not public.
+        denied: patterns of hosts that its role denies, whatever else allows them.
     """
 
     hosts: tuple[HostRule, ...] = ()
     everything: bool = False
     private: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...] = ()
+    denied: tuple[str, ...] = ()
 
     def decide(self, host: str, port: int) -> Verdict:
         """Return whether a host may be looked up and dialled."""
@@ -52,6 +55,8 @@ class Policy:
             return Verdict(allowed=False, reason=str(problem))
         if name == "localhost" or name.endswith(".localhost"):
             return Verdict(allowed=False, reason="is the machine itself")
+        if any(is_host(pattern, name, below=True) for pattern in self.denied):
+            return Verdict(allowed=False, reason="is denied by a rule of its role")
         if self.everything:
             return Verdict(allowed=True, reason="every public host is allowed")
         if any(rule.matches(name, port) for rule in self.hosts):
@@ -92,7 +97,7 @@ def _is_own(address: Address) -> bool:
     return True
 
 
-def policy(network: str, hosts: tuple[str, ...], private: tuple[str, ...]) -> Policy:
+def policy(network: str, hosts: tuple[str, ...], private: tuple[str, ...], denied: tuple[str, ...] = ()) -> Policy:
     """Return the policy of a preset with further hosts.
 
     Raises:
@@ -102,4 +107,5 @@ def policy(network: str, hosts: tuple[str, ...], private: tuple[str, ...]) -> Po
         tuple(map(host_rule, hosts)) if network != NONE else (),
         network == ALL,
         tuple(map(ipaddress.ip_network, private)),
+        denied,
     )

@@ -73,7 +73,7 @@ class Listener:
 async def serve(spec: dict[str, Any], listening: list[socket.socket], *, idle: float = _IDLE_SECONDS) -> None:
     """Serve until nobody was connected for *idle* seconds."""
     log = Decisions(str(spec["run_dir"]))
-    rules = policy.policy(str(spec["network"]), tuple(spec["hosts"]), tuple(spec["private"]))
+    rules = policy.policy(str(spec["network"]), tuple(spec["hosts"]), tuple(spec["private"]), tuple(spec["denied"]))
     listeners = [Listener(Proxy(rules, log).serve), Listener(Door(_services(spec), log).serve)]
     tasks = [asyncio.create_task(one.run(sock)) for one, sock in zip(listeners, listening, strict=True)]
     try:

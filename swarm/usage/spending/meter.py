@@ -31,6 +31,10 @@ if TYPE_CHECKING:
             """Return the end of the newest conversation, long enough for its last text."""
 
 
+#: So many answers are known again, and so many models told apart.
+_MOST_ANSWERS, _MOST_MODELS = 1 << 20, 1000
+
+
 def source_of(
     program: str, command: tuple[str, ...], env: Mapping[str, str], cwd: str, since_ms: int
 ) -> dict[str, Any]:
@@ -92,7 +96,8 @@ class Meter:
             old = self._seen.get(use.key)
             if old is not None:
                 self._sum(old.model).add(old.counts, -1)
-            self._seen[use.key] = use
+            if old is not None or len(self._seen) < _MOST_ANSWERS:  # of further ones each line counts
+                self._seen[use.key] = use
             self._sum(use.model).add(use.counts)
         return True
 
@@ -106,4 +111,5 @@ class Meter:
         return sum(cost or 0.0 for cost in known.values()), [model for model, cost in known.items() if cost is None]
 
     def _sum(self, model: str) -> Counts:
-        return self.models.setdefault(model, Counts())
+        known = model in self.models or len(self.models) < _MOST_MODELS
+        return self.models.setdefault(model if known else "", Counts())

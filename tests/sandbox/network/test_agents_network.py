@@ -156,10 +156,7 @@ def test_why_and_explain_tell_what_was_asked_and_exec_looks_inside(panes: PaneLa
     found = panes.swarm.boxes.explain("developer")
     said = panes.swarm.boxes.run("developer", argv=["sh", "-c", "id -u; ls; cat /etc/passwd; exit 3"])
 
-    assert (found.by, found.network, found.limits) == (
-        *("bubblewrap", "model"),
-        {"processes": 4096, "memory": 0, "tmp": 1 << 30},
-    )
+    assert (found.by, found.network) == ("bubblewrap", "model")
     assert [(one["target"], one["allowed"], one["times"]) for one in found.decisions] == [("evil.org:443", False, 2)]
     assert (said.code, said.out.split()[0]) == (3, b"1000")
     assert b"ask.py" in said.out

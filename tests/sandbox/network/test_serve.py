@@ -25,7 +25,14 @@ START = (sys.executable, "-P", "-m", "swarm.sandbox.network.serve")
 def test_it_serves_what_waits_and_its_words_are_nowhere_to_be_seen(tmp_path: Path) -> None:
     listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
     services = [{"name": "m", "upstream": "http://127.0.0.1:1", "allowed": ["GET /x"], "headers": {"k": "S3CRET"}}]
-    spec = {"run_dir": str(tmp_path), "network": "model", "hosts": [], "private": [], "services": services}
+    spec = {
+        "run_dir": str(tmp_path),
+        "network": "model",
+        "hosts": [],
+        "private": [],
+        "denied": [],
+        "services": services,
+    }
     fds = [str(one.fileno()) for one in listening]
     waiting = socket.create_connection(listening[0].getsockname())
     waiting.sendall(b"CONNECT evil.org:443 HTTP/1.1\r\nHost: evil.org\r\n\r\n")
@@ -55,7 +62,8 @@ def test_it_ends_when_nobody_is_connected(tmp_path: Path) -> None:
         "import asyncio, socket; from swarm.sandbox.network import serve\n"
         "made = [socket.create_server(('127.0.0.1', 0)) for _ in range(2)]\n"
         "for one in made: one.setblocking(False)\n"
-        f"spec = {{'run_dir': {str(tmp_path)!r}, 'network': 'none', 'hosts': [], 'private': [], 'services': []}}\n"
+        f"spec = {{'run_dir': {str(tmp_path)!r}, 'network': 'none', 'hosts': [], 'private': [], 'denied': [],"
+        " 'services': []}\n"
         "asyncio.run(serve.serve(spec, made, idle=0.2))"
     )
 
