@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm.git.content.walk import walk
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
 from swarm.machine import foreign, own, records, tail
@@ -240,6 +241,26 @@ def test_odd_bytes_are_no_conversation(home: Path, odd: bytes) -> None:
 
     assert counted(claude(home)) == 7
     assert len(claude(home).tails()) == 1  # type: ignore[attr-defined]
+
+
+def test_folders_without_end_are_folders_that_cannot_be_looked_into(home: Path) -> None:
+    tree = home / "tree"
+    tree.mkdir()
+    fd = os.open(tree, os.O_RDONLY)
+    for _ in range(300):
+        os.mkdir("d" * 40, dir_fd=fd)
+        inner = os.open("d" * 40, os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = inner
+    os.close(fd)
+    (tree / "file").touch()
+
+    found = walk(tree)
+
+    assert list(found.files) == ["file"]
+    assert len(found.unreadable) == 1
+    files.remove_tree(tree)
+    assert not tree.exists()
 
 
 # --- databases ---------------------------------------------------------------------------------------

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _KIND, _BITS = 0o170000, 0o7777
+_LONGEST_PATH, _LONGEST_NAME = 4096, 256
+#: A folder's path with fewer characters cannot come near that.
+_SHORT = 500
 #: What every bare repository has.
 _BARE = frozenset({"HEAD", "objects", "refs"})
 
@@ -29,7 +32,7 @@ class Walk:
         nested: folders that are repositories of their own; nothing below them is listed.
         bare: folders that look like bare repositories; listed as all others until ``set_apart`` decides.
         special: pipes, sockets, devices.
-        unreadable: folders that cannot be looked into.
+        unreadable: folders that cannot be looked into, or are too deep for that.
         sizes: of regular files.
         changed_ns: when content or mode of a regular file last changed; unlike its time, nobody can set that back.
         infos: what the system says of regular files and links.
@@ -77,6 +80,9 @@ def walk(top: Path) -> Walk:
     queue = [""]
     while queue:
         folder = queue.pop()
+        if _is_too_deep(top, folder):
+            found.unreadable.append(folder)
+            continue
         try:
             with os.scandir(f"{top}/{folder}") as listed:
                 entries = list(listed)
@@ -101,6 +107,11 @@ def walk(top: Path) -> Walk:
     digest = hashlib.sha256("\n".join(sorted(marks)).encode("utf-8", "surrogateescape"))
     found.fingerprint = digest.hexdigest()
     return found
+
+
+def _is_too_deep(top: Path, folder: str) -> bool:
+    """Whether what is in a folder may have a longer path than the system takes: an agent may have nested it so."""
+    return len(folder) > _SHORT and len(os.fsencode(f"{top}/{folder}")) + _LONGEST_NAME >= _LONGEST_PATH
 
 
 def _bits(folder: Path) -> int:
