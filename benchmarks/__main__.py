@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks import looks, panes, plots, pods, running, scratch, spawning, startup, teams, worktrees
+from benchmarks import boxes, looks, panes, plots, pods, running, scratch, spawning, startup, teams, worktrees
 
 
 def main() -> int:
@@ -23,7 +23,19 @@ def main() -> int:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("worktrees", "teams", "startup", "looks", "pods", "spawning", "running", "panes", "bus", "all"),
+        choices=(
+            "worktrees",
+            "teams",
+            "startup",
+            "looks",
+            "pods",
+            "spawning",
+            "running",
+            "panes",
+            "boxes",
+            "bus",
+            "all",
+        ),
         default="all",
     )
     parser.add_argument("--quick", action="store_true", help="few and small: does it work at all")
@@ -40,6 +52,7 @@ def main() -> int:
             found["teams on"] = kind
             found["teams"] = teams.run(place, quick=wish.quick)
     plain = {"startup": startup, "looks": looks, "pods": pods, "spawning": spawning, "running": running, "panes": panes}
+    plain["boxes"] = boxes
     for name, one in plain.items():
         if wish.what in (name, "all"):
             found[name] = one.run(quick=wish.quick)
@@ -80,6 +93,7 @@ def _text(found: dict[str, object]) -> list[str]:
         ("spawning", spawning.table),
         ("running", running.table),
         ("panes", panes.table),
+        ("boxes", boxes.table),
     ):
         rows = found.get(name)
         if isinstance(rows, list):

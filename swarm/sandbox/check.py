@@ -66,20 +66,25 @@ def check(environ: Mapping[str, str]) -> BoxCheck:
     """Make a box and look at it. Changes nothing, asks nobody."""
     notes = ("swarm runs as root: the limit on processes does not hold for root",) if os.geteuid() == 0 else ()
     program = command.find(environ)
+    cause, hint = trouble(environ)
+    on_linux = os.uname().sysname == "Linux"
+    by = _version(program) if program and on_linux else ""
+    return BoxCheck(not cause, by, cause, hint, notes if on_linux else ())
+
+
+def trouble(environ: Mapping[str, str]) -> tuple[str, str]:
+    """Make a box and look at it; return why that cannot be done and the way out, both empty where it can."""
     if os.uname().sysname != "Linux":
-        return BoxCheck(False, "", "boxes are made on Linux only", "run swarm on Linux, or in a container of it", ())  # noqa: FBT003
-    if not program:
-        hint = "install it, for example: sudo apt-get install bubblewrap"
-        return BoxCheck(False, "", f"{command.PROGRAM} is not installed", hint, notes)  # noqa: FBT003
-    by = _version(program)
+        return "boxes are made on Linux only", "run swarm on Linux, or in a container of it"
+    if not command.find(environ):
+        return f"{command.PROGRAM} is not installed", "install it, for example: sudo apt-get install bubblewrap"
     try:
         words = _trial(environ)
     except SwarmError as problem:
         words = problem.message
     if not words:
-        return BoxCheck(True, by, "", "", notes)  # noqa: FBT003
-    cause, hint = explain(words, {path: _setting(path) for path in (_APPARMOR, _CLONE, _MOST)})
-    return BoxCheck(False, by, cause, hint, notes)  # noqa: FBT003
+        return "", ""
+    return explain(words, {path: _setting(path) for path in (_APPARMOR, _CLONE, _MOST)})
 
 
 def require(environ: Mapping[str, str]) -> None:
@@ -88,9 +93,9 @@ def require(environ: Mapping[str, str]) -> None:
     Raises:
         SandboxUnavailable
     """
-    found = check(environ)
-    if not found.available:
-        raise SandboxUnavailable(f"cannot make a box: {found.cause}", hint=found.hint)
+    cause, hint = trouble(environ)
+    if cause:
+        raise SandboxUnavailable(f"cannot make a box: {cause}", hint=hint)
 
 
 def problems(environ: Mapping[str, str]) -> Iterator[SwarmError]:

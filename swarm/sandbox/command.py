@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "bwrap"
 #: The file in an agent's run folder that says how its box is made.
-NOTES = "box.json"
+NOTES = "box.notes"
 #: The own user and process numbers and network of a box, and what else it does not share with the machine.
 _APART = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup", "--unshare-net"),
@@ -66,7 +65,8 @@ def look_options(
 ) -> tuple[str, ...]:
     """Return bubblewrap's options for a git that looks at an agent's worktree, which it cannot change.
 
-    It may outlive the thread that started it, so it ends with its process group, and not with its parent.
+    It may outlive the thread that started it, so it ends with its process group, and not with its parent.  It has the
+    number of the user who looks, which git's index has for each file: else git would read all files again.
 
     Args:
         where: the folder to begin in.
@@ -74,6 +74,7 @@ def look_options(
         read_write: folders of swarm's own, in which git writes for it.
     """
     made = [word for word in _APART if word != "--die-with-parent"]
+    made[made.index("--uid") : made.index("--gid") + 2] = ["--uid", str(os.geteuid()), "--gid", str(os.getegid())]
     for name, value in env.items():
         made += ["--setenv", name, value]
     made += _mounts(machine.system())
@@ -125,12 +126,6 @@ def wrap(spec: LaunchSpec, box: Box, run_dir: str, program: str) -> LaunchSpec:
         program: the path of bubblewrap.
     """
     whole = replace(box, env={**box.env, **spec.env}, passes=(*box.passes, *_TERMINAL))
-    notes = {
-        "program": program,
-        "options": list(options(whole)),
-        "filter": call_filter().hex(),
-        "passes": list(whole.passes),
-        "ports": list(whole.ports),
-    }
+    notes = enter.notes(program, options(whole), call_filter(), whole.passes, whole.ports)
     start = (sys.executable, "-I", "-S", enter.__file__, f"{run_dir}/{NOTES}", *inner(whole, spec.argv))
-    return replace(spec, argv=start, env={}, files={**spec.files, NOTES: json.dumps(notes)})
+    return replace(spec, argv=start, env={}, files={**spec.files, NOTES: notes})

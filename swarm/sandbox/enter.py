@@ -1,6 +1,7 @@
 """The program in a pane that becomes bubblewrap: it hands over options and filter by descriptors, and no other.
 
 Run by its path, by a Python that has nothing but the standard library: notes, then the command for inside.
+A start waits for this, so it loads little, and what the helper loads is loaded while bubblewrap begins.
 Environment values stand in the options, and what stands in a command line can be read by everybody with ``ps``.
 
 A box has a network of its own, in which nothing is.  Where notes name ports, a helper enters that network before the
@@ -12,15 +13,14 @@ program starts, listens there, and hands the listening descriptors to the superv
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import signal
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import ctypes
     import socket
+    from collections.abc import Iterable
 
 #: The variable with the descriptor of the supervisor's socket.
 NETWORK_FD = "SWARM_NETWORK_FD"
@@ -28,6 +28,21 @@ _NEW_USER, _NEW_NET = 0x10000000, 0x40000000
 #: Asks the network for the user namespace that it belongs to.
 _OWNER = 0xB701
 _SAID = 1 << 16
+#: Ends with what bubblewrap says of the box.
+_CHILD = b'"child-pid":'
+_END = "\0"
+
+
+def notes(program: str, options: Iterable[str], calls: bytes, passes: Iterable[str], ports: Iterable[int]) -> str:
+    """Return what `main` reads. No word of it has a NUL.
+
+    Args:
+        options: of bubblewrap.
+        calls: the filter of system calls.
+        passes: variables of the pane.
+        ports: at which the box's proxy is to be served; none: the box has no network.
+    """
+    return _END.join((program, calls.hex(), " ".join(map(str, ports)), " ".join(passes), *options))
 
 
 def descriptor(name: str, data: bytes) -> int:
@@ -61,24 +76,30 @@ def with_network(ports: list[int], to: int) -> list[str]:
 
 def _help(told: int, let_go: int, to: int, ports: list[int]) -> None:
     """Listen in the box's network and hand on what listens. Never returns."""
-    import socket
+    try:
+        import ctypes
+        import fcntl  # noqa: F401  # as long as bubblewrap begins
+        import socket
 
-    with contextlib.suppress(BaseException), socket.socket(fileno=to) as supervisor:
-        try:
-            said = b""
-            while piece := os.read(told, _SAID):
-                said += piece
-                if b"}" in piece:
-                    break
-            made = _listen(int(json.loads(said)["child-pid"]), ports)
-            socket.send_fds(supervisor, [b"listening"], [one.fileno() for one in made])
-            os.write(let_go, b"1")
-        except (OSError, ValueError, KeyError) as error:
-            supervisor.send(f"{type(error).__name__}: {error}".encode()[:200])
-    os._exit(0)
+        library = ctypes.CDLL(None, use_errno=True)
+        with socket.socket(fileno=to) as supervisor:
+            try:
+                said = b""
+                while piece := os.read(told, _SAID):
+                    said += piece
+                    if b"}" in piece:
+                        break
+                pid = int(said.partition(_CHILD)[2].split(b",")[0].strip(b" }\n"))
+                made = _listen(pid, ports, library)
+                socket.send_fds(supervisor, [b"listening"], [one.fileno() for one in made])
+                os.write(let_go, b"1")
+            except (OSError, ValueError) as error:
+                supervisor.send(f"{type(error).__name__}: {error}".encode()[:200])
+    finally:
+        os._exit(0)
 
 
-def _listen(pid: int, ports: list[int]) -> list[socket.socket]:
+def _listen(pid: int, ports: list[int], library: ctypes.CDLL) -> list[socket.socket]:
     """Listen on the loopback of a process' network."""
     import ctypes
     import fcntl
@@ -86,7 +107,6 @@ def _listen(pid: int, ports: list[int]) -> list[socket.socket]:
 
     network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
     owner = fcntl.ioctl(network, _OWNER)
-    library = ctypes.CDLL(None, use_errno=True)
     for fd, kind in ((owner, _NEW_USER), (network, _NEW_NET)):
         if library.setns(fd, kind):
             raise OSError(ctypes.get_errno(), "setns")
@@ -95,27 +115,30 @@ def _listen(pid: int, ports: list[int]) -> list[socket.socket]:
 
 def main(argv: list[str]) -> None:
     """Read the notes and become bubblewrap."""
-    with open(argv[1], encoding="utf-8") as file:
-        notes = json.load(file)
+    with open(argv[1], encoding="utf-8", errors="surrogateescape", newline="") as file:
+        program, calls, listening, passes, *given = file.read().split(_END)
     # An open folder would be a way out of the box, and bubblewrap closes nothing.
-    ports = notes.get("ports") or []
+    ports = [int(port) for port in listening.split()]
     to = int(os.environ.get(NETWORK_FD) or -1) if ports else -1
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) != to:
-            with contextlib.suppress(OSError):  # one is that by which the list was read
+            try:
                 os.close(int(name))
-    given = list(notes["options"])
-    for name in notes["passes"]:
+            except OSError:
+                continue  # one is that by which the list was read
+    for name in passes.split():
         if name in os.environ:
             given += ["--setenv", name, os.environ[name]]
     if to >= 0:
         given += with_network(ports, to)
-    given += ["--seccomp", str(descriptor("filter", bytes.fromhex(notes["filter"])))]
+    given += ["--seccomp", str(descriptor("filter", bytes.fromhex(calls)))]
     options = descriptor("options", os.fsencode("\0".join(given)))
+    import signal  # with what it loads it takes longer than all else here: the helper is at work by now
+
     for signum in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
         signal.signal(signum, signal.SIG_IGN)
     # Without an environment: bubblewrap stays in the box as its first process, and there `/proc/1/environ` shows it.
-    os.execve(notes["program"], ["bwrap", "--args", str(options), "--", *argv[2:]], {})  # noqa: S606  # no shell is wanted
+    os.execve(program, ["bwrap", "--args", str(options), "--", *argv[2:]], {})  # noqa: S606  # no shell is wanted
 
 
 if __name__ == "__main__":

@@ -145,8 +145,7 @@ def _unavailable(world: World) -> tuple[str, str]:
 @functools.cache
 def _asked(program: str, _written: int, path: str) -> tuple[str, str]:
     del program
-    found = check.check({"PATH": path})
-    return ("", "") if found.available else (found.cause, found.hint)
+    return check.trouble({"PATH": path})
 
 
 def _paths(world: World, paths: Iterable[str]) -> Iterator[str]:

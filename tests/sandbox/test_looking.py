@@ -75,6 +75,13 @@ def test_a_look_sees_neither_home_nor_the_main_checkout(trap: Boxed) -> None:
     assert "hello" not in words
 
 
+def test_a_look_takes_files_that_nobody_changed_for_unchanged(trap: Boxed) -> None:
+    """Git compares the owner of each file, too; where that is another one inside, it reads all of them again."""
+    seen = trap.world.git.runner.run("diff-files", "--name-only", cwd=trap.tree)
+
+    assert seen.split() == [b"README"]
+
+
 def test_the_lock_of_the_repository_is_not_handed_on(trap: Boxed) -> None:
     with trap.lab.swarm._changing("a test"):
         seen = trap.world.git.runner.run("-c", "alias.see=!ls -l /proc/self/fd", "see", cwd=trap.tree)
