@@ -153,7 +153,7 @@ _TALK = {
     "tmux": Probe("tmux -S @TMUX@ run-shell 'touch @CANARY@'"),
     "type into a pane of tmux": Probe("tmux -S @TMUX@ respawn-pane -k 'touch @CANARY@'; sleep 0.5"),
     "see the network": Probe(
-        "grep -qs : /proc/net/route /proc/net/tcp && awk 'NR>1 && $2 !~ /:0C3[89]$/' /proc/net/tcp | grep -q . && echo ESCAPED"
+        "grep -qs : /proc/net/route /proc/net/tcp && awk 'NR>1 && $2 $3 !~ /:0C3[89]/' /proc/net/tcp | grep -q . && echo ESCAPED"
     ),
     "type into the terminal": Probe(
         "PY\nimport fcntl\nfor request in (0x5412, 0x5412 | 1 << 32):\n"

@@ -78,8 +78,8 @@ def test_the_others_work_in_a_box(agents: AgentLab, program: str) -> None:
     swarm = agents.swarm
     swarm.start("fx", ["builder"], task="paint it green", program=program, sandbox=True)
 
-    told(agents, "half of it is green")
     assert "word ANVIL" in agents.api.heard("paint it green").text
+    told(agents, "half of it is green")
     wait_for(lambda: any(allowed for _, allowed in decided(agents, "builder")), "a request by the door", 30)
     if program in ASKS:
         agents.until("builder", "waiting")
