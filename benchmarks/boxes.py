@@ -1,8 +1,8 @@
 """What a box costs: a start, a look, taking in a commit, work inside, and status, in turns with the same without one.
 
 A start is measured on the clock, from the command until the agent's program acts: most of it happens in the pane.
-All else is measured as CPU of a process and its children, and on the clock.  The medians are shown.  At a high load
-the clock says little: run it with `nice -n -20`.
+Work inside is measured as CPU, as the shell tells it.  The medians are shown.  At a high load the clock says little:
+run it with `nice -n -20`.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ from swarm.sandbox.errors import SandboxUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from concurrent.futures import Future
 
     from swarm.kit.errors import SwarmError
     from swarm.project.model import Agent
@@ -68,6 +70,12 @@ def boxed(world: World, asked: bool | None, role: Role | None) -> Boxed | None: 
     )
     above = inherited.of_caller(world)
     return made if above is None else inherited.within(made, above)._replace(denied=inherited.rules_of_caller(world))
+
+
+def begin(world: World, asked: bool | None, roles: Iterable[Role | None]) -> None:  # noqa: FBT001
+    """Begin to find out whether a box can be made, where one is wanted: it takes longer than most other checks."""
+    if any(is_wanted(world, asked, role) for role in roles):
+        _trial(world)
 
 
 def problems(
@@ -138,14 +146,21 @@ def warnings(world: World, asked: bool | None, roles: Iterable[Role | None]) -> 
 
 def _unavailable(world: World) -> tuple[str, str]:
     """Return why no box can be made, and the way out; asked once, by making one."""
+    return _trial(world).result()
+
+
+def _trial(world: World) -> Future[tuple[str, str]]:
     program = command.find(world.environ)
     return _asked(program, os.stat(program).st_mtime_ns if program else 0, world.environ.get("PATH", ""))
 
 
 @functools.cache
-def _asked(program: str, _written: int, path: str) -> tuple[str, str]:
+def _asked(program: str, _written: int, path: str) -> Future[tuple[str, str]]:
     del program
-    return check.trouble({"PATH": path})
+    one = ThreadPoolExecutor(1)
+    made = one.submit(check.trouble, {"PATH": path})
+    one.shutdown(wait=False)  # it ends by itself; at the end of this process Python waits for it
+    return made
 
 
 def _paths(world: World, paths: Iterable[str]) -> Iterator[str]:

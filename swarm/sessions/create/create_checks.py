@@ -73,6 +73,8 @@ def check(
     """
     if request.makes_trees:
         world.git.require(LEAST_GIT, "make worktrees")
+    if request.launch is not None:
+        box_wish.begin(world, request.launch.sandbox, request.roles)
     if ahead and request.makes_trees:
         world.git.look_closely(world.journal.mark())
     known = facts or (_facts(world, request) if request.makes_trees else Facts())

@@ -98,6 +98,7 @@ def test_the_others_work_in_a_box(agents: AgentLab, program: str) -> None:
     assert any("Blue it is." in entry.text for entry in swarm.transcript("builder"))
     swarm.stop(["fx"])
     swarm.resume(["fx"])
+    agents.shows("builder", "Blue it is.")
     agents.until("builder", "idle")
     agents.say("builder", "tell me where you are")
     agents.shows("builder", "Back again.")
