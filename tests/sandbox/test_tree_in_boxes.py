@@ -38,7 +38,6 @@ def puppets(panes: PaneLab, boxes: None) -> Iterator[Puppets]:
     panes.env |= {"SWARM_SANDBOX_READ_WRITE_PATHS": str(folder), "SWARM_SANDBOX_NETWORK": "none"}
     panes.env |= {"SWARM_AGENTS_NUDGE": "never", "SWARM_TREE_SPAWNS_PER_MINUTE": "0"}
     made = Puppets(panes, folder)
-    panes.write({".gitconfig": "[user]\n\tname = U\n\temail = u@localhost\n"}, cwd=Path(panes.env["HOME"]))
     panes.write({".swarm/roles/helper.yaml": f"name: helper\ninstructions: help\ncommand: [{made.program}]\n"})
     made.start("fx", "boss=architect,reviewer", sandbox=True)
     yield made

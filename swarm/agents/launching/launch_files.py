@@ -48,6 +48,8 @@ _FROM_PANE = ("TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION")
 _LABEL_ENV = frozenset(
     {
         *("PATH", "HOME", "USER", "LANG", "TMPDIR", "TMUX_TMPDIR"),
+        # where git has the user's name, for the boxes of children
+        *("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"),
         # a command that calls the user needs the way to their screen
         *("DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"),
     }
