@@ -21,6 +21,7 @@ BUDGET_REACHED = "BudgetReached"
 CHILD_ASKS = "ChildAsks"
 COMPLETION_CORRECTED = "CompletionCorrected"
 AGENT_ENDED = "AgentEnded"
+AGENT_RESTARTED = "AgentRestarted"
 TREE_STOPPED = "TreeStopped"
 #: Kind → the type of the message.
 TYPES = {
@@ -32,12 +33,13 @@ TYPES = {
     CHILD_ASKS: "child-asks",
     COMPLETION_CORRECTED: "completion-corrected",
     AGENT_ENDED: "agent-ended",
+    AGENT_RESTARTED: "agent-restarted",
     TREE_STOPPED: "tree-stopped",
 }
 KINDS = tuple(TYPES)
 SUCCESS, FAILURE, STOPPED = "success", "failure", "stopped"
 ASKS = "asks"
-IDLE, WAITING, NEAR, REACHED = "idle", "waiting", "near", "reached"
+IDLE, WAITING, NEAR, REACHED, RESTARTED = "idle", "waiting", "near", "reached", "restarted"
 #: Maximum number of characters of an agent's last text in an event, and of what it says of its completion.
 MOST_TEXT = 5000
 MOST_REPORT = 20_000
@@ -52,10 +54,11 @@ class AgentEvent(NamedTuple):
             for a person; ``BudgetNear``, ``BudgetReached``: it comes near a limit of what it may use up; it was ended
             because of one. Of a child that was spawned ``WorkerComplete`` comes once for its task, whoever noticed;
             ``CompletionCorrected``: it says otherwise since; ``AgentEnded``: its program ended after that;
-            ``ChildAsks``: it sent a message that wants an answer; ``TreeStopped``: it was stopped with all below it.
+            ``AgentRestarted``: it was started again; ``ChildAsks``: it sent a message that wants an answer;
+            ``TreeStopped``: it was stopped with all below it.
         worker: the agent, as ``name@session``.
         status: of a ``WorkerComplete`` ``success``, ``failure`` or ``stopped``; of the others ``idle``, ``waiting``,
-            ``near``, ``reached``.
+            ``near``, ``reached``, ``restarted``.
         message: one line for people.
         cause: why, such as ``killed by signal 9``; for what it waits; which limit.
         time_ms: when, by the time of day.

@@ -75,7 +75,8 @@ def _world_of(
 
     home = place.root if place.common.name == NO_GIT else None  # there the swarm directory is all there is
     by_role = settings.worktrees.layout == "role"
-    layout = Layout(place.root, settings.worktrees.base_path, by_role=by_role, state=home)
+    base, subtrees = settings.worktrees.base_path, settings.tree.worktree_base
+    layout = Layout(place.root, base, by_role=by_role, state=home, subtrees=subtrees)
     for folder in (*layout.tops, place.common / "worktrees"):
         own.trust(str(folder))
     run, repository = (GitRunner, Git) if home is None else _without_git()

@@ -12,6 +12,7 @@ from swarm.kit import files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from swarm.api.swarm import Swarm
     from swarm.delivery.turns import Turns
 
 
@@ -55,6 +56,14 @@ class Hooks(Door):
 
         found, one = self._find(agent, session)
         return hooklog.last(str(self._world.layout.run_folder(found.name, one.name)))
+
+
+def words_at_turn_end(swarm: Swarm) -> str:
+    """Return what the calling agent is told of its tree as its turn ends; empty when there is nothing new."""
+    from swarm.tree import ending
+
+    with files.os_errors("cannot look at the tree"):
+        return ending.words(swarm._world)  # noqa: SLF001  # of the library
 
 
 def turns_of_this_program(read_event: Callable[[], dict[str, Any]]) -> Turns | None:

@@ -24,6 +24,7 @@ from swarm.kit import files
 from swarm.machine import identity, person, processes
 from swarm.machine.mcp import forward
 from swarm.machine.mcp.wait import OPENED
+from swarm.programs import processes as agent_processes
 from swarm.project import server
 from swarm.project.errors import ExtraMissing
 from swarm.project.model import Parent
@@ -208,6 +209,11 @@ class Client:
             raise IdentityRefused(f"cannot act as agent {self.address}: its process is gone, or another one's by now")
         with self._pool.lend(who, self._pid) as swarm:
             return do(swarm)
+
+    @property
+    def prints(self) -> bool:
+        """Whether its program does its task and ends: it is never idle, and nothing wakes it."""
+        return agent_processes.facts(Path(self._run[0])).prints
 
     def note_opened(self) -> None:
         """Write down that the agent's program has its tools, for what waits for that; a full disk changes nothing."""

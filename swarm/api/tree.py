@@ -127,6 +127,7 @@ class Tree(WholeTrees):
             changes = spawn.uncommitted(self._world, here) if looked else ()
             problems = [*spawn.check_limits(self._world, wanted, here)]
             problems += spawn.refuse_uncommitted(wanted, here, changes)
+            problems += spawn.refuse_tracked(self._world, wanted)
             request = self._request(wanted, here, role, options)
             plan = self._preflight(request, problems, dry_run=options.get("dry_run", False))
             told = (*self._told_of_changes(changes), *self._told_of_setup(here, request))

@@ -2,7 +2,7 @@
 
 <root>/.worktrees/<agent>-<session>/        an agent's working tree      (layout: session)
 <root>/.worktrees/<agent>/                  the same                     (layout: role)
-<root>/.swarm/worktrees/<slug>/             the worktree of a lead that was spawned
+<root>/.swarm/worktrees/<slug>/             the worktree of a lead that was spawned (tree.worktree_base)
 <root>/.swarm/lock                          the repository lock; never deleted
 <root>/.swarm/journal/<operation>.json      an operation that is not finished
 <root>/.swarm/journal/history.jsonl         what was done, a line each
@@ -31,6 +31,7 @@ from swarm.machine import session_record
 from swarm.project import names
 
 STATE_DIR = ".swarm"
+SUBTREES = f"{STATE_DIR}/worktrees"
 #: Beside the worktrees; no agent can have this name.
 TRASH_BESIDE = ".swarm-trash"
 MARKER = ".swarm-dir.txt"
@@ -52,16 +53,24 @@ class Layout:
         root: the main checkout, absolute.
         base_path: the folder of the worktrees, relative to *root*.
         by_role: True for the user's original ``.worktrees/<role>``.
+        subtrees: the folder of the worktrees of spawned leads; default: below *state*.
         state: swarm's own folder; default: ``.swarm`` in *root*.
     """
 
     def __init__(
-        self, root: Path, base_path: str = names.WORKTREE_BASE, *, by_role: bool = False, state: Path | None = None
+        self,
+        root: Path,
+        base_path: str = names.WORKTREE_BASE,
+        *,
+        by_role: bool = False,
+        state: Path | None = None,
+        subtrees: str = SUBTREES,
     ) -> None:
         self.root = root
         self.state = state or root / STATE_DIR
         self.base_path = base_path
         self.by_role = by_role
+        self.subtrees = self.state / "worktrees" if subtrees == SUBTREES else root / subtrees
 
     @cached_property
     def base(self) -> Path:
@@ -71,9 +80,11 @@ class Layout:
     @property
     def tops(self) -> tuple[Path, ...]:
         """The folders below which all is swarm's to write and remove, and no link is followed."""
-        inside = self.base.is_relative_to(self.root) and self.base != self.root
-        base = self.root / self.base.relative_to(self.root).parts[0] if inside else self.base
-        return self.state, base
+        return self.state, self._top(self.base), self._top(self.subtrees)
+
+    def _top(self, folder: Path) -> Path:
+        inside = folder.is_relative_to(self.root) and folder != self.root
+        return self.root / folder.relative_to(self.root).parts[0] if inside else folder
 
     @cached_property
     def lock(self) -> Path:
@@ -120,11 +131,6 @@ class Layout:
     def salvage_folder(self, session: str, agent: str, salvage_id: str) -> Path:
         """The files of one salvage entry."""
         return self.salvage / session / agent / salvage_id
-
-    @cached_property
-    def subtrees(self) -> Path:
-        """The folder of the worktrees of spawned leads."""
-        return self.state / "worktrees"
 
     @cached_property
     def tasks(self) -> Path:

@@ -254,11 +254,17 @@ def _branch_steps(operation: str, wanted: list[Wanted]) -> Iterator[Step]:
         yield branch_steps.BranchNotes(operation, one.entry.record.branch, one.refs["manifest"], config)
 
 
+def _base_steps(world: World, operation: str, wanted: list[Wanted]) -> Iterator[Step]:
+    """Make the folders of the worktrees; that of the subtrees where one of them comes back."""
+    subtrees = world.layout.subtrees
+    for base in (world.layout.base, *{one.tree.parent for one in wanted if one.tree.parent == subtrees}):
+        yield file_steps.MakeBase(operation, str(base), base.is_dir(), files.exists(base / ".gitignore"))
+
+
 def _tree_steps(world: World, now: _Now, operation: str, wanted: list[Wanted]) -> Iterator[Step]:
     if not wanted:
         return
-    base = world.layout.base
-    yield file_steps.MakeBase(operation, str(base), base.is_dir(), files.exists(base / ".gitignore"))
+    yield from _base_steps(world, operation, wanted)
     placed: dict[str, list[str]] = {}
     for one in wanted:
         for item in one.entry.record.placed:
@@ -285,7 +291,7 @@ def _tree_steps(world: World, now: _Now, operation: str, wanted: list[Wanted]) -
         folder = world.layout.salvage_folder(one.entry.session, one.entry.agent, one.entry.id)
         yield from inbox_steps.steps_back(world, operation, one.entry.session, one.entry.record.name, folder)
         yield from box_steps.steps_back(world, operation, one.entry.session, one.entry.record.name, one.tree, folder)
-    yield file_steps.SyncToDisk(operation, str(base.parent))
+    yield file_steps.SyncToDisk(operation, str(world.layout.base.parent))
     yield file_steps.WriteRecord(operation, codec.session_to_bytes(_session(world, operation, wanted)).decode("ascii"))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from swarm.agents import event_values, events
 from swarm.agents.launching import launch, launch_checks, launch_request
 from swarm.agents.view import View
 from swarm.callers import parents
@@ -101,6 +103,16 @@ def _start_again(
     refs = (places.op_ref(operation),)
     transaction.run(world, transaction.Operation(operation, verb, session.name, started, boot, todo, refs))
     inbox_steps.declare(world, session.name, list(now))
+    if session.is_child:
+        _tell(world, session, tuple(now), operation)
+
+
+def _tell(world: World, session: Session, names: Sequence[str], operation: str) -> None:
+    """Tell the parent of spawned agents that they were started again; they run, whatever becomes of that."""
+    kind, restarted = event_values.AGENT_RESTARTED, event_values.RESTARTED
+    made = [events.event(kind, one, session.name, restarted, "", name=f"restarted.{operation}.{one}") for one in names]
+    with suppress(SwarmError, OSError):
+        events.publish(world, session, *(one._replace(time_ms=time.time_ns() // 1_000_000) for one in made))
 
 
 def _await_closed(world: World, session: Session, agents: Sequence[Agent]) -> None:

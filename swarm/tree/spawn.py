@@ -11,9 +11,10 @@ from swarm.agents.errors import AgentNotRunning
 from swarm.agents.view import View
 from swarm.callers import family, parents
 from swarm.callers.errors import NotForAgents
-from swarm.kit.errors import UsageProblem
+from swarm.kit.errors import StateDirProblem, UsageProblem
 from swarm.programs import processes
 from swarm.project import names
+from swarm.project.layout import SUBTREES
 from swarm.project.model import SHARED, SUBTREE, WORKER
 from swarm.sandbox import inherited
 from swarm.sessions.create.create_request import Child, Place, Request
@@ -121,6 +122,16 @@ def there(world: World, wanted: Wanted, ground: Ground) -> tuple[Session, Agent]
             hint=f"start it again: swarm resume {session.name}; or fold it in: swarm merge --tree {session.name}",
         )
     return session, agent
+
+
+def refuse_tracked(world: World, wanted: Wanted) -> Iterator[SwarmError]:
+    """Yield the refusal of a folder for subtrees that the project has in its history."""
+    base = world.settings.tree.worktree_base
+    if wanted.kind == SUBTREE and base != SUBTREES and world.git.tracked("HEAD", (base,)):
+        yield StateDirProblem(
+            f"cannot spawn {wanted.session}: the project has {base} in its history",
+            hint="set tree.worktree_base to another folder",
+        )
 
 
 def check_limits(world: World, wanted: Wanted, ground: Ground) -> Iterator[SwarmError]:

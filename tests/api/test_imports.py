@@ -131,6 +131,7 @@ PROGRAMS = {
     "machine/mcp/door.py",
     "machine/mcp/wait.py",
     "machine/hook.py",
+    "machine/turn_end.py",
     "mcp_door/__main__.py",
     "permissions/guard.py",
     "testing/guardian.py",

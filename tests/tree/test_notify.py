@@ -149,7 +149,7 @@ def test_a_restart_does_not_make_a_second_completion(lab: PaneLab) -> None:
     lab.swarm.restart("lead", "auth")
     wait_for(lambda: process(lab, "lead", "auth")["pid"] != before, "the program to begin again")
     lab.swarm.stop(["auth"])
-    assert [one[0] for one in told(lab, "user")] == ["WorkerComplete", "AgentEnded"]
+    assert [one[0] for one in told(lab, "user")] == ["WorkerComplete", "AgentRestarted", "AgentEnded"]
 
 
 def test_what_is_kept_and_not_told_is_told_by_whoever_looks_next(lab: PaneLab, monkeypatch: pytest.MonkeyPatch) -> None:

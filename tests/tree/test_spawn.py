@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from swarm.testing.terminal import wait_for
 from tests.support.tree import WAIT, as_agent, code_of, end, process, quiet, subtree, told, worker
 
 if TYPE_CHECKING:
@@ -26,11 +28,10 @@ def record(lab: PaneLab, session: str) -> dict[str, object]:
 
 
 def environment(lab: PaneLab, agent: str, session: str) -> dict[str, str]:
-    """Return the environment of an agent's program."""
-    from pathlib import Path
-
-    data = Path(f"/proc/{process(lab, agent, session)['pid']}/environ").read_text()
-    return dict(one.split("=", 1) for one in data.split("\0") if "=" in one)
+    """Return the environment of an agent's program; for a moment its process has that of its supervisor."""
+    place = Path(f"/proc/{process(lab, agent, session)['pid']}/environ")
+    wait_for(lambda: "\0SWARM_ACTOR=" in f"\0{place.read_text()}", f"the program of {agent}@{session} to begin")
+    return dict(one.split("=", 1) for one in place.read_text().split("\0") if "=" in one)
 
 
 def windows(lab: PaneLab) -> dict[str, str]:
@@ -225,6 +226,36 @@ def test_stop_cleanup_and_restore_know_a_subtree_as_any_session(lab: PaneLab) ->
     one = lab.swarm.sessions.get("auth")
     assert (one.kind, one.depth) == ("subtree", 2)
     assert (made.agent.path / "work.md").exists()
+
+
+def test_the_folder_of_the_subtrees_is_a_setting(lab: PaneLab) -> None:
+    """TREE-19: default below swarm's own folder; git sees nothing of it, and the last cleanup removes it."""
+    lab.env |= {"SWARM_TREE_WORKTREE_BASE": "leads/here", "SWARM_TREE_MAX_DEPTH": "3"}
+    before = lab.git("status", "--porcelain")
+    made = subtree(lab, "auth")
+    below = subtree(lab, "deep", by=as_agent(lab, "lead", "auth"))
+    worker(lab, "tests", by=as_agent(lab, "lead", "auth"))
+    base = lab.root / "leads/here"
+    assert (made.agent.path, below.agent.path) == (base / "auth", base / "auth.deep")
+    assert (base / "auth/.swarm/agents/tests/agent.json").exists()
+    assert lab.git("status", "--porcelain") == before
+    (base / "lost").mkdir()
+    assert [one.name for one in lab.swarm.tree() if one.kind == "no record"] == ["lost"]
+    (base / "lost").rmdir()
+    lab.swarm.tree.stop("auth")
+    lab.swarm.tree.cleanup("auth")
+    assert not base.exists()
+
+    lab.write({"leads/here/mine.md": "of the project"})
+    lab.commit("tracked")
+    assert code_of(lambda: lab.swarm.tree.spawn_subtree("x", "auth", command=WAIT)) == "STATE_DIR"
+    assert lab.swarm.sessions() == ()
+
+
+@pytest.mark.parametrize("base", [".git/x", ".swarm", ".swarm/other", "../x", "/nowhere/x"])
+def test_a_folder_that_cannot_hold_subtrees_is_refused(lab: PaneLab, base: str) -> None:
+    lab.env["SWARM_TREE_WORKTREE_BASE"] = base
+    assert code_of(lab.open) == "CONFIG"
 
 
 def test_the_layout_of_the_documents_is_there_for_people_and_no_more(lab: PaneLab) -> None:

@@ -48,6 +48,21 @@ def collect(
     return Answer({"noted": noted}, lambda _output: None, warnings)
 
 
+@verb(app, "turn-end", attempt="cannot look at the tree", examples="swarm hook turn-end", hidden=True)
+def turn_end(run: Run) -> Answer:
+    """Tell the agent whose program's hook runs this what is open in its tree, before it goes idle."""
+    from swarm.api.hooks import words_at_turn_end
+
+    warnings: tuple[str, ...] = ()
+    try:
+        words = words_at_turn_end(run.open())
+        if words:
+            sys.stdout.write(json.dumps({"decision": "block", "reason": words}) + "\n")
+    except Exception as error:  # noqa: BLE001  # a hook must not disturb the program
+        warnings = hook_failed(run, "", "turn-end", error)
+    return Answer({}, lambda _output: None, warnings)
+
+
 @verb(app, "deliver", attempt="cannot deliver", examples="swarm hook deliver", hidden=True)
 def deliver(
     run: Run,  # noqa: ARG001  # every verb has it

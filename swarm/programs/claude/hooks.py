@@ -12,7 +12,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from swarm.machine import hook
+from swarm.machine import hook, turn_end
 from swarm.machine.mcp import wait
 from swarm.permissions import guard
 
@@ -47,10 +47,12 @@ def standard(
     swarm = [sys.executable, "-P", "-m", "swarm", "-C", str(main)]
     waiter = {"asyncRewake": True, **_command([*note, _DIALOG, *swarm, "hook", "deliver"], _DAY)}
     begin = [waiter, _command([*quick, wait.__file__, str(run_dir)], _GUARD)] if door and not prints else [waiter]
+    end = _command([*quick, turn_end.__file__, str(run_dir), *swarm, "hook", "turn-end"], _GUARD)
     ask = _command([*swarm, "permission-request", *(("--wait", "0") if prints else ())], _DAY)
     return {
         **{event: [_entry(waiter)] for event in _TURNS},
         "SessionStart": [{"matcher": "", "hooks": begin}],
+        "Stop": [{"matcher": "", "hooks": [waiter, end]}],
         **{event: [_entry(_command(note, _SHORT))] for event in _NOTED},
         "PreToolUse": [_entry(_command(judge, _GUARD) if guarded else _command(note, _SHORT))],
         "PermissionRequest": [_entry(ask)],

@@ -10,6 +10,7 @@ from swarm.kit import commandline as setups
 from swarm.kit.forms import Form, listing, program, text
 from swarm.project.config.prices import parse as parse_price
 from swarm.project.errors import InvalidName, ReservedName
+from swarm.project.layout import SUBTREES
 from swarm.project.names import check_name, check_prefix
 
 if TYPE_CHECKING:
@@ -147,6 +148,11 @@ def folder_inside(value: str) -> str:
     if lowered[0] == ".swarm":
         raise ValueError("must not be inside .swarm, which holds swarm's own state")
     return str(path)
+
+
+def folder_of_subtrees(value: str) -> str:
+    """Check a folder for the worktrees of spawned leads: one of swarm's own, or as for all worktrees."""
+    return value if value == SUBTREES else folder_inside(value)
 
 
 def file_name(value: str) -> str:

@@ -13,6 +13,7 @@ from swarm.project.config.checks import (
     collector,
     file_name,
     folder_inside,
+    folder_of_subtrees,
     key,
     paths,
     patterns,
@@ -26,6 +27,7 @@ from swarm.project.config.checks import (
     tmux_socket,
     variables,
 )
+from swarm.project.layout import SUBTREES
 from swarm.project.names import BRANCH_PREFIX, PROGRAMS, PROGRAMS_IN_WORDS, WORKTREE_BASE
 
 _WEEK = 604_800
@@ -387,6 +389,11 @@ class Limits(Section):
 class Tree(Section):
     """Sub-teams and workers that agents spawn."""
 
+    worktree_base = key(
+        SUBTREES,
+        text(folder_of_subtrees, "folder in the repository"),
+        "Folder for the worktrees of spawned leads, relative to the main checkout.",
+    )
     max_depth = key(
         2,
         number(1, 20),

@@ -237,6 +237,7 @@ def finish(world: World, record: dict[str, Any]) -> None:
     trash.empty_beside(world, record["operation"])
     if not world.sessions.names():
         file_steps.remove_base(world, world.layout.base)
+        file_steps.remove_base(world, world.layout.subtrees)
         file_steps.show_again(world.git.common / "info" / "exclude")
         hiding.turn_off(world)
         if world.layout.sessions.is_dir():

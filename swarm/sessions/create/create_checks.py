@@ -238,7 +238,7 @@ def check_folders(world: World, tracked: Iterable[str] | None = None, *, session
         tracked: which are part of it, if that is known.
         session: which is to be made or added to.
     """
-    for folder in (world.layout.state, world.layout.base):
+    for folder in (world.layout.state, world.layout.base, world.layout.subtrees):
         try:
             info = os.lstat(folder)
         except (FileNotFoundError, NotADirectoryError):

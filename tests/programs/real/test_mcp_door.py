@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from swarm.agents.launching import door
 from swarm.api import serving
 from swarm.testing.api import call, hold, say
 from swarm.testing.terminal import wait_for
@@ -92,6 +93,24 @@ def test_a_tool_is_called_in_the_first_turn_without_a_question(
     last = agents.api.requests()[-1].text
     assert "AGENT_NOT_FOUND" in last, "what is wrong is told to the model"
     assert agents.git("status", "--porcelain", cwd=agents.one("builder").worktree) == ""
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_door_that_opens_after_eight_seconds_is_there_in_the_first_turn(
+    agents: AgentLab, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab_of(program, agents)
+    agents.role("builder", "You are the builder of bridges, word ANVIL.")
+    quick = door.command_of
+    slowly = "import os, sys, time; time.sleep(8); os.execv(sys.argv[1], sys.argv[1:])"
+    monkeypatch.setattr(door, "command_of", lambda *words: (sys.executable, "-c", slowly, *quick(*words)))
+    tool = CALLED[program].format(server="swarm", tool="report")
+    agents.api.script("paint it green", call(tool, message="it was there"), say("Green it is."))
+
+    agents.swarm.start("fx", "builder", task="paint it green", program=program)
+
+    assert "inbox_ack" in agents.api.heard("paint it green").text
+    told(agents, "it was there")
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
