@@ -10,7 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks import boxes, looks, panes, plots, pods, running, scratch, spawning, startup, teams, worktrees
+from benchmarks import boxes, counts, looks, panes, plots, pods, running, scratch, spawning, startup, teams, worktrees
+
+#: Those that make a place of their own.
+_PLAIN = {
+    one.__name__.removeprefix("benchmarks."): one
+    for one in (counts, startup, looks, pods, spawning, running, panes, boxes)
+}
 
 
 def main() -> int:
@@ -23,19 +29,7 @@ def main() -> int:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=(
-            "worktrees",
-            "teams",
-            "startup",
-            "looks",
-            "pods",
-            "spawning",
-            "running",
-            "panes",
-            "boxes",
-            "bus",
-            "all",
-        ),
+        choices=("worktrees", "teams", *_PLAIN, "bus", "all"),
         default="all",
     )
     parser.add_argument("--quick", action="store_true", help="few and small: does it work at all")
@@ -51,9 +45,7 @@ def main() -> int:
         with scratch.disk() as (place, kind):
             found["teams on"] = kind
             found["teams"] = teams.run(place, quick=wish.quick)
-    plain = {"startup": startup, "looks": looks, "pods": pods, "spawning": spawning, "running": running, "panes": panes}
-    plain["boxes"] = boxes
-    for name, one in plain.items():
+    for name, one in _PLAIN.items():
         if wish.what in (name, "all"):
             found[name] = one.run(quick=wish.quick)
     if wish.plots is not None:
@@ -87,6 +79,7 @@ def _text(found: dict[str, object]) -> list[str]:
     for name, how in (
         ("worktrees", worktrees.table),
         ("teams", teams.table),
+        ("counts", counts.table),
         ("startup", startup.table),
         ("looks", looks.table),
         ("pods", pods.table),

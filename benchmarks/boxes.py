@@ -34,7 +34,9 @@ _WORK = {
         "rm -rf out; mkdir out; tar -xf packages.tar -C out; python3 -m compileall -q out; find out -type f | wc -l"
         " >/dev/null; rm -rf out"
     ),
-    "a test run": "export TMPDIR=/dev/shm; for i in 1 2 3; do python3 -m unittest discover -q -s cases >/dev/null 2>&1; done",
+    "a test run": (
+        "export TMPDIR=/dev/shm; for i in 1 2 3; do python3 -m unittest discover -q -s cases >/dev/null 2>&1; done"
+    ),
 }
 _TEST = """
 import os, subprocess, tempfile, unittest
