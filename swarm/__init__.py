@@ -194,7 +194,7 @@ _PUBLIC = {
     ),
     "swarm.sessions.values": ("AgentStatus", "SessionStatus", "WorktreeInfo"),
     "swarm.sessions.waiting": ("Reached",),
-    "swarm.tasks.errors": ("TaskBusy", "TaskNotFound", "TaskNotIdle", "TaskOver", "TaskTaken"),
+    "swarm.tasks.errors": ("TaskBusy", "TaskFailed", "TaskNotFound", "TaskNotIdle", "TaskOver", "TaskTaken"),
     "swarm.tasks.requests": ("TaskOptions",),
     "swarm.tasks.values": (
         "AgentTask",

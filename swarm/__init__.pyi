@@ -205,6 +205,7 @@ from swarm.sessions.values import SessionStatus as SessionStatus
 from swarm.sessions.values import WorktreeInfo as WorktreeInfo
 from swarm.sessions.waiting import Reached as Reached
 from swarm.tasks.errors import TaskBusy as TaskBusy
+from swarm.tasks.errors import TaskFailed as TaskFailed
 from swarm.tasks.errors import TaskNotFound as TaskNotFound
 from swarm.tasks.errors import TaskNotIdle as TaskNotIdle
 from swarm.tasks.errors import TaskOver as TaskOver
@@ -464,6 +465,7 @@ __all__ = [
     "Task",
     "TaskBusy",
     "TaskEvent",
+    "TaskFailed",
     "TaskFailure",
     "TaskNotFound",
     "TaskNotIdle",

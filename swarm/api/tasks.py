@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
+    from swarm.project.model import Parent
     from swarm.tasks.bench import Bench
     from swarm.tasks.requests import TaskOptions
     from swarm.tasks.values import AgentTask, TaskEvent, TaskOutput, TaskPage, TaskState
 
 #: How often a wait looks: soon at first, as many tasks are short.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+#: So long a submit waits for its turn to start the task; then whoever looks next does.
+_TURN = 5.0
 
 
 class Tasks(Door):
@@ -47,18 +50,15 @@ class Tasks(Door):
             >>> task = swarm.tasks.submit("Review the last commit", program="demo")  # doctest: +SKIP
             >>> swarm.tasks.wait(task.id).output                                       # doctest: +SKIP
         """
-        from swarm.kit.errors import UsageProblem
         from swarm.tasks import flow, requests
 
         bench = self._bench()
         with files.os_errors("cannot submit the task"):
-            if options.get("worktree"):
-                raise UsageProblem("cannot give a task a worktree in this version", hint="leave worktree out")
             env = requests.check_environment(dict(options.get("env") or {}))
             task = requests.plan(bench, prompt, options, self._by())
             self._ready_for("task")
             made = requests.accept(bench, task, env, alone=options.get("alone", False))
-            flow.advance(bench, wait=_FIRST_PAUSE)
+            flow.advance(bench, wait=_TURN)
             return bench.store.get(made.id)
 
     def get(self, task_id: str) -> AgentTask:
@@ -154,6 +154,7 @@ class Tasks(Door):
         bench = self._bench()
         with files.os_errors("cannot read the history of the tasks"):
             flow.advance(bench)
+            flow.tidy(bench)
             return history.page(bench.store, page, limit)
 
     def output(self, task_id: str) -> tuple[TaskOutput, ...]:
@@ -215,7 +216,15 @@ class Tasks(Door):
         from swarm.tasks.bench import Bench
         from swarm.tasks.store import Store
 
-        return Bench(self._world, Store(self._world.layout), lambda name: self._role_in(None, name))
+        store = Store(self._world.layout)
+        return Bench(self._world, store, lambda name: self._role_in(None, name), self._changing, self._may_start)
+
+    def _may_start(self, task: AgentTask) -> bool:
+        """Whether this process may start a task: of an agent its own ones alone, as they get its environment."""
+        from swarm.callers import rights
+
+        who = rights.caller(self._world)
+        return who is None or _is_of(task, who.me)
 
     def _by(self) -> tuple[str, str]:
         """Return who calls, and of an agent which run of its name."""
@@ -236,10 +245,12 @@ class Tasks(Door):
         bench = self._bench()
         task = bench.store.get(task_id)
         who = rights.caller(self._world)
-        mine = (
-            who is not None and who.me is not None and (who.me.address, who.me.generation) == (task.by, task.generation)
-        )
-        if who is not None and not mine:
+        if who is not None and not _is_of(task, who.me):
             doing = verb.partition(".")[2].rstrip("_")
             raise NotForAgents(f"cannot {doing} {task_id}: you are agent {who.address}, and did not submit it")
         return bench
+
+
+def _is_of(task: AgentTask, me: Parent | None) -> bool:
+    """Whether an agent submitted a task; None is one that the machine does not show."""
+    return me is not None and (me.address, me.generation) == (task.by, task.generation)

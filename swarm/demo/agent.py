@@ -11,12 +11,13 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from swarm.demo.me import Order, seconds
+from swarm.demo.me import Order, Task, seconds
 from swarm.demo.post import Post
 from swarm.demo.record import Record
 from swarm.demo.repo import Repo, Trouble
 from swarm.demo.screen import Keyboard, Screen
 from swarm.demo.talk import Talk
+from swarm.demo.turn import Lines, Turn, write
 from swarm.demo.work import Work
 from swarm.machine.inbox_watch import SCAN_EVERY
 from swarm.machine.run_folder import program_facts
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _PROMPT = "demo> "
 #: The first word of the line that swarm types when messages wait.
 _NUDGE = "[swarm]"
+#: Orders that a turn without a terminal obeys only in a worktree.
+_OF_A_REPOSITORY = frozenset({"work", "edit", "status"})
 _INTERRUPTED = 128 + signal.SIGINT
 _SLEEPER = "import time; time.sleep(3600)"
 
@@ -39,11 +42,13 @@ class DemoAgent:
 
     def __init__(self, me: Me) -> None:
         self._me = me
-        record = Record(me.run_dir)
-        self._screen = Screen(record)
+        self._turn = Turn.read(me.environ, me.task.whole)
+        record = self._turn.record if self._turn else Record(me.run_dir)
+        self._screen: Screen = Lines(record) if self._turn else Screen(record)
         self._keyboard = Keyboard(record)
         self._said: tuple[str, str] = ("", "")
         self._key = ""  # of the order from the task that is being obeyed
+        self._failed = ("", "")
         self._children: list[subprocess.Popen[bytes]] = []
         self._orders: dict[str, tuple[str, str, Callable[[str], int | None]]] = {
             "help": ("", "show this", self._help),
@@ -55,6 +60,9 @@ class DemoAgent:
             "inbox": ("", "read what came in", self._read_mail),
             "permission": ("[TOOL]", "ask to use a tool, and wait", self._permission),
             "say": ("TEXT", "print it", self._say),
+            "append": ("FILE TEXT", "add a line to a file, not committed", self._append),
+            "error": ("KIND [WORDS]", "end as after an error: retryable, rate_limited or fatal", self._error),
+            "deaf": ("", "hear no signal any more", self._deaf),
             "sleep": ("SECONDS", "be busy for a while", self._sleep),
             "spawn": ("", "start a process that leaves my group", self._spawn),
             "hang": ("", "stop listening", self._hang),
@@ -66,6 +74,8 @@ class DemoAgent:
     def run(self) -> int:
         """Return the exit status."""
         self._is("working", "reading the task")
+        if self._turn is not None:
+            return self._take_turn(self._turn)
         try:
             self._repo = Repo(self._me.actor)
             self._work = Work(self._me, self._repo)
@@ -128,6 +138,61 @@ class DemoAgent:
             self._screen.say(done, "good", label="  committed ")
         else:
             self._screen.say("that is committed already", "quiet", label="  ")
+
+    # --- a turn without a terminal --------------------------------------------------------------
+
+    def _take_turn(self, turn: Turn) -> int:
+        """Do the orders of a prompt that were not done before, and write the result."""
+        task = Task.read(turn.text, self._me.actor, self._me.role)
+        if task.text:
+            self._screen.say(f"read: {task.topic}")
+        code: int | None = None
+        for order in task.orders[turn.done :]:
+            once = order.word == "once"
+            if once:
+                turn.note_done(order.rest)
+            wanted = Order.read(order.rest) if once else order
+            code = self._obey(wanted) if wanted.word not in _OF_A_REPOSITORY else self._in_repository(wanted)
+            if code is not None:
+                break
+            if not once:
+                turn.note_done(order.word)
+        kind, words = self._failed
+        last = self._screen.last if isinstance(self._screen, Lines) else ""
+        used = {"input": len(turn.text.split()), "output": len(last.split())}
+        write({"type": "result", "ok": not code, "kind": kind, "text": words or last, "usage": used})
+        return code or 0
+
+    def _in_repository(self, order: Order) -> int | None:
+        """Obey an order that commits, or speaks with others."""
+        try:
+            self._repo = Repo(self._me.actor)
+            self._work = Work(self._me, self._repo)
+        except Trouble as trouble:
+            self._screen.say(f"cannot do that here: {trouble}", "bad")
+            return 1
+        return self._obey(order)
+
+    def _append(self, rest: str) -> int | None:
+        path, _, line = rest.partition(" ")
+        try:
+            with open(path, "a", encoding="utf-8") as file:  # one write, also beside other agents
+                file.write(f"{line}\n")
+        except OSError as error:
+            self._screen.say(f"did not work: {error}", "bad")
+            return 1
+        return None
+
+    def _error(self, rest: str) -> int:
+        kind, _, words = rest.partition(" ")
+        self._failed = (kind, words or f"a {kind} error, as asked")
+        self._screen.say(self._failed[1], "bad")
+        return 1
+
+    def _deaf(self, _rest: str) -> None:
+        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(signum, signal.SIG_IGN)
+        self._screen.say("deaf")
 
     # --- messages -------------------------------------------------------------------------------
 

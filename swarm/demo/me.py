@@ -43,12 +43,14 @@ class Task:
         orders: what to do after the work, in this order.
         steps: how many steps of work; None is as many as the role has.
         delay: seconds of thinking before a step.
+        whole: all that was said.
     """
 
     text: str = ""
     orders: tuple[Order, ...] = ()
     steps: int | None = None
     delay: float = _DELAY
+    whole: str = ""
 
     @property
     def topic(self) -> str:
@@ -78,7 +80,7 @@ class Task:
                 delay = number
             else:
                 orders.append(order)
-        return cls("\n".join(said).strip(), tuple(orders), steps, delay)
+        return cls("\n".join(said).strip(), tuple(orders), steps, delay, text)
 
 
 @dataclass(frozen=True, slots=True)

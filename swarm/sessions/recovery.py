@@ -27,7 +27,7 @@ def recover(world: World, *, wait: bool) -> RecoverReport:
 def known() -> transaction.Known:
     """Return every step and kind of operation; loads nearly all of swarm."""
     from swarm.agents import stop_tree
-    from swarm.agents.launching import launch, launch_files
+    from swarm.agents.launching import launch, launch_files, unseen
     from swarm.merging import merge
     from swarm.sandbox import intake
     from swarm.sandbox import steps as box_steps
@@ -55,6 +55,7 @@ def known() -> transaction.Known:
         launch_files.PrepareRun,
         launch.PreapproveFolder,
         launch.OpenPanes,
+        unseen.StartUnseen,
         launch.LockRunning,
     )
     return transaction.Known(

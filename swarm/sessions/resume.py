@@ -28,6 +28,7 @@ from swarm.worktrees.steps import file_steps, inbox_steps
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from swarm.agents.launching.unseen import Unseen
     from swarm.project.model import Agent, Session
     from swarm.project.world import World
     from swarm.roles.role import Role
@@ -78,6 +79,16 @@ def run_again(world: World, session: Session, agent: Agent, role: Role) -> None:
     _start_again(world, session, [(agent, role)], "run", fresh=True)
 
 
+def take_turn(world: World, session: Session, agent: Agent, role: Role, turn: Unseen) -> None:
+    """Start an agent for another turn without a pane.
+
+    Raises:
+        SwarmError: nothing was started, and its record is as it was.
+    """
+    world = in_session(world, session)
+    _start_again(world, session, [(agent, role)], "task", turn=turn)
+
+
 def _start_again(
     world: World,
     session: Session,
@@ -86,13 +97,14 @@ def _start_again(
     *,
     anew: bool = False,
     fresh: bool = False,
+    turn: Unseen | None = None,
 ) -> None:
     """Start the programs of these agents in one operation, which also writes their new records."""
-    operation = new_operation_id()
+    operation = turn.operation if turn else new_operation_id()
     now = {agent.name: agent for agent, _ in told}
     agents = tuple(now.get(one.name, one) for one in session.agents)
     record = session._replace(operations=(*session.operations, operation), agents=agents)
-    how: dict[str, Any] = {"resume": True, "anew": anew, "fresh": fresh, "beside": session.beside}
+    how: dict[str, Any] = {"resume": True, "anew": anew, "fresh": fresh, "beside": session.beside, "unseen": turn}
     how["parent"] = parents.heir(world, session)
     todo = (
         *box_steps.made(world, operation, session.name, tuple(now.values())),

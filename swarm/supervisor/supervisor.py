@@ -299,8 +299,8 @@ class Supervisor:
         stops = self._signals.stops
         if self._status is None and stops:
             return "stopped" if stops[0] == signal.SIGTERM else "hangup"
-        if self._status is None and (self._over):
-            return "budget" if self._over else "timeout"
+        if self._status is None and self._over:
+            return "timeout" if self._turn is not None and self._turn.over else "budget"
         if signal.SIGHUP in stops:
             return "hangup"  # we get the signal first; the program then ended because its terminal was gone
         return "signal" if self._status is not None and os.WIFSIGNALED(self._status) else "exited"

@@ -11,6 +11,7 @@ from swarm.tasks.values import TaskRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from swarm.programs.base import Program
     from swarm.project.world import World
@@ -29,11 +30,15 @@ class Bench(NamedTuple):
 
     Attributes:
         role: finds a role by its name.
+        changing: holds the lock of the repository for a command, with what crashed before brought to an end.
+        may_start: whether this process may start a task.
     """
 
     world: World
     store: Store
     role: Callable[[str], Role]
+    changing: Callable[[str], AbstractContextManager[None]]
+    may_start: Callable[[AgentTask], bool]
 
 
 def program_of(task: AgentTask) -> Program:

@@ -13,6 +13,13 @@ class TaskNotFound(SwarmError):
     default_hint = "`swarm task list` shows the tasks; the oldest finished ones are removed (tasks.keep)"
 
 
+class TaskFailed(SwarmError):
+    """The task failed, or was cancelled."""
+
+    code = "TASK_FAILED"
+    default_hint = "`swarm task show ID` shows its runs, and `swarm task output ID` what its program wrote"
+
+
 class TaskTaken(SwarmError):
     """Another task, with another prompt or program, has this id."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from swarm.kit import files
 from swarm.kit.errors import SwarmError, UsageProblem
 from swarm.programs import turns
+from swarm.project.errors import RecordProblem
 from swarm.tasks import workspace
 from swarm.tasks.values import Place, TaskOutput, TaskPage
 
@@ -79,13 +80,20 @@ def _finished(store: Store) -> list[_Old]:
 
 def remove(bench: Bench, task_id: str) -> None:
     """Remove a finished task: first out of sight, in one step, then its files."""
-    task = bench.store.find(task_id)
+    task = _readable(bench.store, task_id)
     aside = bench.store.aside(task_id)
     if files.rename_within(bench.store.folder(task_id), aside):
         files.remove_tree(aside)
     if task is not None and task.place is Place.SESSION:
         with bench.store.accepting(_LOCK_WAIT):  # in which a new task may name the session
             workspace.remove_after(bench.world.layout, task)
+
+
+def _readable(store: Store, task_id: str) -> AgentTask | None:
+    try:
+        return store.find(task_id)
+    except RecordProblem:
+        return None
 
 
 def _remove_trash(store: Store) -> None:
@@ -99,7 +107,7 @@ def close_half_made(bench: Bench, task_id: str) -> None:
 
     One that is being accepted right now is left alone.
     """
-    with bench.store.accepting(_LOCK_WAIT):
+    with contextlib.suppress(RecordProblem), bench.store.accepting(_LOCK_WAIT):
         task = bench.store.find(task_id)
         if task is None:
             files.remove_tree(bench.store.folder(task_id))

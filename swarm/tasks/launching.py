@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm import supervisor
 from swarm.agents.budgets import limits
+from swarm.agents.launching import unseen
 from swarm.agents.launching.launch_files import GATE_SECONDS, pane_environment
 from swarm.kit import files
-from swarm.machine import own, processes
+from swarm.machine import processes
 from swarm.machine.run_folder import runfiles
 from swarm.programs import registry, turns
 from swarm.programs.values import Launch
@@ -39,10 +37,8 @@ if TYPE_CHECKING:
     from swarm.tasks.bench import Bench
     from swarm.tasks.values import AgentTask, TaskRun
 
-LAUNCH = "launch.json"
-#: What the supervisor itself has to say.
-_OWN_WORDS = "supervisor.txt"
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Names the folder that stays between the runs of a session.
+HOME = "SWARM_TASK_HOME"
 #: No session of agents can have this name.
 _SESSION = ".task"
 _INSTRUCTIONS = Path(__file__).parents[1] / "data" / "tasks" / "agent.md"
@@ -90,7 +86,7 @@ def _environment(world: World, launch: Launch, task: AgentTask, given: Mapping[s
         **around,
         "GIT_CEILING_DIRECTORIES": str(world.layout.workspaces),  # the repository around it is not its own
         "SWARM_TASK": task.id,
-        "SWARM_TASK_HOME": str(workspace.home_of(world.layout, task.session_id)),
+        HOME: str(workspace.home_of(world.layout, task.session_id)),
         **given,
     }
 
@@ -104,7 +100,6 @@ def write(bench: Bench, task: AgentTask, run: TaskRun, turn: turns.Turn) -> Path
     """
     workspace.prepare(bench.world.layout, task)
     run_dir = bench.store.run_folder(task.id, run.operation)
-    files.make_private_dir(run_dir)
     launch = launch_of(bench, task, run_dir, turn)
     text = bench.role(task.role).instructions or _INSTRUCTIONS.read_text(encoding="utf-8")
     files.write_atomic(launch.role_file, _bytes(text), durable=False)
@@ -115,7 +110,7 @@ def write(bench: Bench, task: AgentTask, run: TaskRun, turn: turns.Turn) -> Path
             files.make_private_dir((run_dir / name).parent)
         files.write_atomic(run_dir / name, _bytes(content), durable=False)
     spec = _spec(bench, task, run, launch, made)
-    files.write_atomic(run_dir / LAUNCH, json.dumps(spec, ensure_ascii=True).encode("ascii"), durable=False)
+    files.write_atomic(run_dir / unseen.LAUNCH, json.dumps(spec, ensure_ascii=True).encode("ascii"), durable=False)
     return run_dir
 
 
@@ -138,7 +133,7 @@ def _spec(bench: Bench, task: AgentTask, run: TaskRun, launch: Launch, made: Lau
         "owner": {"pid": os.getpid(), "start": processes.start_of(os.getpid()) or 0},
         "run_dir": str(folder),
         "gate_timeout": GATE_SECONDS,
-        "grace": GRACE,
+        "grace": GRACE - program_of(task).interrupts,
         "cwd": str(launch.worktree),
         "argv": list(made.argv),
         "env": {name: value for name, value in env.items() if name not in made.without},
@@ -149,24 +144,9 @@ def _spec(bench: Bench, task: AgentTask, run: TaskRun, launch: Launch, made: Lau
         "role": task.role,
         "stamp": stamp_of(world.layout.root, task.id),
         "budget": _budget(bench, launch.options, source),
-        **streams(folder, folder, made, program_of(task).interrupts),
+        **unseen.streams(folder, folder, made, program_of(task).interrupts),
         "timeout": task.timeout,
         "after": chore(world, "settle", task.id),
-    }
-
-
-def streams(folder: Path, told: Path, made: LaunchSpec, interrupts: float) -> dict[str, Any]:
-    """Return the part of a launch file that takes the place of a terminal.
-
-    Args:
-        folder: of the run.
-        told: the folder with the program's files.
-    """
-    return {
-        "stdin": str(told / made.stdin) if made.stdin else os.devnull,
-        "stdout": str(folder / turns.OUT),
-        "stderr": str(folder / turns.ERR),
-        "interrupt": interrupts,
     }
 
 
@@ -175,40 +155,6 @@ def _budget(bench: Bench, options: RoleOptions, source: Mapping[str, Any]) -> di
     held = limits.limits_of(bench.world, options)
     spec = limits.spec(bench.world, "task", _SESSION, held, source)
     return {name: value for name, value in spec.items() if name != "tell"}
-
-
-def start(launch_file: Path, words: Path) -> tuple[int, int]:
-    """Start a supervisor in a session of its own, without a terminal; return its pid and when it began.
-
-    Args:
-        words: the folder for what it says itself.
-
-    Raises:
-        OSError
-    """
-    launcher = Path(supervisor.__file__).with_name("launcher.py")
-    own_words = own.open(os.fspath(words / _OWN_WORDS), _APPEND, 0o600)
-    try:
-        started = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(launcher), str(launch_file)],
-            stdin=subprocess.DEVNULL,
-            stdout=own_words,
-            stderr=own_words,
-            start_new_session=True,
-            cwd="/",
-        )
-    finally:
-        os.close(own_words)
-    begun = processes.start_of(started.pid) or 0
-    _leave(started)
-    return started.pid, begun
-
-
-def _leave(started: subprocess.Popen[bytes]) -> None:
-    """Reap it whenever it ends: it outlives most callers, and shall not stay in the process table of the others."""
-    import threading
-
-    threading.Thread(target=started.wait, daemon=True, name="task").start()
 
 
 def _bytes(text: str) -> bytes:

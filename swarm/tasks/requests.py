@@ -11,8 +11,9 @@ from uuid import uuid4
 from swarm.kit.errors import UsageProblem
 from swarm.programs import registry
 from swarm.project import names
+from swarm.project.errors import Locked
 from swarm.project.names import PROGRAMS
-from swarm.tasks import flow, places, workspace
+from swarm.tasks import flow, history, places, workspace
 from swarm.tasks.bench import GRACE, PATIENCE
 from swarm.tasks.errors import TaskBusy, TaskNotIdle, TaskOver, TaskTaken
 from swarm.tasks.settle import finish, settle
@@ -93,6 +94,8 @@ def plan(bench: Bench, prompt: str, options: TaskOptions, by: tuple[str, str]) -
     program, command = _program(options, found.options.agent_type or settings.agents.program)
     _check_program(bench, program, command)
     worktree = options.get("worktree", False)
+    if worktree and not role:
+        raise UsageProblem("a task in a worktree needs a role", hint="for example: --role developer")
     session_id = _session_id(options.get("session_id"), task_id, worktree=worktree)
     known = "" if worktree else workspace.conversation(bench.world.layout, session_id, program)
     return AgentTask(
@@ -167,7 +170,7 @@ def _session_id(given: object, task_id: str, *, worktree: bool) -> str:
     if given is None or given == "":
         return task_id[: names.MAX_LENGTH] if worktree else f"session-{task_id.removeprefix('task-')}"[:64]
     if worktree:
-        return names.check_new_session(given)
+        raise UsageProblem("a task in a worktree has a session of its own", hint="leave the session out")
     return check_id(given, "session id")
 
 
@@ -243,7 +246,9 @@ def end(bench: Bench, task_id: str) -> AgentTask:
         TaskOver, TaskNotIdle
     """
     with bench.store.acting(PATIENCE):
-        return finish(bench, _idle(bench, task_id, "end"), TaskState.COMPLETED)
+        done = finish(bench, _idle(bench, task_id, "end"), TaskState.COMPLETED)
+        history.prune(bench)
+        return done
 
 
 def _idle(bench: Bench, task_id: str, verb: str) -> AgentTask:
@@ -260,7 +265,7 @@ def _refuse_over(task: AgentTask, verb: str) -> None:
 
 
 def cancel(bench: Bench, task_id: str, *, wait: bool) -> AgentTask:
-    """End a task and everything that its program started, within ``GRACE``.
+    """End a task and everything that its program started, within ``GRACE``; asked twice, at once.
 
     Args:
         wait: return when it is over; else as soon as it is ordered.
@@ -268,16 +273,30 @@ def cancel(bench: Bench, task_id: str, *, wait: bool) -> AgentTask:
     Raises:
         TaskOver
     """
+    _await_start(bench, task_id)
     with bench.store.acting(PATIENCE):
         task = settle(bench, bench.store.get(task_id))
         _refuse_over(task, "cancel")
         if task.state in (TaskState.QUEUED, TaskState.IDLE, TaskState.INTERRUPTED):
-            return finish(bench, task, TaskState.CANCELLED)
+            done = finish(bench, task, TaskState.CANCELLED)
+            history.prune(bench)
+            return done
         if task.state is TaskState.WORKING:
             task = bench.store.change(task, TaskState.CANCELLING, "cancelling")
-            if task.run is not None:
-                places.ask_to_end(task.run)
+        if task.run is not None:
+            places.ask_to_end(task.run)
     return _await_end(bench, task) if wait else task
+
+
+def _await_start(bench: Bench, task_id: str) -> None:
+    """Wait while a process starts the task: a worktree may take its time, and is made whole or not at all."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        task = bench.store.get(task_id)
+        if task.state is not TaskState.STARTING or not places.is_supervised(places.run_of(task)):
+            return
+        time.sleep(_LOOK_AGAIN)
+    raise Locked(f"cannot cancel {task_id}: it is being started for longer than {PATIENCE:g} s")
 
 
 def _await_end(bench: Bench, task: AgentTask) -> AgentTask:

@@ -15,7 +15,7 @@ from swarm.programs.turns import Kind
 from swarm.tasks import evidence, places
 from swarm.tasks.bench import program_of, with_run
 from swarm.tasks.evidence import LOST, NEVER, Evidence, Stand
-from swarm.tasks.values import FailureType, TaskFailure, TaskState, TokenUsage
+from swarm.tasks.values import FailureType, Place, TaskFailure, TaskState, TokenUsage
 
 if TYPE_CHECKING:
     from typing import Any
@@ -32,6 +32,7 @@ _TYPES = {
     Kind.NOT_STARTED: FailureType.NOT_STARTED,
     Kind.STOPPED: FailureType.INTERRUPTED,
 }
+_COMPLETED = TaskState.COMPLETED
 _MAY_PASS = frozenset({Kind.RETRYABLE, Kind.RATE_LIMITED})
 #: A supervisor that was lost is no failure of the task; but one that is lost again and again is.
 _MOST_LOST = 5
@@ -63,8 +64,10 @@ def _settle_held(bench: Bench, task: AgentTask) -> AgentTask:
 
 def _settle_run(bench: Bench, task: AgentTask) -> AgentTask:
     run = task.run
-    if run is None:
-        raise AssertionError(f"{task.id} works without a run")
+    if run is None:  # its record was written by somebody else
+        return _without_run(bench, task)
+    if places.is_removed(bench, task):
+        return _removed(bench, task)
     found = evidence.look(run, places.run_dir(bench, task, run))
     if found.stand is Stand.NEVER:
         return _never_begun(bench, task, run)
@@ -79,6 +82,19 @@ def _settle_run(bench: Bench, task: AgentTask) -> AgentTask:
     ):
         places.ask_to_end(run)
     return task
+
+
+def _without_run(bench: Bench, task: AgentTask) -> AgentTask:
+    words = "its record names no run"
+    if task.state is TaskState.CANCELLING:
+        return finish(bench, task, TaskState.CANCELLED, words)
+    return bench.store.change(task, TaskState.INTERRUPTED, "interrupted", words, operation="")
+
+
+def _removed(bench: Bench, task: AgentTask) -> AgentTask:
+    """End a task whose session the user removed; a cleanup saved its work."""
+    task = bench.store.change(task, TaskState.CANCELLING, "cancelling") if task.state is TaskState.WORKING else task
+    return finish(bench, task, TaskState.CANCELLED, "its session was removed", operation="")
 
 
 def _never_begun(bench: Bench, task: AgentTask, run: TaskRun) -> AgentTask:
@@ -116,16 +132,21 @@ def _over(bench: Bench, task: AgentTask, run: TaskRun, found: Evidence) -> Agent
     places.note_conversation(bench, known)
     if task.state is TaskState.CANCELLING:
         return finish(bench, known, TaskState.CANCELLED, found.ended.cause)
-    if kind is Kind.DONE:
-        if task.hold:
-            return bench.store.change(known, TaskState.IDLE, "held")
-        return finish(bench, known, TaskState.COMPLETED)
+    if failure is None:
+        return bench.store.change(known, TaskState.IDLE, "held") if task.hold else finish(bench, known, _COMPLETED)
     if kind in _MAY_PASS and _may_try_again(known):
         return _retry(bench, known, outcome)
-    if kind is Kind.STOPPED:  # not by us: it can be taken up again
-        known = bench.store.change(known, TaskState.INTERRUPTED, "interrupted", f"it was ended: {found.ended.cause}")
-        return _take_up(bench, known)
-    return finish(bench, known, TaskState.FAILED, failure.message if failure else "", failure=failure)
+    if kind is Kind.STOPPED:
+        return _stopped(bench, known, found.ended.cause)
+    return finish(bench, known, TaskState.FAILED, failure.message, failure=failure)
+
+
+def _stopped(bench: Bench, task: AgentTask, cause: str) -> AgentTask:
+    """Settle a task whose program was ended, and not by a cancel."""
+    if task.place is Place.WORKTREE:  # who stops its agent, cancels it
+        task = bench.store.change(task, TaskState.CANCELLING, "cancelling", "its agent was stopped")
+        return finish(bench, task, TaskState.CANCELLED, cause)
+    return _take_up(bench, bench.store.change(task, TaskState.INTERRUPTED, "interrupted", f"it was ended: {cause}"))
 
 
 def _after(

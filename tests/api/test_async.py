@@ -95,3 +95,17 @@ def test_events_come_in_order_and_any_verb_can_be_awaited(lab: Lab) -> None:
 
     asyncio.run(main())
     assert repr(swarm) == f"<AsyncSwarm {lab.root}>"
+
+
+def test_a_task_is_waited_for_and_a_cancelled_wait_leaves_it_at_work(lab: Lab) -> None:
+    async def story() -> tuple[str, str]:
+        swarm = AsyncSwarm(lab.swarm)
+        task = await swarm.tasks.submit("while [ ! -e go ]; do sleep 0.05; done; echo done", program="shell")
+        await cancelled(swarm.tasks.wait(task.id))
+        with pytest.raises(WaitOver):
+            await swarm.tasks.wait(task.id, 0.1)
+        state = (await swarm.tasks.get(task.id)).state
+        (lab.root / ".swarm/workspaces" / task.session_id / "work/go").touch()
+        return state, (await swarm.tasks.wait(task.id, 90)).output
+
+    assert asyncio.run(story()) == ("working", "done\n")

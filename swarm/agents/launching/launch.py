@@ -33,6 +33,7 @@ from swarm.worktrees.steps.step import Step
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from swarm.agents.launching.unseen import Unseen
     from swarm.project.model import Agent, Parent
     from swarm.project.world import World
     from swarm.roles.role import Role
@@ -166,7 +167,7 @@ def release(world: World, tree: Path) -> None:
         world.git.unlock(admin)
 
 
-def start_steps(
+def start_steps(  # noqa: PLR0913  # what a start may say
     world: World,
     operation: str,
     session: str,
@@ -178,6 +179,7 @@ def start_steps(
     fresh: bool = False,
     beside: str = "",
     parent: Parent | None = None,
+    unseen: Unseen | None = None,
 ) -> Iterator[Step]:
     """Give the steps that open the panes of some agents.
 
@@ -189,6 +191,7 @@ def start_steps(
         fresh: all of them begin a new conversation instead.
         beside: the agent in whose window the panes are to be.
         parent: the agent on whose budget theirs are drawn.
+        unseen: the one agent is started for a turn without a pane.
     """
     from swarm.project.codec import agent_to_dict
     from swarm.project.model import whole_task
@@ -199,14 +202,21 @@ def start_steps(
         text, options = role.instructions if role else "", options_for(agent, role)
         new = fresh or (anew and options.print)
         told = "" if agent.after else whole_task(task, agent.task)  # `agents.after` sends it later
+        told = told if unseen is None else unseen.text
         how = {"options": plain(options), "anew": new, "parent": tuple(parent or ())}
+        how["unseen"] = {} if unseen is None else unseen._asdict()
         yield PrepareRun(operation, session, agent_to_dict(agent), tree, text, told, resume, **how)
     yield from _introductions(world, operation, session, agents)
     pairs = tuple((agent.name, str(root / agent.worktree)) for agent, _ in agents)
     own = tuple((agent.name, str(root / agent.worktree)) for agent, _ in agents if not agent.shared)
     if own:
         yield LockRunning(operation, session, own)
-    yield OpenPanes(operation, session, pairs, beside)
+    if unseen is None:
+        yield OpenPanes(operation, session, pairs, beside)
+        return
+    from swarm.agents.launching.unseen import StartUnseen
+
+    yield from (StartUnseen(operation, session, name, unseen.folder) for name, _ in pairs)
 
 
 def _introductions(

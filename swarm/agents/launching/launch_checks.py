@@ -30,7 +30,8 @@ _BOX_TOO = ", but for what its box holds: `swarm role check`"
 
 def problems(world: World, wish: LaunchRequest) -> Iterator[SwarmError]:
     """Yield all reasons against a start, before anything is made."""
-    for look in (world.terminal.check, lambda: registry.find(wish.program, wish.command, world.environ)):
+    pane = () if wish.unseen else (world.terminal.check,)
+    for look in (*pane, lambda: registry.find(wish.program, wish.command, world.environ)):
         try:
             look()
         except SwarmError as problem:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from swarm.programs.base import Program
+    from swarm.programs.turns import Turn
     from swarm.programs.values import LaunchSpec
     from swarm.project.model import Boxed
     from swarm.project.world import World
@@ -67,6 +68,7 @@ class PrepareRun(Step):
         anew: its folder is there from an earlier start, but its conversation is not taken up.
         options: what else the role's file says, as `role_fields.plain` gives it.
         parent: agent, session and generation of the agent on whose budget its own is drawn; empty: on nobody's.
+        unseen: how it is started for a turn without a pane, as ``unseen.Unseen`` has it; empty: in a pane.
     """
 
     session: str
@@ -78,6 +80,7 @@ class PrepareRun(Step):
     options: dict[str, Any] = field(default_factory=dict)
     anew: bool = False
     parent: tuple[str, ...] = ()
+    unseen: dict[str, Any] = field(default_factory=dict)
 
     def do(self, world: World) -> None:
         folder = world.layout.run_folder(self.session, str(self.agent["name"]))
@@ -93,8 +96,18 @@ class PrepareRun(Step):
         found = boxed_of(self.agent.get("box"))
         return found if found is not None and not found.reason else None
 
+    def _turn(self) -> Turn | None:
+        """Return what it is told in a turn without a pane; None: it has one."""
+        one = self.unseen
+        if not one:
+            return None
+        from swarm.programs.turns import Turn  # few are started so
+
+        return Turn(str(one["text"]), one["resume"] is True, one["again"] is True)
+
     def _launch(self, world: World, folder: Path, program: Program) -> Launch:
         """Return the argv, files and variables with which the program starts."""
+        turn = self._turn()
         launch = Launch(
             agent=str(self.agent["name"]),
             role=str(self.agent["role"]),
@@ -105,17 +118,18 @@ class PrepareRun(Step):
             task_file=folder / "task.md",
             task=self.task,
             conversation=str(self.agent["conversation"]),
-            resume=self.resume and not self.anew,
+            resume=turn.resume if turn else self.resume and not self.anew,
             executable=registry.find(str(self.agent["program"]), tuple(self.agent["command"]), world.environ),
             options=RoleOptions.from_plain(self.options),
             main=world.layout.root,
             args=tuple(self.agent.get("args", ())),
             shared=self.agent.get("tree") == SHARED,
             branch=str(self.agent.get("branch", "")),
+            turn=turn,
             door=door.command(world, str(self.agent["name"]), boxed=self._boxed is not None),
         )
         ports = {name: str(port) for name, port in self.agent.get("ports", ())}
-        own = dict(self.agent.get("env", {}))
+        own = {**dict(self.agent.get("env", {})), **dict(self.unseen.get("env", ()))}
         environ = {**pane_environment(world, launch, program), **own, **ports}
         if self._boxed is not None:
             home = boxes.home_of(world, self.session, launch.agent)
@@ -171,7 +185,18 @@ class PrepareRun(Step):
             "heartbeat": None if made.prints else plain(options.heartbeat, whole=True),
             "mail": self._mail(world, made),
             "budget": self._budget(world, folder, launch, source),
+            **self._without_pane(folder, made, program),
         }
+
+    def _without_pane(self, folder: Path, made: LaunchSpec, program: Program) -> dict[str, Any]:
+        """Return what takes the place of a pane; nothing where there is one."""
+        one = self.unseen
+        if not one:
+            return {}
+        from swarm.agents.launching.unseen import streams
+
+        given = {name: one[name] for name in ("timeout", "grace", "after")}
+        return {**streams(Path(one["folder"]), folder, made, program.interrupts), **given, "from_pane": []}
 
     def _source(
         self, folder: Path, launch: Launch, made: LaunchSpec, env: Mapping[str, str], cwd: str

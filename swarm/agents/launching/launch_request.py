@@ -11,6 +11,7 @@ from swarm.roles.options import RoleOptions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from swarm.agents.launching.unseen import Unseen
     from swarm.project.model import Agent
     from swarm.project.names import AgentSpec
     from swarm.project.world import World
@@ -40,6 +41,7 @@ class LaunchRequest:
         named: the user named the program, so what a role names does not count.
         print_mode: all of them do the task and end, whatever their roles say.
         sandbox: whether all of them run in boxes; None: as settings and roles say.
+        unseen: the one agent is started for a turn without a pane; None: in a pane.
     """
 
     program: str
@@ -57,6 +59,7 @@ class LaunchRequest:
     after: tuple[tuple[str, tuple[str, ...]], ...] = ()
     args: tuple[str, ...] = ()
     sandbox: bool | None = None
+    unseen: Unseen | None = None
 
     def task_of(self, agent: str) -> str:
         """Return the agent's own task, beyond the task of the team."""

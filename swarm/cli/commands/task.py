@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swarm import TaskState, UsageProblem
+from swarm import TaskFailed, TaskState, UsageProblem
 from swarm.cli import completion, given
 from swarm.cli.commands.start import Agent
 from swarm.cli.output import Answer, Output
@@ -27,8 +27,6 @@ app = group(
 )
 _LIMIT = 1 << 20
 _STYLES = {"failed": "bad", "cancelled": "warn", "idle": "warn", "completed": "good"}
-#: Exit status of a wait whose task did not complete.
-_FAILED = 1
 
 
 def add_to(root: typer.Typer) -> None:
@@ -48,6 +46,7 @@ Detach = Annotated[bool, typer.Option("--detach", help="Return as soon as the ta
     examples="""
     swarm task "Review the last commit"
     swarm task --agent demo --timeout 10m "Write release notes"
+    swarm task --worktree --role developer "Fix the parser"
     swarm task submit "Sum up the README" --detach
     git diff | swarm task -
     """,
@@ -77,6 +76,10 @@ def submit(
         str | None,
         typer.Option("--session", metavar="ID", help="Go on where an earlier task worked.", show_default=False),
     ] = None,
+    worktree: Annotated[
+        bool,
+        typer.Option("--worktree", help="Work on a branch in a worktree of its own; see --role.", show_default=False),
+    ] = False,
     timeout: Annotated[
         str | None,
         typer.Option(
@@ -109,7 +112,7 @@ def submit(
     if agent and agent_cmd:
         raise UsageProblem("both --agent and --agent-cmd are given", hint="give one of them")
     how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "model": model or "", "role": role or ""}
-    how |= {"session_id": session, "hold": hold, "task_id": task_id}
+    how |= {"session_id": session, "worktree": worktree, "hold": hold, "task_id": task_id}
     how |= {"timeout": seconds_of("--timeout", timeout), "tries": _number("--tries", tries, 20)}
     tasks = run.open().tasks
     task = tasks.submit(_text(run, text), **how)
@@ -150,13 +153,16 @@ def _accepted(task: AgentTask) -> Answer:
 def _result(task: AgentTask) -> Answer:
     good = task.state in (TaskState.COMPLETED, TaskState.IDLE)
     why = task.failure.message if task.failure else ""
-    warnings = () if good else (f"{task.id} {task.state}{f': {why}' if why else ''}",)
+    words = "" if good else f"{task.id} {task.state}{f': {why}' if why else ''}"
+    problem = TaskFailed(words, hint=f"look: swarm task show {task.id}") if words else None
     return Answer(
         {"task": _task(task)},
         lambda output: _show_output(output, task),
-        warnings=warnings,
+        warnings=(words,) if words else (),
+        errors=(problem.as_dict(),) if problem else (),
         next=(f"go on: swarm task continue {task.id} TEXT",) if task.state is TaskState.IDLE else (),
-        exit_code=0 if good else _FAILED,
+        exit_code=problem.exit_code if problem else 0,
+        status="error" if problem else "",
     )
 
 

@@ -16,7 +16,7 @@ from swarm.programs import door, prompts, reviewer
 from swarm.programs.claude import SETTINGS, access, rules, settings
 from swarm.programs.reading.notes import note
 from swarm.programs.team_prompt import with_team
-from swarm.programs.values import LaunchSpec
+from swarm.programs.values import PROMPT, LaunchSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +50,9 @@ def spec(launch: Launch, hooks: Mapping[str, Sequence[Any]]) -> LaunchSpec:
         env["CLAUDE_CONFIG_DIR"] = str(folder)
     env |= _door_environment(launch)
     argv, asked = _argv(launch, folder)
+    told = {} if launch.turn is None else {PROMPT: launch.turn.text}
     files = {
+        **told,
         SETTINGS: json.dumps(made, indent=2),
         **rules.files(launch),
         **note("claude", config=str(folder), home=str(config_file(folder, launch.environ)), asked=asked),
@@ -63,7 +65,8 @@ def spec(launch: Launch, hooks: Mapping[str, Sequence[Any]]) -> LaunchSpec:
     says = str(folder / "sessions" / "{pid}.json")
     prints = launch.options.print
     without = (*_NOT_INHERITED, *(access.KEYS if launch.models_at else ()))
-    return LaunchSpec(argv, env, files, without=without, awaits=True, says=says, prints=prints)
+    stdin = PROMPT if told else ""
+    return LaunchSpec(argv, env, files, without=without, awaits=True, says=says, prints=prints, stdin=stdin)
 
 
 def _door(launch: Launch, name: str) -> dict[str, str]:
@@ -109,7 +112,9 @@ def _argv(launch: Launch, folder: Path) -> tuple[tuple[str, ...], str]:
     begun_anew = conversation not in ("", launch.conversation)
     conversation = conversation or launch.conversation
     resume = launch.resume and can_resume(folder, conversation)
-    argv = [launch.executable, "--resume" if resume else "--session-id", conversation]
+    option = "--resume" if resume else "--session-id"
+    # Of a turn in one word: an id that begins with a dash would be taken for an option.
+    argv = [launch.executable, *([f"{option}={conversation}"] if launch.turn else [option, conversation])]
     # Always said: a fresh configuration may start in a mode that runs tools without asking.
     argv += ["--permission-mode", str(options.permission_mode)]
     argv += ["--settings", str(launch.run_dir / SETTINGS), "--name", launch.agent]
@@ -121,7 +126,9 @@ def _argv(launch: Launch, folder: Path) -> tuple[tuple[str, ...], str]:
         argv += ["--mcp-config", str(launch.run_dir / _DOOR)]  # an option comes behind it: it takes all words up to one
     argv += ["--append-system-prompt-file", str(launch.run_dir / _SYSTEM)]  # not remembered: also when resumed
     argv += launch.args
-    if options.print:
+    if launch.turn is not None:  # a whole line for each thing that it does, also into a file
+        argv += ["--print", "--output-format", "stream-json", "--verbose"]
+    elif options.print:
         argv += ["--print", "--", prompts.print_prompt(launch, again=resume)]
     asked = bool(launch.task and not options.print and not resume and not begun_anew)
     if asked:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from swarm.permissions.rules import Rules as PermissionRules
     from swarm.permissions.translation import Gaps
     from swarm.programs.model_access import Service
+    from swarm.programs.turns import Said
     from swarm.programs.values import Launch, LaunchSpec, Login
     from swarm.project.config.sections import Telemetry
     from swarm.roles.options import RoleOptions
@@ -41,6 +42,8 @@ class Claude(Program):
         ),
     )
     prints = True
+    turns = True
+    interrupts = 2.0
     background = ("CLAUDE_JOB_DIR", "CLAUDE_BG_SOCKET_TOKENS_PATH")
     holds = (base.GUARD, base.OWN)
     obeys = (
@@ -112,7 +115,22 @@ class Claude(Program):
         """Start a conversation under the id chosen beforehand, or take it up again."""
         from swarm.programs.claude.launch import spec
 
-        return spec(launch, self.hooks(launch.run_dir, launch.main, launch.options, door=bool(launch.door)))
+        hooks = self.hooks(launch.run_dir, launch.main, launch.options, door=bool(launch.door))
+        if launch.turn is not None and not launch.session:  # no agent with an inbox: only its rules are held
+            hooks = {event: entries for event, entries in hooks.items() if event == "PreToolUse"}
+        return spec(launch, hooks)
+
+    def said(self, out: Path) -> Said:
+        """Return what it said of a turn."""
+        from swarm.programs.claude import turns
+
+        return turns.said(out)
+
+    def knows(self, launch: Launch) -> bool:
+        """Whether it has a conversation with words in it."""
+        from swarm.programs.claude.launch import can_resume, config_folder
+
+        return can_resume(config_folder(launch.options.claude_config_dir, launch.environ), launch.conversation)
 
     def hooks(self, run_dir: Path, main: Path, options: RoleOptions, *, door: bool = False) -> dict[str, Sequence[Any]]:
         """Return swarm's own hooks, in the program's form: event → list of ``{matcher, hooks}``."""

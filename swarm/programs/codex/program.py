@@ -15,10 +15,10 @@ from swarm.machine.run_folder import runfiles
 from swarm.permissions.rules import Rules
 from swarm.programs import door, guarded, prompts
 from swarm.programs.base import COUNTED, GUARD, RULES, Program, home_of, seen_login
-from swarm.programs.codex import access, calls, hooks, queue, served
+from swarm.programs.codex import access, calls, hooks, queue, served, turns
 from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.reading.notes import note
-from swarm.programs.values import LaunchSpec, Login
+from swarm.programs.values import PROMPT, LaunchSpec, Login
 from swarm.roles.options import PermissionMode, Unclear
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from swarm.kit.errors import SwarmError
     from swarm.permissions.translation import Gaps
     from swarm.programs.model_access import Service
+    from swarm.programs.turns import Said, Turn
     from swarm.programs.values import Launch
     from swarm.roles.options import RoleOptions
 
@@ -60,6 +61,8 @@ class Codex(Program):
     title = "Codex"
     acts = (".codex/config.toml", "**/.codex/")
     prints = True
+    turns = True
+    interrupts = 2.0
     takes_texts = True
     holds = (GUARD,)
     obeys = RULES | COUNTED | {"model", "permission_mode", "heartbeat", "print"}
@@ -101,7 +104,17 @@ class Codex(Program):
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it with its first prompt, or take up the newest conversation of its worktree."""
+        if launch.turn is not None:
+            return _turn(launch, launch.turn)
         return _print(launch) if launch.options.print else _interactive(launch)
+
+    def said(self, out: Path) -> Said:
+        """Return what it said of a turn."""
+        return turns.said(out)
+
+    def knows(self, launch: Launch) -> bool:
+        """Whether it has a record of the conversation with words of a user in it."""
+        return queue.has(_home(launch.environ), launch.conversation)
 
     def models(self, options: RoleOptions, environ: Mapping[str, str]) -> tuple[Service, ...]:
         """Return OpenAI's API, or the provider that the user's settings name."""
@@ -145,6 +158,15 @@ def _print(launch: Launch) -> LaunchSpec:
     argv += ["--", *((again,) if again else ()), prompts.print_prompt(launch, again=bool(again))]
     files = note(Codex.name, asked="no") | _files(launch)
     return LaunchSpec(tuple(argv), access.variables(launch.models_at), files, prints=True)
+
+
+def _turn(launch: Launch, turn: Turn) -> LaunchSpec:
+    """Return how it does one turn: it reads the prompt, and a file ends; an open pipe it would wait for."""
+    argv = [launch.executable, "exec", *(("resume",) if turn.resume else ()), *_settings(launch)]
+    argv += (*_mode(launch, _PRINT_MODES), "--json", "--skip-git-repo-check", *launch.args)
+    argv += ["--", *((launch.conversation,) if turn.resume else ()), "-"]
+    files = {**note(Codex.name, asked="no"), **_files(launch), PROMPT: turn.text}
+    return LaunchSpec(tuple(argv), access.variables(launch.models_at), files, prints=True, stdin=PROMPT)
 
 
 def _settings(launch: Launch) -> list[str]:

@@ -5,6 +5,7 @@ Versions without that verb take the word for a prompt, so its help is looked at 
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shutil
@@ -52,6 +53,17 @@ def newest(home: Path, cwd: str) -> str:
         if head.get("cwd") == cwd:
             return str(head.get("id") or "")
     return ""
+
+
+def has(home: Path, conversation: str) -> bool:
+    """Whether there is a conversation of this id in which somebody was answered."""
+    for path in home.glob(f"sessions/*/*/*/rollout-*-{glob.escape(conversation)}.jsonl"):
+        try:
+            with files.open_regular(path) as lines:
+                return any(b'"role":"user"' in line or b'"user_message"' in line for line in lines)
+        except (OSError, SwarmError):
+            continue
+    return False
 
 
 def _payload(line: str) -> dict[str, Any]:

@@ -6,11 +6,14 @@ import sys
 from typing import TYPE_CHECKING
 
 from swarm.programs.base import Program
+from swarm.programs.demo import turns
 from swarm.programs.values import LaunchSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
+    from swarm.programs.turns import Said
     from swarm.programs.values import Launch
 
 
@@ -19,6 +22,7 @@ class Demo(Program):
 
     name = "demo"
     prints = True
+    turns = True
     obeys = frozenset({"heartbeat", "print"})
 
     def executable(self, environ: Mapping[str, str]) -> str:
@@ -28,10 +32,20 @@ class Demo(Program):
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start it; it finds role and task by its environment."""
         argv = (launch.executable, "-P", "-m", "swarm.demo_agent", *launch.args)
+        if launch.turn is not None:
+            return turns.spec(launch, argv)
         prints = launch.options.print
         pulls = "SWARM_SANDBOX" not in launch.environ  # in a box it does not see its inbox, and is told
         env = {**({"SWARM_DEMO_INBOX": "pull"} if pulls else {}), **({"SWARM_DEMO_PRINT": "1"} if prints else {})}
         return LaunchSpec(argv, env, {}, pulls=pulls, prints=prints)
+
+    def said(self, out: Path) -> Said:
+        """Return the last result that it wrote."""
+        return turns.said(out)
+
+    def knows(self, launch: Launch) -> bool:
+        """Whether its record has a prompt."""
+        return turns.knows(launch)
 
 
 PROGRAM = Demo()

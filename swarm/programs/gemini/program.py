@@ -22,9 +22,10 @@ from swarm.permissions.decide import Rules
 from swarm.programs import door, model_access, prompts
 from swarm.programs.base import COUNTED, OWN, RULES, Program, home_of, seen_login
 from swarm.programs.errors import RulesNotEnforced
+from swarm.programs.gemini import turns
 from swarm.programs.gemini.translate import translate
 from swarm.programs.reading.notes import note
-from swarm.programs.values import LaunchSpec, Login
+from swarm.programs.values import PROMPT, LaunchSpec, Login
 from swarm.roles.options import PermissionMode
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from swarm.permissions.translation import Gaps
     from swarm.programs.model_access import Service
+    from swarm.programs.turns import Said
     from swarm.programs.values import Launch
     from swarm.project.config.sections import Telemetry
     from swarm.roles.options import RoleOptions
@@ -68,6 +70,7 @@ class Gemini(Program):
     title = "Gemini CLI"
     acts = (".gemini/settings.json", "**/.gemini/")
     prints = True
+    turns = True
     holds = (OWN,)
     obeys = RULES | COUNTED | {"telemetry", "model", "permission_mode", "heartbeat", "print"}
 
@@ -93,7 +96,7 @@ class Gemini(Program):
 
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start a conversation under the id chosen beforehand, or take it up again."""
-        resume = launch.resume and _has_conversation(launch)
+        resume = launch.turn.resume if launch.turn else launch.resume and _has_conversation(launch)
         argv = [
             *(_begin_in_box(launch) if launch.models_at else ()),
             launch.executable,
@@ -115,6 +118,10 @@ class Gemini(Program):
         held = self._door(launch)
         env = {**_variables(launch.models_at), **({_SYSTEM: str(launch.run_dir / _SETTINGS)} if held else {})}
         files |= held
+        if launch.turn is not None:
+            argv += ["--output-format", "stream-json"]
+            files[PROMPT] = launch.turn.text if resume else _first(launch)
+            return LaunchSpec(tuple(argv), env, files | note(self.name, asked="no"), prints=True, stdin=PROMPT)
         if launch.options.print:
             argv.append(f"--prompt={prompts.print_prompt(launch, again=True) if resume else _first(launch)}")
             return LaunchSpec(tuple(argv), env, files | note(self.name, asked="no"), prints=True)
@@ -122,6 +129,14 @@ class Gemini(Program):
         if asked:
             argv.append(f"--prompt-interactive={_first(launch)}")
         return LaunchSpec(tuple(argv), env, files | note(self.name, asked="yes" if asked else "no"))
+
+    def said(self, out: Path) -> Said:
+        """Return what it said of a turn."""
+        return turns.said(out)
+
+    def knows(self, launch: Launch) -> bool:
+        """Whether it has a record of the conversation."""
+        return _has_conversation(launch)
 
     def _door(self, launch: Launch) -> dict[str, str]:
         """Return the settings with the door; none where the program would leave them aside, or the machine's are odd.

@@ -14,7 +14,7 @@ from swarm.kit.errors import UsageProblem
 from swarm.permissions.decide import Rules
 from swarm.programs import door, prompts
 from swarm.programs.base import COUNTED, OWN, RULES, Program, home_of, seen_login
-from swarm.programs.opencode import access
+from swarm.programs.opencode import access, turns
 from swarm.programs.opencode.translate import translate
 from swarm.programs.reading.notes import note
 from swarm.programs.values import LaunchSpec, Login
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from swarm.permissions.translation import Gaps
     from swarm.programs.model_access import Service
     from swarm.programs.opencode.translate import Translation
+    from swarm.programs.turns import Said
     from swarm.programs.values import Launch
     from swarm.roles.options import RoleOptions
 
@@ -58,6 +59,7 @@ class Opencode(Program):
     title = "OpenCode"
     acts = ("opencode.json", "opencode.jsonc", "**/.opencode/")
     prints = True
+    turns = True
     holds = (OWN,)
     obeys = RULES | COUNTED | {"model", "permission_mode", "heartbeat", "print"}
 
@@ -83,6 +85,9 @@ class Opencode(Program):
         session = _conversation(launch) if launch.resume else ""
         prints = launch.options.print
         argv = [*_FROM_FILE, launch.executable, "run"] if prints else [launch.executable]
+        if launch.turn is not None:
+            session = launch.conversation if launch.turn.resume else ""
+            argv = [launch.executable, "run", "--format", "json"]
         if session:
             argv += ["--session", session]
         if launch.options.model:
@@ -93,14 +98,22 @@ class Opencode(Program):
             argv.append(f"--prompt={prompts.prompt(launch)}")
         files = note(self.name, asked="yes" if asked else "no")
         if prints:
-            files[_PROMPT] = prompts.print_prompt(launch, again=bool(session))
+            files[_PROMPT] = launch.turn.text if launch.turn else prompts.print_prompt(launch, again=bool(session))
         rules = _rules(launch)
         env = {_CONFIG: json.dumps(_config(launch, rules)), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
         if launch.models_at:
             env["OPENCODE_DISABLE_MODELS_FETCH"] = "1"  # its list of models is on a host that the box does not reach
         if rules.permission:
             env[_LAST] = json.dumps({**_given(launch, _LAST), **rules.permission})
-        return LaunchSpec(tuple(argv), env, files, prints=prints)
+        return LaunchSpec(tuple(argv), env, files, prints=prints, stdin=_PROMPT if launch.turn else "")
+
+    def said(self, out: Path) -> Said:
+        """Return what it said of a turn."""
+        return turns.said(out)
+
+    def knows(self, launch: Launch) -> bool:
+        """Whether its database has the conversation."""
+        return bool(_ask(launch, "select session_id from message where session_id = ? limit 1", launch.conversation))
 
     def models(self, options: RoleOptions, environ: Mapping[str, str]) -> tuple[Service, ...]:
         """Return the APIs for which the user has a key."""
@@ -184,10 +197,15 @@ def _conversation(launch: Launch) -> str:
 
     ``--continue`` would take the newest one of the whole repository, which may be another agent's.
     """
+    query = "select id from session where directory = ? and parent_id is null order by time_updated desc limit 1"
+    return _ask(launch, query, str(launch.worktree))
+
+
+def _ask(launch: Launch, query: str, value: str) -> str:
+    """Return the first value that its database has for a query; empty without one."""
     from swarm.programs.opencode import database
 
     environ = launch.environ
     data = Path(environ.get("XDG_DATA_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".local" / "share")
-    query = "select id from session where directory = ? and parent_id is null order by time_updated desc limit 1"
-    found = database.rows(str(data / "opencode" / "opencode.db"), query, (str(launch.worktree),))
+    found = database.rows(str(data / "opencode" / "opencode.db"), query, (value,))
     return str(found[0][0]) if found else ""

@@ -7,7 +7,7 @@ import json
 import os
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from swarm.agents.launching import launch, launch_checks, launch_request
@@ -96,7 +96,8 @@ def make_plan(
 
 
 def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: Facts, *, look: bool) -> Plan:
-    operation = new_operation_id()
+    unseen = request.launch.unseen if request.launch else None
+    operation = unseen.operation if unseen else new_operation_id()
     now_ms = time.time_ns() // 1_000_000
     file = world.settings.worktrees.instructions_file
     tracked = _is_tracked(world, request, commit, facts)
@@ -218,10 +219,8 @@ def _finish_steps(
     if wish is not None:
         pairs = list(zip(agents, request.roles, strict=True))
         goal, beside = (old.task, old.beside) if old and request.add else (wish.task, wish.beside)
-        above = pays(world, request)
-        yield from launch.start_steps(
-            world, operation, request.session, pairs, goal, resume=False, beside=beside, parent=above
-        )
+        how: dict[str, Any] = {"beside": beside, "parent": pays(world, request), "unseen": wish.unseen}
+        yield from launch.start_steps(world, operation, request.session, pairs, goal, resume=False, **how)
     yield file_steps.SyncToDisk(operation, str(world.layout.base.parent if own else world.layout.state))
     if request.fork is not None:  # the commits of the other agent are its work, too
         agents = tuple(agent._replace(base=request.fork.base) for agent in agents)
