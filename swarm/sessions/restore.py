@@ -22,7 +22,7 @@ from swarm.project import layout as places
 from swarm.project.model import TEAM, Session, WorktreeEntry
 from swarm.project.world import new_operation_id
 from swarm.sandbox import steps as box_steps
-from swarm.sessions.create import create_checks
+from swarm.sessions.create import create_checks, name_checks
 from swarm.sessions.errors import RestoreConflict
 from swarm.sessions.reports import CreatedAgent, RestoreReport
 from swarm.worktrees import hiding, transaction
@@ -199,7 +199,7 @@ def _conflicts(world: World, now: _Now, one: Wanted) -> Iterator[SwarmError]:
     there = now.refs.get(ref)
     if there is not None and there != entry.branch_tip:
         what = f"branch {record.branch} already exists, at another commit than the one saved"
-        yield BranchExists(what, details=create_checks.in_git(record.branch))
+        yield BranchExists(what, details=name_checks.in_git(record.branch))
     if entry.manifest["kind"] == "branch":
         if there == entry.branch_tip:
             yield RestoreConflict(f"branch {record.branch} is there already")

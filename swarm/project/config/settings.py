@@ -17,20 +17,16 @@ from swarm.project.config.sections import (
     Cleanup,
     Editor,
     Git,
-    Limits,
     Lock,
-    Mcp,
     Messages,
     Notify,
     Setup,
-    Tasks,
     Teardown,
     Telemetry,
     Tmux,
-    Tree,
-    Usage,
     Worktrees,
 )
+from swarm.project.config.work_sections import Limits, Mcp, Tasks, Tree, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -93,21 +93,10 @@ def _record(
     parks = not (request.discard or request.everything)
     items = [
         {
-            "session": t.session.name,
-            "agent": t.agent.name,
-            "tree": "" if t.agent.shared else str(t.tree),  # what is not in the record can never be removed
-            "admin": str(t.admin.path) if t.admin else "",
-            "gitdir": t.admin.gitdir if t.admin else "",
-            "pointer": "" if t.agent.shared else str(world.git.pointer_of(t.tree) or ""),
-            "kind": t.kind,
-            "link": t.link,
-            "branch": t.agent.branch,
+            **_item(world, t),
             "tip": tips.get(places.HEADS + t.agent.branch, "") if t.agent.branch else "",
             "keep_branch": request.keep_branches or t.agent.branch in busy,
-            "fingerprint": t.state.fingerprint if t.state else "",
-            "notes": t.state.notes if t.state else "",
             "later": background and _is_ordinary(t) and not request.discard,
-            "aside": list(t.aside),
             "park": parking.wish(world, t) if background and parks and _is_ordinary(t) else None,
         }
         for t in targets
@@ -130,6 +119,25 @@ def _record(
         "targets": items,
         "leftover": leftover,
         "locks": [str(lock) for lock in world.git.ref_locks(refs) if not files.exists(lock)],
+    }
+
+
+def _item(world: World, target: Target) -> dict[str, Any]:
+    """Return what the record says of one agent, whatever is asked for."""
+    shared = target.agent.shared
+    return {
+        "session": target.session.name,
+        "agent": target.agent.name,
+        "tree": "" if shared else str(target.tree),  # what is not in the record can never be removed
+        "admin": str(target.admin.path) if target.admin else "",
+        "gitdir": target.admin.gitdir if target.admin else "",
+        "pointer": "" if shared else str(world.git.pointer_of(target.tree) or ""),
+        "kind": target.kind,
+        "link": target.link,
+        "branch": target.agent.branch,
+        "fingerprint": target.state.fingerprint if target.state else "",
+        "notes": target.state.notes if target.state else "",
+        "aside": list(target.aside),
     }
 
 
