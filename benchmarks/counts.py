@@ -20,6 +20,7 @@ _AGENTS = 16
 _FILES = 100
 _PLAIN, _CREATE = f"git worktree add, {_AGENTS}", f"create {_AGENTS}"
 #: Counted from when the repository is open; what a child of Python's does counts as one program.
+#: Run with -B: a first run would count the modules that Python compiles, too.
 _COUNT = """
 import json, os, sys
 from swarm import Swarm
@@ -108,7 +109,7 @@ def _cases(size: int) -> list[Case]:
 
 def _counted(case: Case, root: Path, env: dict[str, str]) -> dict[str, object]:
     flags = json.dumps({"cleanup.background": True})
-    words = [sys.executable, "-c", _COUNT, str(root), flags, case.code]
+    words = [sys.executable, "-B", "-c", _COUNT, str(root), flags, case.code]
     done = subprocess.run(words, cwd=root, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{case.name}: {done.stderr}")
