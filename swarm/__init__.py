@@ -29,6 +29,7 @@ _PUBLIC = {
     "swarm.api.salvage": ("Salvage",),
     "swarm.api.bridges": ("Bridges",),
     "swarm.api.sandbox": ("Sandbox",),
+    "swarm.api.services": ("Services",),
     "swarm.api.sessions": ("Sessions",),
     "swarm.api.tasks": ("Tasks",),
     "swarm.api.tree": ("SpawnOptions", "Tree"),
@@ -170,6 +171,9 @@ _PUBLIC = {
     "swarm.bridges.place": ("BridgeStatus",),
     "swarm.sandbox.check": ("BoxCheck",),
     "swarm.sandbox.errors": ("IntakeRefused", "NotInBox", "SandboxUnavailable"),
+    "swarm.services.calling": ("ServiceReply",),
+    "swarm.services.errors": ("ComponentNotFound", "ComponentRuns", "LooseMode", "ServiceProblem"),
+    "swarm.services.values": ("Component", "ComponentEnded"),
     "swarm.sessions.errors": (
         "AgentExists",
         "BaseNotFound",

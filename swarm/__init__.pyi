@@ -28,6 +28,7 @@ from swarm.api.roles import Roles as Roles
 from swarm.api.running import RunOptions as RunOptions
 from swarm.api.salvage import Salvage as Salvage
 from swarm.api.sandbox import Sandbox as Sandbox
+from swarm.api.services import Services as Services
 from swarm.api.sessions import Sessions as Sessions
 from swarm.api.swarm import Swarm as Swarm
 from swarm.api.tasks import Tasks as Tasks
@@ -182,6 +183,13 @@ from swarm.sandbox.errors import IntakeRefused as IntakeRefused
 from swarm.sandbox.errors import NotInBox as NotInBox
 from swarm.sandbox.errors import SandboxUnavailable as SandboxUnavailable
 from swarm.sandbox.inside import Said as Said
+from swarm.services.calling import ServiceReply as ServiceReply
+from swarm.services.errors import ComponentNotFound as ComponentNotFound
+from swarm.services.errors import ComponentRuns as ComponentRuns
+from swarm.services.errors import LooseMode as LooseMode
+from swarm.services.errors import ServiceProblem as ServiceProblem
+from swarm.services.values import Component as Component
+from swarm.services.values import ComponentEnded as ComponentEnded
 from swarm.sessions.errors import AgentExists as AgentExists
 from swarm.sessions.errors import BaseNotFound as BaseNotFound
 from swarm.sessions.errors import CleanupFailed as CleanupFailed
@@ -305,6 +313,10 @@ __all__ = [
     "CleanupReport",
     "Commit",
     "Completion",
+    "Component",
+    "ComponentEnded",
+    "ComponentNotFound",
+    "ComponentRuns",
     "Config",
     "ConfigProblem",
     "ConflictReport",
@@ -347,6 +359,7 @@ __all__ = [
     "InvalidName",
     "LimitReached",
     "Locked",
+    "LooseMode",
     "Member",
     "MergeBlocked",
     "MergeConflict",
@@ -436,6 +449,9 @@ __all__ = [
     "Sent",
     "SentInPart",
     "ServerRuns",
+    "ServiceProblem",
+    "ServiceReply",
+    "Services",
     "Session",
     "SessionExists",
     "SessionNotFound",

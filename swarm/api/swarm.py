@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from swarm.api.roles import Roles
     from swarm.api.salvage import Salvage
     from swarm.api.sandbox import Sandbox
+    from swarm.api.services import Services
     from swarm.api.sessions import Sessions
     from swarm.api.tasks import Tasks
     from swarm.api.tree import Tree
@@ -211,6 +212,13 @@ class Swarm(Running, Forking, Waiting, Merging):
         from swarm.api.sessions import Sessions
 
         return Sessions(self._opened)
+
+    @property
+    def services(self) -> Services:
+        """The servers of the swarm directory; ``swarm.services()`` returns all of them."""
+        from swarm.api.services import Services
+
+        return Services(self._opened)
 
     @property
     def tasks(self) -> Tasks:

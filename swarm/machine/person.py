@@ -48,6 +48,14 @@ def descends_from_agent() -> bool:
     return resource.getrlimit(_RLIMIT_LOCKS)[1] != resource.RLIM_INFINITY
 
 
+def is_below_agent(pid: int) -> bool:
+    """Whether a supervisor was among the ancestors of another process (Linux); also where that cannot be read."""
+    if sys.platform != "linux":
+        return False
+    words = processes.read(f"/proc/{pid}/limits").partition(b"Max file locks")[2].split(None, 2)
+    return len(words) < 2 or words[1] != b"unlimited"
+
+
 def doubt() -> str:
     """Return why this process is not shown to be a person's; empty when it is."""
     if descends_from_agent():

@@ -5,10 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
-import socket
-import struct
-import sys
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,9 +13,11 @@ from mcp_types import jsonrpc_message_adapter
 
 from swarm import SwarmError
 from swarm.api import serving
+from swarm.listening import places
 from swarm.mcp_door.server import CLIENT
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import AsyncIterator
     from pathlib import Path
 
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
 #: The longest line, as of HTTP's bodies.
 _LONGEST = 4 << 20
 _HELLO_SECONDS = 10.0
-#: Of macOS: the socket option that gives the process at the other end.
-_LOCAL_PEERPID, _SOL_LOCAL = 2, 0
 
 
 class Doors:
@@ -73,7 +69,7 @@ class Doors:
 
     async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> serving.Client | None:
         """Find out which agent is at the other end; one that says another name is told so, and let go."""
-        pid = _peer(writer.get_extra_info("socket"))
+        pid = places.peer(writer.get_extra_info("socket"))
         line = await asyncio.wait_for(reader.readline(), _HELLO_SECONDS)
         told = json.loads(line)
         name = told.get("agent") if isinstance(told, dict) else None
@@ -112,11 +108,3 @@ async def _write(writer: asyncio.StreamWriter, answers: MemoryObjectReceiveStrea
         async for one in answers:
             writer.write(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             await writer.drain()
-
-
-def _peer(connection: socket.socket) -> int:
-    """Return the process at the other end."""
-    if sys.platform == "linux":
-        pid, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        return int(pid) if uid == os.geteuid() else 0
-    return int(connection.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID))

@@ -9,31 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from swarm import SwarmError
 from swarm.api import serving
+from swarm.listening import answers, timed
 from swarm.mcp_door.server import CLIENT
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
     from pathlib import Path
 
     from mcp.server.lowlevel.server import Server
 
 _PATH = re.compile(r"/agents/([A-Za-z0-9][A-Za-z0-9_@-]{0,99})/mcp")
-#: So long a peer may take for the head of a request, and for its body.
-_HEAD_SECONDS, _BODY_SECONDS = 10.0, 30.0
-_GRACE, _KEEP_ALIVE = 2, 30
-_MOST_CONNECTIONS = 500
+#: So long a peer may take for the body of a request.
+_BODY_SECONDS = 30.0
 
 
 @contextlib.asynccontextmanager
@@ -50,69 +46,8 @@ async def serving_http(
         security_settings=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),
     )
     guard = Guard(manager, root, pool, hosts, origins)
-    config = uvicorn.Config(
-        guard,
-        http=Timed,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ws="none",
-        limit_concurrency=_MOST_CONNECTIONS,
-        timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=_GRACE,
-    )
-    http = _Server(config)
-    running = asyncio.create_task(http.serve(sockets=[listener]))
-    try:
-        async with manager.run():
-            yield
-            http.should_exit = True
-    finally:
-        http.should_exit = True
-        await running
-
-
-class _Server(uvicorn.Server):
-    """uvicorn, whose signals are ours."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave all signals alone."""
+    async with timed.serving(guard, [listener]), manager.run():
         yield
-
-
-class Timed(H11Protocol):
-    """HTTP with a time limit for the head of a request: uvicorn has none."""
-
-    _limit: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        """Begin to wait for the first request."""
-        super().connection_made(transport)
-        self._await_head()
-
-    def data_received(self, data: bytes) -> None:
-        """Wait for the rest of a head; a body has a limit of its own."""
-        before: Any = self.cycle
-        if self._limit is None and (before is None or before.response_complete):
-            self._await_head()
-        super().data_received(data)
-        if self.cycle is not before:
-            self._heard()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
-        self._heard()
-        super().connection_lost(exc)
-
-    def _await_head(self) -> None:
-        self._limit = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
-
-    def _heard(self) -> None:
-        if self._limit is not None:
-            self._limit.cancel()
-            self._limit = None
 
 
 class Guard:
@@ -196,11 +131,8 @@ class Turned(Exception):  # a request that is turned away
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
         self._status = status
-        self._body = json.dumps({"error": {"code": code, "message": message}}).encode()
+        self._said = {"error": {"code": code, "message": message}}
 
     async def answer(self, send: Callable[[MutableMapping[str, Any]], Awaitable[None]]) -> None:
-        """Say so; the connection ends, since the body was not read."""
-        headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-        headers.append((b"content-length", str(len(self._body)).encode()))
-        await send({"type": "http.response.start", "status": self._status, "headers": headers})
-        await send({"type": "http.response.body", "body": self._body})
+        """Say so."""
+        await answers.close_with(send, self._status, self._said)

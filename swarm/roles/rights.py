@@ -95,6 +95,8 @@ _POST = (
 )
 #: Tasks: whoever looks settles what is over; to change one an agent must have submitted it.
 _TASKS = ("tasks", "tasks.advance", "tasks.events", "tasks.get", "tasks.history", "tasks.list", "tasks.output")
+#: Servers: whoever looks may ask them; what they do for an agent is theirs to decide.
+_SERVICES = ("services", "services.ask", "services.discover", "services.validate", "services.variable")
 #: New sessions and tasks, and recovery.
 _HARMLESS = (
     "recover",
@@ -110,7 +112,9 @@ _HARMLESS = (
 
 #: Verb -> its requirements on an agent. Every public name of the library's objects is here; see test_rights.py.
 VERBS: Mapping[str, Right | Need] = {
-    **dict.fromkeys((*_LOOKING, *_DOCUMENTS, *_NAMESPACES, *_ROLES, *_POST, *_TASKS, *_HARMLESS), Need.NOTHING),
+    **dict.fromkeys(
+        (*_LOOKING, *_DOCUMENTS, *_NAMESPACES, *_ROLES, *_POST, *_TASKS, *_SERVICES, *_HARMLESS), Need.NOTHING
+    ),
     **dict.fromkeys(
         (
             "approvals.ask",
@@ -156,5 +160,6 @@ VERBS: Mapping[str, Right | Need] = {
     "merge.nested": Need.PERSON,
     **dict.fromkeys(("cleanup.discard", "salvage.drop", "messages.prune", "messages.prune_attachments"), Need.PERSON),
     **dict.fromkeys(("boxes.run", "bridges.init", "bridges.run", "bridges.start", "bridges.stop"), Need.NO_AGENT),
+    **dict.fromkeys(("services.kill", "services.shutdown", "services.start"), Need.NO_AGENT),
     **dict.fromkeys(("worktrees.prune", "worktrees.drain_pool", "sessions.prune", "prune_worktrees"), Need.NO_AGENT),
 }

@@ -70,7 +70,14 @@ def _bridge() -> dict[str, Any]:
     return json_schema(BRIDGE, "Bridge of swarm")
 
 
+def _agent() -> dict[str, Any]:
+    from swarm.roles.agent_file import AGENT
+
+    return json_schema(AGENT, "Served agent of swarm")
+
+
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "agent": _agent,
     "bridge": _bridge,
     "config": _config,
     "pod": _pod,

@@ -9,22 +9,28 @@ from swarm.machine import processes
 _LOOPBACK = b"0100007F"
 _ESTABLISHED = b"01"
 #: Columns of /proc/net/tcp.
-_LOCAL, _REMOTE, _STATE, _INODE = 1, 2, 3, 9
+_LOCAL, _REMOTE, _STATE, _USER, _INODE = 1, 2, 3, 7, 9
 
 
 def holders(port: int, other: int) -> list[int]:
     """Return the processes with a descriptor of the end at 127.0.0.1:*port* of the connection with *other*."""
-    inode = _inode(port, other)
-    return [] if inode is None else [pid for pid in _pids() if _holds(pid, b"socket:[" + inode + b"]")]
+    line = _line(port, other)
+    return [] if not line else [pid for pid in _pids() if _holds(pid, b"socket:[" + line[_INODE] + b"]")]
 
 
-def _inode(port: int, other: int) -> bytes | None:
+def user(port: int, other: int) -> int | None:
+    """Return the user whose program holds the end at 127.0.0.1:*port* of the connection with *other*."""
+    line = _line(port, other)
+    return int(line[_USER]) if line else None
+
+
+def _line(port: int, other: int) -> list[bytes]:
     wanted = [b"%s:%04X" % (_LOOPBACK, one) for one in (port, other)]
     for line in processes.read("/proc/net/tcp").splitlines()[1:]:
         words = line.split()
         if words[_LOCAL : _REMOTE + 1] == wanted and words[_STATE] == _ESTABLISHED:
-            return words[_INODE]
-    return None
+            return words
+    return []
 
 
 def _pids() -> list[int]:

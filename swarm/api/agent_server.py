@@ -1,0 +1,279 @@
+"""What the server of one agent does with the library: take its place, check its program, act for whoever calls."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm.api.swarm import Swarm
+from swarm.callers.errors import IdentityRefused, NotForAgents
+from swarm.kit import files
+from swarm.kit.errors import EnvironmentProblem, UsageProblem
+from swarm.machine import identity, person, processes
+from swarm.project import names
+from swarm.project.errors import ExtraMissing
+from swarm.project.statedir import prepare
+from swarm.roles.agent_file import AgentFile
+from swarm.services import credentials, definition, place
+from swarm.services.log import Log as Log  # noqa: PLC0414  # offered here
+from swarm.services.log import timestamp as timestamp  # noqa: PLC0414  # offered here
+from swarm.services.roots import root_of
+from swarm.services.values import AGENT, ServedAgent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Self
+
+    from swarm.tasks.requests import TaskOptions
+    from swarm.tasks.values import AgentTask
+
+#: Programs that are asked for their version before they get work.
+_TELLS_VERSION = ("claude", "codex", "gemini", "opencode")
+_VERSION_SECONDS = 30.0
+
+
+def defined(swarm: Swarm, config: str | os.PathLike[str] | None, name: str, **given: Any) -> ServedAgent:
+    """Return the agent that is to be served.
+
+    Args:
+        config: its file; default: ``agents/<name>/config.yaml`` of the swarm directory, where it is there.
+        given: what the caller says instead of the file.
+
+    Raises:
+        ConfigProblem, InvalidName, UsageProblem
+    """
+    given = {key: value for key, value in given.items() if value not in (None, "")}
+    path = Path(os.path.abspath(config)) if config else None
+    if path is None and name:
+        path = definition.files_of(_root(swarm)).get(names.check_name("agent", name))
+    if path is None and not name:
+        raise UsageProblem("no agent is named", hint="swarm agent serve --name NAME --port 9000")
+    if path is None:
+        if "port" not in given:
+            raise UsageProblem("port is required", hint=f"swarm agent serve --name {name} --port 9000")
+        found = ServedAgent(name, AgentFile(given.pop("port")))
+    else:
+        found = definition.read(path)
+    says = found.says._replace(**given)
+    if "program" in given:
+        says = says._replace(command="")
+    return found._replace(name=name or found.name, says=says)
+
+
+def _root(swarm: Swarm) -> Path:
+    return root_of(swarm._opened.world)  # noqa: SLF001  # the same library
+
+
+def check_installed() -> None:
+    """Refuse where the extra is not installed.
+
+    Raises:
+        ExtraMissing
+    """
+    from importlib.util import find_spec
+
+    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
+        raise ExtraMissing("serving needs the libraries `fastapi` and `uvicorn`, which are not installed with swarm")
+
+
+class AgentServer:
+    """The server of one agent, while this process is it.
+
+    Attributes:
+        root: its swarm directory.
+        token: what requests by TCP have to name.
+        log: its log.
+    """
+
+    def __init__(self, root: Path, swarm: Swarm, agent: ServedAgent) -> None:
+        self.root = root
+        self.agent = agent
+        self.token = credentials.token(root)
+        folder = root / definition.AGENTS
+        for one in (folder, folder / agent.name):
+            files.make_folders(one, 0o700)
+        self.log = Log(folder / agent.name / "agent.log", f"agent/{agent.name}", agent.says.log_level)
+        self._swarm = swarm
+        self._fd = -1
+
+    @classmethod
+    def of(cls, swarm: Swarm, agent: ServedAgent) -> Self:
+        """Return that of an agent; nothing is taken yet.
+
+        Raises:
+            NotForAgents: an agent asks; who serves is none of them.
+            LooseMode, ConfigProblem: a file with a secret is open to others, or wrong.
+        """
+        world = swarm._opened.world  # noqa: SLF001  # the same library
+        who = identity.whoami(world.environ)
+        if who is not None or person.descends_from_agent():
+            raise NotForAgents(f"cannot serve agent {agent.name}: this is for people, and you are an agent")
+        root = root_of(world, make=True)
+        with files.os_errors(f"cannot serve agent {agent.name}"):
+            environ = credentials.environment(root, world.environ)
+            opened = Swarm.open(swarm.root if root == world.layout.state else root, environ=environ)
+            state = opened._opened.world.layout.state  # noqa: SLF001  # the same library
+            if not (state.is_dir() and os.path.samefile(state, root)):
+                prepare(opened._opened.world)  # noqa: SLF001  # the same library
+            if not os.path.samefile(state, root):
+                raise UsageProblem(
+                    f"cannot serve agent {agent.name}: {root} lies in the repository {opened.root}, which has its own",
+                    hint="name a folder outside of it, or none",
+                )
+            credentials.check(root)
+            return cls(root, opened, agent)
+
+    @property
+    def socket(self) -> tuple[Path, str]:
+        """The folder and the name of the socket."""
+        return place.folder_of(self.root, AGENT, self.agent.name), place.SOCKET
+
+    def __enter__(self) -> Self:
+        self._fd = place.take(self.root, AGENT, self.agent.name)
+        return self
+
+    def __exit__(self, *_problem: object) -> None:
+        place.leave(self.root, AGENT, self.agent.name)
+        os.close(self._fd)
+
+    def write(self, port: int) -> None:
+        """Write down that this process serves, and on which port."""
+        place.write(self.root, AGENT, self.agent.name, port)
+
+    # --- its program ----------------------------------------------------------------------------
+
+    def check(self) -> str:
+        """Find out whether the agent can do tasks; return the version of its program, as far as that tells it.
+
+        Raises:
+            SwarmError: it cannot.
+        """
+        from swarm.programs import registry
+        from swarm.tasks import requests
+
+        says, world = self.agent.says, self._swarm._opened.world  # noqa: SLF001  # the same library
+        requests.plan(self._swarm.tasks._bench(), "check", self._options({}), ("", ""))  # noqa: SLF001  # the same
+        if says.command or says.program not in _TELLS_VERSION:
+            return ""
+        executable = registry.find(says.program, (), world.environ)
+        try:
+            done = subprocess.run(
+                [executable, "--version"],
+                env=world.environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_VERSION_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            raise EnvironmentProblem(f"{executable} --version does not answer: {type(problem).__name__}") from problem
+        if done.returncode != 0:
+            raise EnvironmentProblem(f"{executable} --version failed with exit status {done.returncode}")
+        return done.stdout.decode("utf-8", "replace").strip()[:200]
+
+    def _options(self, asked: Mapping[str, Any]) -> TaskOptions:
+        """Return the options of a task: what is asked for, and of the rest what the agent's file says."""
+        says = self.agent.says
+        given = {key: value for key, value in asked.items() if value is not None}
+        known: dict[str, Any] = {
+            "model": says.model,
+            "role": says.role,
+            "timeout": says.timeout,
+            "hold": says.hold,
+            "tries": says.tries,
+            **given,
+            "agent": self.agent.name,
+            "alone": True,
+        }
+        known |= {"command": says.command} if says.command else {"program": says.program}
+        return known  # type: ignore[return-value]  # the keys are those of the options
+
+    # --- its tasks ------------------------------------------------------------------------------
+
+    def check_model(self, model: str) -> None:
+        """Refuse a model that the agent's program cannot have.
+
+        Raises:
+            UsageProblem
+        """
+        from swarm.roles.agent_file import check_model
+
+        says = self.agent.says
+        try:
+            check_model("" if says.command else says.program, model)
+        except ValueError as problem:
+            raise UsageProblem(str(problem)) from None
+
+    def for_caller(self, pids: Sequence[int] | None) -> Swarm:
+        """Return swarm as the caller uses it: an agent that calls is that agent, whichever door it takes.
+
+        Args:
+            pids: the processes at the other end; None where the machine cannot tell, and the token decides.
+
+        Raises:
+            NotForAgents, IdentityRefused
+        """
+        if pids is None:
+            return self._swarm
+        if not pids:
+            raise IdentityRefused("cannot act: the request came from a process that cannot be seen", hint="")
+        state = os.fspath(self.root)
+        for pid in pids:
+            if identity.whoami({}, pid, state) is not None:
+                return self._swarm.tree.acting_for(pid)
+        if any(person.is_below_agent(pid) for pid in pids):
+            raise NotForAgents("cannot act: the request came from a program that an agent or a task started", hint="")
+        return self._swarm
+
+    def submit(self, caller: Swarm, prompt: str, asked: Mapping[str, Any]) -> AgentTask:
+        """Give the agent a task.
+
+        Raises:
+            UsageProblem, TaskBusy, TaskTaken
+        """
+        return caller.tasks.submit(prompt, **self._options(asked))
+
+    def task(self, task_id: str) -> AgentTask:
+        """Return a task of this agent.
+
+        Raises:
+            TaskNotFound, UsageProblem
+        """
+        from swarm.tasks.errors import TaskNotFound
+
+        found = self._swarm.tasks.get(task_id)
+        if found.agent != self.agent.name:
+            raise TaskNotFound(f"there is no task {task_id}")
+        return found
+
+    def unfinished(self) -> tuple[AgentTask, ...]:
+        """Return the agent's tasks that are not over; what is over is settled, and what is due is started."""
+        return self._swarm.tasks.list(agent=self.agent.name)
+
+    def finished(self) -> tuple[AgentTask, ...]:
+        """Return the agent's finished tasks, newest first."""
+        found = self._swarm.tasks.list(finished=True, agent=self.agent.name)
+        return tuple(
+            sorted((one for one in found if one.is_over), key=lambda one: (one.ended_ms, one.id), reverse=True)
+        )
+
+    @property
+    def tasks(self) -> Any:
+        """The tasks of the swarm directory, as this process uses them."""
+        return self._swarm.tasks
+
+
+def connected(port: int, server_port: int) -> list[int] | None:
+    """Return the processes that hold the client's end of a connection on this machine; None where that is not seen."""
+    from swarm.machine.sockets import connections
+
+    return connections.holders(port, server_port) if processes.HAS_PROC else None
+
+
+def is_ours(port: int, server_port: int) -> bool:
+    """Whether a program of this user holds the client's end of a connection on this machine, as far as that is seen."""
+    from swarm.machine.sockets import connections
+
+    return processes.HAS_PROC and connections.user(port, server_port) == os.geteuid()

@@ -1,0 +1,224 @@
+"""The namespace ``swarm.services``: the servers of a swarm directory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm.api.door import Door
+from swarm.kit import files
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swarm.kit.errors import SwarmError
+    from swarm.services.calling import ServiceReply
+    from swarm.services.values import Component, ComponentEnded, Record
+
+#: Of an answer to ``/status``, and beyond the time that a task may go on.
+_ANSWER, _MARGIN = 5.0, 15.0
+#: From the start of a server until it takes tasks: its program may take its time to tell its version.
+_PATIENCE, _LOOK_EVERY = 60.0, 0.05
+
+
+class Services(Door):
+    """The servers of a swarm directory, called components. Call it for all that are configured or run.
+
+    Servers are found by what they wrote down in the directory, and asked by the socket there: nothing else on this
+    machine can take their place.
+    """
+
+    def __call__(self) -> tuple[Component, ...]:
+        """Return every component that a file configures or that runs, by name."""
+        from swarm.services import definition
+        from swarm.services.values import AGENT, STOPPED, Component
+
+        with files.os_errors("cannot list the components"):
+            found = {one.name: one for one in self.discover()}
+            for name, path in definition.files_of(self._services_root()).items():
+                problems = definition.problems_of(path)
+                trouble = problems[0].message if problems else ""
+                there = found.get(name) or Component(AGENT, name, STOPPED)
+                found[name] = there._replace(trouble=trouble)
+        return tuple(found[name] for name in sorted(found))
+
+    def discover(self) -> tuple[Component, ...]:
+        """Return the components that run, each with what it says of itself."""
+        from swarm.services import calling, place
+        from swarm.services.errors import ServiceProblem
+        from swarm.services.values import SILENT, Component
+
+        root = self._services_root()
+        found = []
+        with files.os_errors("cannot look for components"):
+            for record in place.everything(root):
+                here = Component(record.type, record.name, SILENT, record.pid, record.url)
+                folder = place.folder_of(root, record.type, record.name)
+                try:
+                    said = calling.ask(calling.Private(folder, _ANSWER), "GET", "/status").said
+                except ServiceProblem:
+                    found.append(here)
+                else:
+                    found.append(here._replace(state=str(said.get("state", SILENT)), says=said))
+        return tuple(found)
+
+    def start(self, name: str) -> Component:
+        """Start the server of a configured agent in the background; it goes on until it is shut down.
+
+        Raises:
+            ComponentNotFound, ComponentRuns, ConfigProblem, EnvironmentProblem, NotForAgents
+        """
+        import subprocess
+        import sys
+        import tempfile
+        import time
+
+        from swarm.kit.errors import EnvironmentProblem
+        from swarm.services import definition, place
+        from swarm.services.errors import ComponentNotFound, ComponentRuns
+        from swarm.services.values import AGENT
+
+        self._check("start")
+        root = self._services_root()
+        path = definition.files_of(root).get(name)
+        if path is None:
+            raise ComponentNotFound(f"cannot start {name[:40]}: there is no agents/{name[:40]}/config.yaml")
+        definition.read(path)
+        now = place.find(root, AGENT, name)
+        if now is not None:
+            raise ComponentRuns(f"cannot start agent {name}: process {now.pid} serves it, on {now.url}")
+        argv = [sys.executable, "-P", "-m", "swarm", "-C", str(self._opened.start), "agent", "serve", "--name", name]
+        with files.os_errors(f"cannot start agent {name}"), tempfile.TemporaryFile() as said:
+            made = subprocess.Popen(
+                argv,
+                env=self._world.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                start_new_session=True,
+            )
+            until = time.monotonic() + _PATIENCE
+            while time.monotonic() < until and made.poll() is None:
+                ready = [one for one in self.discover() if one.pid == made.pid and one.state not in _NOT_READY]
+                if ready:
+                    return ready[0]
+                time.sleep(_LOOK_EVERY)
+            made.poll()
+            said.seek(0)
+            words = said.read(2000).decode("utf-8", "replace").strip()
+        why = f"it ended with exit status {made.returncode}" if made.returncode is not None else "it is starting still"
+        raise EnvironmentProblem(
+            f"cannot start agent {name}: {why}", details=words, hint=f"swarm agent serve --name {name}"
+        )
+
+    def shutdown(
+        self, *, kind: str | None = None, port: int | None = None, timeout: int = 30, force: bool = False
+    ) -> tuple[ComponentEnded, ...]:
+        """Ask components to end, and wait until they have; a task that runs may go on so long, then it is cancelled.
+
+        Args:
+            kind: only those of this type.
+            port: only the one on this port.
+            timeout: seconds.
+            force: running tasks are cancelled at once.
+
+        Raises:
+            ComponentNotFound: none of these runs.
+            NotForAgents
+        """
+        from swarm.services import ending
+
+        self._check("shutdown")
+        root = self._services_root()
+        with files.os_errors("cannot shut down"):
+            chosen = self._chosen(kind, port)
+            asked = [(one, ending.shut_down(root, one, timeout, force=force)) for one in chosen]
+            found = []
+            for record, answer in asked:
+                over = answer.done and ending.await_end(root, record, (0 if force else timeout) + _MARGIN)
+                late = answer._replace(done=False, words=f"process {record.pid} goes on")
+                found.append(answer._replace(words="ended") if over else late if answer.done else answer)
+        return tuple(found)
+
+    def kill(self, *, kind: str | None = None, port: int | None = None) -> tuple[ComponentEnded, ...]:
+        """End the processes of components: SIGTERM, after five seconds SIGKILL. Their tasks go on.
+
+        Raises:
+            ComponentNotFound, NotForAgents
+        """
+        from swarm.services import ending
+
+        self._check("kill")
+        with files.os_errors("cannot kill"):
+            return tuple(ending.kill(record) for record in self._chosen(kind, port))
+
+    def validate(self, path: str | os.PathLike[str] | None = None) -> dict[str, list[SwarmError]]:
+        """Check a file of a served agent, or those of all in the swarm directory; return the problems of each."""
+        from swarm.services import definition
+
+        with files.os_errors("cannot check the files of agents"):
+            if path is not None:
+                return {str(path): definition.problems_of(Path(os.path.abspath(path)))}
+            found = definition.files_of(self._services_root()).values()
+            return {str(one): definition.problems_of(one) for one in found}
+
+    def ask(self, url: str, method: str, path: str, body: object = None, *, timeout: float = 60.0) -> ServiceReply:
+        """Make a request to an agent's server on this machine, and return the answer.
+
+        The token of this swarm directory goes only to its own servers; others get that of ``SWARM_API_TOKEN``, if any.
+
+        Raises:
+            UsageProblem: the address is none of this machine.
+            ServiceProblem: nobody answers there as a component does.
+        """
+        from swarm.services import calling, place
+
+        connection = calling.by_url(url, timeout)
+        root = self._services_root()
+        port = calling.port_of(url)
+        record = next((one for one in place.everything(root) if one.port == port), None)
+        if record is not None:
+            connection = calling.Private(place.folder_of(root, record.type, record.name), timeout)
+            return calling.ask(connection, method, path, body)
+        token = self._world.environ.get("SWARM_API_TOKEN", "")
+        return calling.ask(connection, method, path, body, token=token.encode("ascii", "ignore"))
+
+    def variable(self, name: str) -> str:
+        """Return a variable as servers have it: of the environment, else of the directory's file ``.env``.
+
+        Raises:
+            LooseMode, ConfigProblem
+        """
+        from swarm.services import credentials
+
+        with files.os_errors(f"cannot read {name}"):
+            return credentials.environment(self._services_root(), self._world.environ).get(name, "")
+
+    # --- what the verbs share -------------------------------------------------------------------
+
+    def _services_root(self) -> Path:
+        from swarm.services.roots import root_of
+
+        return root_of(self._world)
+
+    def _check(self, verb: str) -> None:
+        from swarm.callers import rights
+
+        rights.check(self._world, f"services.{verb}", attempt=f"cannot {verb} components")
+
+    def _chosen(self, kind: str | None, port: int | None) -> Sequence[Record]:
+        from swarm.services import place
+        from swarm.services.errors import ComponentNotFound
+
+        found = [
+            one
+            for one in place.everything(self._services_root())
+            if kind in (None, one.type) and port in (None, one.port)
+        ]
+        if port is not None and not found:
+            raise ComponentNotFound(f"no component of this swarm directory listens on port {port}")
+        return found
+
+
+_NOT_READY = ("starting", "not answering")

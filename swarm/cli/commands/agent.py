@@ -1,0 +1,89 @@
+"""``swarm agent …``: agents that are served."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from swarm import UsageProblem
+from swarm.cli.commands.start import Agent
+from swarm.cli.output import Answer
+from swarm.cli.verb import Run, group, seconds_of, verb
+
+_LAST_PORT = 65535
+app = group(
+    "agent", "Serve an agent: it takes tasks by HTTP.", "swarm agent serve --name reviewer --port 9000", default=""
+)
+
+
+def add_to(root: typer.Typer) -> None:
+    """Add the group to the tree."""
+    root.add_typer(app)
+
+
+@verb(
+    app,
+    "serve",
+    attempt="cannot serve the agent",
+    examples="swarm agent serve --name reviewer\nswarm agent serve --config reviewer.yaml\n"
+    "swarm agent serve --name tester --port 9001 --agent demo",
+)
+def serve(
+    run: Run,
+    config: Annotated[
+        str | None,
+        typer.Option("--config", metavar="FILE", help="The agent's file; see `swarm config --schema agent`."),
+    ] = None,
+    name: Annotated[
+        str,
+        typer.Option("--name", metavar="NAME", help="Name; its file is agents/NAME/config.yaml.", show_default=False),
+    ] = "",
+    port: Annotated[
+        str | None,
+        typer.Option("--port", metavar="N", help="Port on 127.0.0.1; 0 is any free one.", show_default=False),
+    ] = None,
+    agent: Agent = None,
+    agent_cmd: Annotated[
+        str | None,
+        typer.Option("--agent-cmd", metavar="COMMAND", help="Any command, which reads the prompt.", show_default=False),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="Model of the program.", show_default=False)
+    ] = None,
+    timeout: Annotated[
+        str | None,
+        typer.Option("--timeout", metavar="TIME", help="Longest time of a task, such as 30m.", show_default=False),
+    ] = None,
+) -> Answer:
+    """Serve one agent by HTTP on this machine, until it is shut down.
+
+    Its tasks are those of `swarm task`: when the server is killed, they go on, and the next server finds them.
+    """
+    from swarm.api import agent_server
+
+    if agent and agent_cmd:
+        raise UsageProblem("both --agent and --agent-cmd are given", hint="give one of them")
+    swarm = run.open()
+    given = {"program": agent, "command": agent_cmd, "model": model, "timeout": seconds_of("--timeout", timeout)}
+    wanted = _port("--port", port)
+    if wanted is None:
+        wanted = _port("SWARM_PORT", swarm.services.variable("SWARM_PORT"))
+    found = agent_server.defined(swarm, run.directory / config if config else None, name, port=wanted, **given)
+    agent_server.check_installed()
+    server = agent_server.AgentServer.of(swarm, found)
+    from swarm.http_door.serve import serve as serve_agent
+
+    def ready(on: int) -> None:
+        run.output.err(f"agent {found.name} takes tasks on http://127.0.0.1:{on}; Ctrl-C ends it")
+
+    serve_agent(server, ready)
+    return Answer({"name": found.name}, lambda output: output.err(f"agent {found.name} ended"))
+
+
+def _port(what: str, text: str | None) -> int | None:
+    if not text:
+        return None
+    if text.isascii() and text.isdecimal() and int(text[:6]) <= _LAST_PORT:
+        return int(text)
+    raise UsageProblem(f"{what} {text[:20]}: this is no port", hint="a number from 1024 to 65535; 0 is any free one")

@@ -1,0 +1,1 @@
+"""The HTTP door: an agent's tasks for programs on this machine."""

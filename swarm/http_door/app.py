@@ -1,0 +1,211 @@
+"""The paths of a served agent."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Body, FastAPI, Header, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from swarm.http_door import models, shown
+from swarm.http_door.failures import STATUS, Failure, not_found, of_validation
+
+if TYPE_CHECKING:
+    from swarm.http_door.agent import Agent
+
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+_ABOUT = """\
+The tasks of one agent. Every path but `GET /status` wants the token of the file `credentials/api-token` in the swarm
+directory: `Authorization: Bearer …`. Bodies are JSON, of 1 MiB at most. Every refusal is `{error, message, details}`.
+"""
+Id = Annotated[str, Path(pattern=models.ID, max_length=64, description="The task.")]
+Key = Annotated[str | None, Header(description="Your own name for the request: sent again, it makes no second task.")]
+_CODES = {
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    409: "agent_busy, task_in_progress, already_completed, not_idle or idempotency_conflict",
+}
+
+
+def _refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """Return the refusals of a path for the OpenAPI document; every path can also answer with the others."""
+    known: dict[int | str, dict[str, Any]] = {
+        code: {"model": models.Failed, "description": _CODES[code]} for code in codes
+    }
+    return {**known, "default": {"model": models.Failed, "description": "Every other refusal or failure."}}
+
+
+def build(agent: Agent | None = None) -> FastAPI:
+    """Return the application.
+
+    Args:
+        agent: None: only for its document.
+    """
+    app = FastAPI(
+        title="swarm agent",
+        version="1.0",
+        description=_ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        openapi_url="/openapi.json",
+    )
+    app.state.agent = agent
+    app.add_exception_handler(Failure, _failed)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _unknown)
+    _add_agent(app)
+    _add_tasks(app)
+    _add_history(app)
+    return app
+
+
+def _of(request: Request) -> tuple[Agent, Any]:
+    """Return the agent, and who asks."""
+    return request.app.state.agent, request.state.caller
+
+
+def _add_agent(app: FastAPI) -> None:
+    @app.get("/status", response_model=models.Status, responses=_refusals(), tags=["agent"])
+    async def status(request: Request) -> Any:
+        """Return how the agent stands, and what happened to it. Needs no token."""
+        agent, caller = _of(request)
+        return JSONResponse(agent.status(caller))
+
+    @app.post(
+        "/shutdown",
+        status_code=202,
+        response_model=models.ShuttingDown,
+        responses=_refusals(401, 403, 409),
+        tags=["agent"],
+    )
+    async def shutdown(request: Request, asked: Annotated[models.ShutdownRequest | None, Body()] = None) -> Any:
+        """End the agent. A running task is a reason to refuse, unless `drain` waits for it or `force` cancels it."""
+        agent, caller = _of(request)
+        how = asked or models.ShutdownRequest()
+        await agent.shut_down(caller, how)
+        said = {"message": "Shutdown initiated", "drain_timeout": 0 if how.force else how.timeout_seconds}
+        return JSONResponse(said, 202)
+
+
+def _add_tasks(app: FastAPI) -> None:
+    @app.post(
+        "/task", status_code=201, response_model=models.Accepted, responses=_refusals(401, 403, 409), tags=["tasks"]
+    )
+    async def submit(request: Request, asked: models.TaskRequest, idempotency_key: Key = None) -> Any:
+        """Give the agent a task. When the answer is there, no crash loses the task."""
+        agent, caller = _of(request)
+        if idempotency_key is not None and _KEY.fullmatch(idempotency_key) is None:
+            raise Failure("validation_error", "Idempotency-Key: 1 to 200 printable characters without a space")
+        task = await agent.submit(caller, asked, idempotency_key or "")
+        status = "queued" if task.shown == "working" else str(task.shown)
+        return JSONResponse({"task_id": task.id, "session_id": task.session_id, "status": status}, 201)
+
+    @app.get("/task/{task_id}", response_model=models.TaskReply, responses=_refusals(401, 404), tags=["tasks"])
+    async def task(request: Request, task_id: Id, detail: Annotated[int, Query(ge=0, le=1)] = 0) -> Any:
+        """Return a task as it is now; also a finished one."""
+        found = await _of(request)[0].task(task_id)
+        return JSONResponse(shown.reply(found) | ({"detail": str(found.state)} if detail else {}))
+
+    @app.get("/task/{task_id}/debug", response_model=models.Debug, responses=_refusals(401, 404), tags=["tasks"])
+    async def debug(request: Request, task_id: Id) -> Any:
+        """Return what the program wrote, raw; of long output the end."""
+        runs = await _outputs(_of(request)[0], task_id)
+        last = runs[-1] if runs else {"stdout": "", "stderr": ""}
+        return JSONResponse({"task_id": task_id, "stdout": last["stdout"], "stderr": last["stderr"], "runs": runs})
+
+    @app.post(
+        "/task/{task_id}/cancel", response_model=models.Changed, responses=_refusals(401, 403, 404, 409), tags=["tasks"]
+    )
+    async def cancel(request: Request, task_id: Id, wait: Annotated[int, Query(ge=0, le=1)] = 1) -> Any:
+        """Cancel a task and all that its program started; with `?wait=0` the answer comes before they have ended."""
+        agent, caller = _of(request)
+        found = await agent.cancel(caller, task_id, wait=bool(wait))
+        said = {"task_id": task_id, "state": str(found.shown), "message": "Task cancellation initiated"}
+        return JSONResponse(said | {"output": found.output or None})
+
+    @app.post(
+        "/task/{task_id}/continue",
+        response_model=models.Changed,
+        responses=_refusals(401, 403, 404, 409),
+        tags=["tasks"],
+    )
+    async def go_on(request: Request, task_id: Id, asked: models.ContinueRequest) -> Any:
+        """Give a held task its next prompt; its program takes up the conversation."""
+        agent, caller = _of(request)
+        found = await agent.go_on(caller, task_id, asked.prompt)
+        return JSONResponse({"task_id": task_id, "state": "working" if not found.is_over else str(found.shown)})
+
+    @app.post(
+        "/task/{task_id}/end", response_model=models.Changed, responses=_refusals(401, 403, 404, 409), tags=["tasks"]
+    )
+    async def end(request: Request, task_id: Id) -> Any:
+        """Complete a held task."""
+        agent, caller = _of(request)
+        found = await agent.end(caller, task_id)
+        return JSONResponse({"task_id": task_id, "state": str(found.shown), "output": found.output or None})
+
+
+def _add_history(app: FastAPI) -> None:
+    @app.get("/history", response_model=models.Page, responses=_refusals(401), tags=["history"])
+    async def history(
+        request: Request,
+        page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+        limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    ) -> Any:
+        """Return the finished tasks of this agent, newest first."""
+        agent, _ = _of(request)
+        found = await agent.do(agent.server.finished)
+        some = [shown.summary(one) for one in found[(page - 1) * limit : page * limit]]
+        return JSONResponse({"tasks": some, "page": page, "limit": limit, "total": len(found)})
+
+    @app.get("/history/{task_id}", response_model=models.Details, responses=_refusals(401, 404), tags=["history"])
+    async def details(request: Request, task_id: Id) -> Any:
+        """Return a finished task with all that is known of it."""
+        agent, _ = _of(request)
+        found = await agent.task(task_id)
+        if not found.is_over:
+            raise not_found(task_id)
+        events = await agent.do(lambda: agent.server.tasks.events(task_id), task_id)
+        return JSONResponse(
+            {
+                **shown.reply(found),
+                "prompts": list(found.prompts),
+                "events": [shown.event(one) for one in events],
+                "logs": await _outputs(agent, task_id),
+            }
+        )
+
+
+async def _outputs(agent: Agent, task_id: str) -> list[dict[str, str]]:
+    await agent.task(task_id)
+    found = await agent.do(lambda: agent.server.tasks.output(task_id), task_id)
+    return shown.outputs(found)
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+
+async def _failed(_request: Request, problem: Exception) -> JSONResponse:
+    assert isinstance(problem, Failure)  # noqa: S101  # it is registered for it
+    return JSONResponse(problem.said, problem.status, problem.headers)
+
+
+async def _invalid(request: Request, problem: Exception) -> JSONResponse:
+    assert isinstance(problem, RequestValidationError)  # noqa: S101  # it is registered for it
+    return await _failed(request, of_validation(problem.errors()))
+
+
+async def _unknown(request: Request, problem: Exception) -> JSONResponse:
+    assert isinstance(problem, HTTPException)  # noqa: S101  # it is registered for it
+    code = next((code for code, status in STATUS.items() if status == problem.status_code), "validation_error")
+    return await _failed(request, Failure(code, "there is no such path" if code == "not_found" else "not done so"))
+
+
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document."""
+    return build().openapi()

@@ -1,0 +1,258 @@
+"""Who may ask, and what a request may look like; everything is refused that is not shown to be right.
+
+The order is that of what an attacker can do: names of other hosts, web pages, tokens, then the request itself.  Nothing
+of a request is read before its sender is known, and nothing of it is printed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import os
+import socket
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import parse_qsl
+from weakref import WeakKeyDictionary
+
+from swarm.api import agent_server
+from swarm.http_door.failures import Failure
+from swarm.http_door.throttle import Throttle
+from swarm.listening import answers, places
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Hashable, MutableMapping
+
+    from swarm.api.agent_server import AgentServer
+
+    Message = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[Message]]
+    Send = Callable[[Message], Awaitable[None]]
+
+_OPEN = "/status"
+_LARGEST_BODY = 1 << 20
+_BODY_SECONDS = 10.0
+_METHODS = ("GET", "POST")
+_PARAMETERS = ("page", "limit", "detail", "wait")
+_LONGEST_QUERY = 200
+#: On each answer: it is for programs, and no page may show, keep or read it.
+_HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+)
+
+
+class Caller:
+    """Who makes a request: from the private socket, or from 127.0.0.1.
+
+    Attributes:
+        is_private: it came by the socket that only this user can reach.
+        has_token: it is known by that socket, or by its token.
+    """
+
+    def __init__(self, transport: Any) -> None:
+        self._socket = transport.get_extra_info("socket")
+        self.is_private = self._socket.family == socket.AF_UNIX
+        self.has_token = False
+        peer, here = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        self._ports = (0, 0) if self.is_private else (peer[1], here[1])
+
+    def pids(self) -> list[int] | None:
+        """Return the processes at the other end; None where the machine cannot tell. It takes a moment."""
+        if not self.is_private:
+            return agent_server.connected(*self._ports)
+        pid = places.peer(self._socket)
+        return [pid] if pid else []
+
+    def is_ours(self) -> bool:
+        """Whether a program of this user is at the other end, as far as that is seen."""
+        return places.peer(self._socket) != 0 if self.is_private else agent_server.is_ours(*self._ports)
+
+    def source(self) -> Hashable:
+        """Return what wrong tokens are counted by: the session of processes at the other end. It takes a moment."""
+        for pid in self.pids() or ():
+            try:
+                return os.getsid(pid)
+            except OSError:
+                continue
+        return "unseen"
+
+
+class Guard:
+    """Lets a request through to the application when its sender may make it."""
+
+    def __init__(self, app: Callable[..., Awaitable[None]], server: AgentServer, port: int) -> None:
+        self._app = app
+        self._server = server
+        self._throttle = Throttle()
+        self._callers: WeakKeyDictionary[Any, Caller] = WeakKeyDictionary()
+        self._hosts = {f"127.0.0.1:{port}".encode(), f"localhost:{port}".encode()}
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        begun = False
+
+        async def sealed(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            await send(message)
+
+        try:
+            caller = await self._admit(scope)
+            body = await _body(scope, receive)
+            scope["state"]["caller"] = caller
+            await self._app(scope, _again(body, receive), sealed)
+        except Failure as failure:
+            await _answer(scope, sealed, failure)
+        except Exception as problem:  # noqa: BLE001  # nothing leaves as a traceback
+            self._server.log.say("error", f"a request failed: {type(problem).__name__}")
+            if not begun:
+                await _answer(scope, sealed, Failure("internal_error", "swarm could not do it"))
+
+    async def _admit(self, scope: Any) -> Caller:
+        """Return who makes a request that may be looked at.
+
+        Raises:
+            Failure
+        """
+        transport = scope["state"]["connection"]
+        caller = self._callers.get(transport) or self._callers.setdefault(transport, Caller(transport))
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), []).append(value)
+        self._check_origin(caller, headers)
+        if scope["method"] not in _METHODS:
+            raise Failure("method_not_allowed", "only GET and POST are known")
+        caller.has_token = await self._has_token(caller, headers)
+        if not caller.has_token and (scope["path"] != _OPEN or scope["method"] != "GET"):
+            raise Failure("unauthorized", "name the token: Authorization: Bearer …")
+        _check_form(scope, headers)
+        return caller
+
+    def _check_origin(self, caller: Caller, headers: dict[bytes, list[bytes]]) -> None:
+        """Refuse a request to another host, and one of a web page."""
+        hosts = headers.get(b"host", [])
+        known = self._hosts | {b"localhost"} if caller.is_private else self._hosts
+        if len(hosts) != 1 or hosts[0] not in known:
+            raise Failure("misdirected", "this server is of this machine alone")
+        if any(origin not in {b"http://" + host for host in self._hosts} for origin in headers.get(b"origin", [])):
+            raise Failure("forbidden", "no web page may call this server")
+        if any(site not in (b"same-origin", b"none") for site in headers.get(b"sec-fetch-site", [])):
+            raise Failure("forbidden", "no web page may call this server")
+        if b"upgrade" in headers or b"http2-settings" in headers:
+            raise Failure("validation_error", "this server speaks HTTP/1.1 alone")
+
+    async def _has_token(self, caller: Caller, headers: dict[bytes, list[bytes]]) -> bool:
+        given = headers.get(b"authorization", [])
+        if caller.is_private:
+            if places.peer(caller._socket) == 0:  # noqa: SLF001  # the caller of this file
+                raise Failure("forbidden", "this socket is another user's")
+            return True
+        if not given:
+            return False
+        if not self._throttle.is_calm and self._throttle.refuses(await asyncio.to_thread(caller.source)):
+            raise Failure("rate_limited", "too many wrong tokens came from you; wait a minute")
+        kind, _, token = given[0].partition(b" ")
+        right = hmac.compare_digest(token.strip(), self._server.token)
+        if len(given) == 1 and kind.lower() == b"bearer" and right:
+            return True
+        self._throttle.note(await asyncio.to_thread(caller.source))
+        raise Failure("unauthorized", "this is not the token of this server")
+
+
+def _check_form(scope: Any, headers: dict[bytes, list[bytes]]) -> None:
+    """Refuse a request whose form is not that of this API, before its body is read."""
+    query = scope.get("query_string", b"")
+    try:
+        names = [name for name, _ in parse_qsl(query.decode("ascii"), keep_blank_values=True, max_num_fields=10)]
+    except (ValueError, UnicodeDecodeError):
+        raise Failure("validation_error", "the query cannot be read") from None
+    if len(query) > _LONGEST_QUERY or len(set(names)) != len(names) or not set(names) <= set(_PARAMETERS):
+        raise Failure("validation_error", f"the query may have {', '.join(_PARAMETERS)}, each once")
+    lengths = headers.get(b"content-length", [])
+    length = lengths[0] if lengths else b"0"
+    if not length.isdigit() or len(length) > 9 or int(length) > _LARGEST_BODY:
+        raise Failure("too_large", f"a body may have {_LARGEST_BODY} bytes")
+    has_body = int(length) > 0 or b"transfer-encoding" in headers
+    if scope["method"] == "GET" and has_body:
+        raise Failure("validation_error", "GET takes no body")
+    if b"content-encoding" in headers:
+        raise Failure("unsupported_media_type", "a body may not be packed")
+    kinds = headers.get(b"content-type", [])
+    if has_body and (len(kinds) != 1 or not _is_json(kinds[0])):
+        raise Failure("unsupported_media_type", "a body is JSON: Content-Type: application/json")
+
+
+def _is_json(kind: bytes) -> bool:
+    plain = kind.lower().replace(b" ", b"").replace(b'"', b"")
+    return plain in (b"application/json", b"application/json;charset=utf-8")
+
+
+async def _body(scope: Any, receive: Receive) -> bytes:
+    """Return the whole body of a request, in time, and JSON that means one thing alone."""
+    if scope["method"] == "GET":
+        return b""
+    data = b""
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            while True:
+                piece = await receive()
+                if piece["type"] != "http.request":
+                    raise Failure("validation_error", "the connection ended within the body")
+                data += piece.get("body", b"")
+                if len(data) > _LARGEST_BODY:
+                    raise Failure("too_large", f"a body may have {_LARGEST_BODY} bytes")
+                if not piece.get("more_body", False):
+                    break
+    except TimeoutError:
+        raise Failure("request_timeout", "the body did not come in time") from None
+    if data:
+        _check_json(data)
+    return data
+
+
+def _check_json(data: bytes) -> None:
+    try:
+        said = json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+        json.dumps(said, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError):
+        raise Failure("validation_error", "the body is no JSON, or says one thing twice") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError
+    return found
+
+
+def _no_number(_word: str) -> NoReturn:
+    raise ValueError
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Give the body that was read; after it only the end of the connection comes."""
+    given = False
+
+    async def next_piece() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return next_piece
+
+
+async def _answer(scope: Any, send: Send, failure: Failure) -> None:
+    silent = scope["method"] == "HEAD"
+    headers = [(name.encode(), value.encode()) for name, value in failure.headers.items()]
+    await answers.close_with(send, failure.status, failure.said, headers, silent=silent)

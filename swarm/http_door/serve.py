@@ -1,0 +1,72 @@
+"""The process of one served agent: it listens at once, checks its program, and ends by request or signal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from typing import TYPE_CHECKING
+
+from swarm.listening import places
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from swarm.api.agent_server import AgentServer
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_KEEP_ALIVE = 10
+
+
+def serve(server: AgentServer, ready: Callable[[int], None]) -> None:
+    """Serve until the agent is asked to end.
+
+    Args:
+        ready: called with the port when the agent takes tasks.
+
+    Raises:
+        ComponentRuns: another process serves this agent.
+        EnvironmentProblem: the port is taken.
+        SwarmError: its program cannot do tasks.
+    """
+    with server:
+        folder, name = server.socket
+        # Whoever connects from here on waits for its answer until all is loaded.
+        with (
+            contextlib.closing(places.loopback(server.agent.says.port)) as http,
+            contextlib.closing(places.private(str(folder), name)) as local,
+        ):
+            server.write(http.getsockname()[1])
+            asyncio.run(_serve(server, http, local, ready))
+
+
+async def _serve(server: AgentServer, http: socket.socket, local: socket.socket, ready: Callable[[int], None]) -> None:
+    from swarm.http_door.agent import Agent
+    from swarm.http_door.app import build
+    from swarm.http_door.guard import Guard
+    from swarm.listening import timed
+
+    port = http.getsockname()[1]
+    agent = Agent(server, port)
+    loop = asyncio.get_running_loop()
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, agent.asked_to_end)
+    guard = Guard(build(agent), server, port)
+    async with timed.serving(guard, [http, local], keep_alive=_KEEP_ALIVE):
+        beginning = asyncio.create_task(agent.begin())
+        ending = asyncio.create_task(agent.ended.wait())
+        looking: asyncio.Task[None] | None = None
+        try:
+            await asyncio.wait({beginning, ending}, return_when=asyncio.FIRST_COMPLETED)
+            if beginning.done():
+                await beginning
+                ready(port)
+                looking = asyncio.create_task(agent.look_on())
+                await ending
+        finally:
+            for one in (beginning, ending, looking):
+                if one is not None:
+                    one.cancel()
+            agent.close()

@@ -1,0 +1,148 @@
+"""The form of a file that configures a served agent; it stands here as all forms do from which schemas are made."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from swarm.kit.forms import (
+    Field,
+    Form,
+    choice,
+    filled,
+    listing,
+    mapping,
+    number,
+    program,
+    refuse,
+    seconds,
+    switch,
+    text,
+)
+from swarm.project.names import PROGRAMS, check_name
+
+_LONGEST = 7 * 86_400.0
+_CLAUDE_MODELS = ("opus", "sonnet", "haiku")
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,99}")
+
+
+class AgentFile(NamedTuple):
+    """What a file says of a served agent.
+
+    Attributes:
+        name: empty: as the file's folder is called.
+        program: which agent program does the tasks.
+        command: any command instead, as one line.
+        model: for tasks that name none.
+        timeout: seconds that a turn may take, for tasks that say nothing.
+        role: whose instructions, rules and limits its program has.
+        hold: tasks stay idle after each turn until they are continued or ended.
+        tries: how often a turn is started at most; None: as the setting ``tasks.tries`` says.
+    """
+
+    port: int
+    name: str = ""
+    log_level: str = "info"
+    program: str = "claude"
+    command: str = ""
+    model: str = ""
+    timeout: float = 1800.0
+    role: str = ""
+    hold: bool = False
+    tries: int | None = None
+
+
+def check_model(program_name: str, model: str) -> str:
+    """Return a model that can be asked for.
+
+    Raises:
+        ValueError
+    """
+    if not model.isascii() or _MODEL.fullmatch(model) is None:
+        raise ValueError(f"unknown model {ascii(model)[:60]}")
+    if program_name == "claude" and model not in _CLAUDE_MODELS and not model.startswith("claude-"):
+        raise ValueError(f"unknown model {model!r}: it is none of {', '.join(_CLAUDE_MODELS)}, and no claude-…")
+    return model
+
+
+def _only(word: str, what: str) -> Form[str]:
+    """Return the form of a word that has one value as yet."""
+
+    def check(given: str) -> str:
+        if given != word:
+            raise ValueError(f"unknown {what}; the only one is {word}")
+        return given
+
+    return text(check, f"`{word}`", pattern=f"^{word}$")
+
+
+def _not_there(why: str) -> Form[object]:
+    """Return the form of a key that the seed of this file has, and swarm has not."""
+
+    def read(_raw: object) -> object:
+        return refuse(why)
+
+    return Form("nothing yet", read, {"not": {}})
+
+
+def _agent(**found: Any) -> AgentFile:
+    of_claude = found.pop("claude", {})
+    for key in ("type", "roles"):
+        found.pop(key, None)
+    if "port" not in found:
+        refuse("port is required", "for example: port: 9000")
+    name = found.get("program", "claude")
+    if of_claude and (name != "claude" or "command" in found):
+        refuse("is for the program claude alone", "write model and timeout beside it", key="claude")
+    if "command" in found and "program" in found:
+        refuse("there is a program already", "give one of them", key="command")
+    for key in of_claude.keys() & found.keys():
+        refuse(f"stands in claude.{key} already", "keep one of the two", key=key)
+    found |= of_claude
+    if "model" in found:
+        try:
+            check_model("" if "command" in found else name, found["model"])
+        except ValueError as problem:
+            refuse(str(problem), key="claude" if of_claude else "model")
+    return AgentFile(**found)
+
+
+_MODEL_FORM = text(filled, "model", longest=100)
+_TIME = seconds(0.1, _LONGEST)
+_CLAUDE: Form[dict[str, Any]] = mapping(
+    {
+        "model": Field(_MODEL_FORM, "Model for tasks that name none: opus, sonnet, haiku, or a whole name."),
+        "timeout": Field(_TIME, "How long a turn may take, for tasks that say nothing."),
+    },
+    dict,
+)
+
+AGENT = mapping(
+    {
+        "type": Field(_only("agent", "type"), "What this file configures: agent."),
+        "roles": Field(listing(_only("agent", "role"), "list of `agent`"), "The older form of `type`."),
+        "name": Field(text(lambda raw: check_name("agent", raw), "name"), "Default: as the file's folder is called."),
+        "port": Field(number(1, 65_535), "Port on 127.0.0.1; required. `SWARM_PORT` and `--port` come before it."),
+        "log_level": Field(choice("debug", "info", "warning", "error"), "What `agent.log` says. Default: info."),
+        "program": Field(choice(*PROGRAMS), "The agent program that does the tasks. Default: claude."),
+        "command": Field(program(), "Any command instead of a program; it reads the prompt from its standard input."),
+        "model": Field(_MODEL_FORM, "Model for tasks that name none. Default: the program's own."),
+        "timeout": Field(_TIME, "How long a turn may take, for tasks that say nothing. Default: 30m."),
+        "claude": Field(_CLAUDE, "`model` and `timeout` of Claude Code, as older files have them."),
+        "role": Field(
+            text(lambda raw: check_name("role", raw), "role"),
+            "Role whose instructions, rules and limits its program has.",
+        ),
+        "hold": Field(switch(), "Tasks stay idle after each turn until they are continued or ended. Default: false."),
+        "tries": Field(number(1, 20), "How often a turn is started at most. Default: the setting `tasks.tries`."),
+        "sandbox": Field(
+            _not_there("boxes for served agents are not available yet"), "Not available yet: a file with it is refused."
+        ),
+        "session_dir": Field(
+            _not_there("the folders of sessions lie in the swarm directory, below workspaces/"),
+            "Not available: a file with it is refused.",
+        ),
+    },
+    _agent,
+    "agent",
+)

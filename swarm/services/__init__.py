@@ -1,0 +1,1 @@
+"""Servers of one swarm directory: their files, their records, their token, and the calls that reach them."""

@@ -1,0 +1,113 @@
+"""Call a component by HTTP, with the standard library alone."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import socket
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from swarm.kit.errors import UsageProblem
+from swarm.services.errors import ServiceProblem
+from swarm.services.place import SOCKET
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_LARGEST = 16 << 20
+_LONGEST_PATH = 100
+_URL = re.compile(r"http://(127\.0\.0\.1|localhost):([0-9]{1,5})/?", re.ASCII)
+
+
+class ServiceReply(NamedTuple):
+    """What a component answers."""
+
+    status: int
+    said: dict[str, Any]
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it did what was asked."""
+        return 200 <= self.status < 300
+
+    @property
+    def words(self) -> str:
+        """What it says, for people."""
+        return str(self.said.get("message") or self.said.get("error") or f"HTTP status {self.status}")
+
+
+class Private(http.client.HTTPConnection):
+    """HTTP by the socket in a component's folder: only this user's programs can be there."""
+
+    def __init__(self, folder: Path, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._folder = folder
+
+    def connect(self) -> None:
+        """Connect; a path that is too long for the kernel is shortened by the descriptor of the folder."""
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        made.settimeout(self.timeout)
+        path = os.fspath(self._folder / SOCKET)
+        folder = -1
+        try:
+            if len(os.fsencode(path)) > _LONGEST_PATH:
+                folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                path = f"/proc/self/fd/{folder}/{SOCKET}"
+            made.connect(path)
+        except OSError:
+            made.close()
+            raise
+        finally:
+            if folder >= 0:
+                os.close(folder)
+        self.sock = made
+
+
+def by_url(url: str, timeout: float) -> http.client.HTTPConnection:
+    """Return a connection to a component on this machine.
+
+    Raises:
+        UsageProblem: the address is none of this machine.
+    """
+    found = _URL.fullmatch(url)
+    if found is None or not 0 < int(found[2]) <= 65_535:
+        raise UsageProblem(
+            f"{ascii(url)[:80]} is no address of an agent on this machine", hint="such as http://127.0.0.1:9000"
+        )
+    return http.client.HTTPConnection(found[1], int(found[2]), timeout=timeout)
+
+
+def port_of(url: str) -> int:
+    """Return the port of an address that ``by_url`` takes."""
+    found = _URL.fullmatch(url)
+    return int(found[2]) if found is not None else 0
+
+
+def ask(
+    connection: http.client.HTTPConnection, method: str, path: str, body: object = None, *, token: bytes = b""
+) -> ServiceReply:
+    """Make one request, and return the answer.
+
+    Raises:
+        ServiceProblem: there is none, or it is no component's.
+    """
+    headers = {"Accept": "application/json"}
+    data = None
+    if body is not None:
+        data, headers["Content-Type"] = json.dumps(body).encode("ascii"), "application/json"
+    if token:
+        headers["Authorization"] = f"Bearer {token.decode('ascii')}"
+    with contextlib.closing(connection):
+        try:
+            connection.request(method, path, data, headers)
+            answer = connection.getresponse()
+            said = json.loads(answer.read(_LARGEST))
+        except (OSError, http.client.HTTPException, ValueError, RecursionError) as problem:
+            why = problem.strerror if isinstance(problem, OSError) and problem.strerror else type(problem).__name__
+            raise ServiceProblem(f"the server does not answer as a component does: {why}") from None
+    if not isinstance(said, dict):
+        raise ServiceProblem("the server does not answer as a component does: it sent no JSON object")
+    return ServiceReply(answer.status, said)

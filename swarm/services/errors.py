@@ -1,0 +1,34 @@
+"""Errors of components and their servers."""
+
+from __future__ import annotations
+
+from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, EnvironmentProblem, SwarmError
+
+
+class ComponentRuns(SwarmError):
+    """A server of this name already runs for this swarm directory."""
+
+    code = "COMPONENT_RUNS"
+    exit_code = EXIT_EXISTS
+    default_hint = "`swarm discover` shows it; `swarm shutdown` ends it"
+
+
+class ComponentNotFound(SwarmError):
+    """No component of this swarm directory is meant."""
+
+    code = "COMPONENT_NOT_FOUND"
+    exit_code = EXIT_NOT_FOUND
+    default_hint = "`swarm services` lists the components"
+
+
+class LooseMode(EnvironmentProblem):
+    """A file with a secret can be read by others."""
+
+    code = "LOOSE_MODE"
+
+
+class ServiceProblem(EnvironmentProblem):
+    """A server does not answer, or not as a component does."""
+
+    code = "SERVICE"
+    default_hint = "`swarm discover` shows which components answer"
