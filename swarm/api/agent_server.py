@@ -150,18 +150,22 @@ class AgentServer:
         Raises:
             SwarmError: it cannot.
         """
-        from swarm.programs import registry
         from swarm.tasks import requests
 
-        says, world = self.agent.says, self._swarm._opened.world  # noqa: SLF001  # the same library
+        says = self.agent.says
+        version = "" if says.command or says.program not in _TELLS_VERSION else self._version(says.program)
         requests.plan(self._swarm.tasks._bench(), "check", self._options({}), ("", ""))  # noqa: SLF001  # the same
-        if says.command or says.program not in _TELLS_VERSION:
-            return ""
-        executable = registry.find(says.program, (), world.environ)
+        return version
+
+    def _version(self, program: str) -> str:
+        from swarm.programs import registry
+
+        environ = self._swarm._opened.world.environ  # noqa: SLF001  # the same library
+        executable = registry.find(program, (), environ)
         try:
             done = subprocess.run(
                 [executable, "--version"],
-                env=world.environ,
+                env=environ,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_VERSION_SECONDS,

@@ -153,13 +153,19 @@ class Services(Door):
         with files.os_errors("cannot kill"):
             return tuple(ending.kill(record) for record in self._chosen(kind, port))
 
-    def validate(self, path: str | os.PathLike[str] | None = None) -> dict[str, list[SwarmError]]:
-        """Check a file of a served agent, or those of all in the swarm directory; return the problems of each."""
+    @staticmethod
+    def check_file(path: str | os.PathLike[str]) -> dict[str, list[SwarmError]]:
+        """Check a file of a served agent; return its path with the problems."""
+        from swarm.services import definition
+
+        with files.os_errors(f"cannot check {path}"):
+            return {str(path): definition.problems_of(Path(os.path.abspath(path)))}
+
+    def validate(self) -> dict[str, list[SwarmError]]:
+        """Check the files of all served agents of the swarm directory; return the problems of each."""
         from swarm.services import definition
 
         with files.os_errors("cannot check the files of agents"):
-            if path is not None:
-                return {str(path): definition.problems_of(Path(os.path.abspath(path)))}
             found = definition.files_of(self._services_root()).values()
             return {str(one): definition.problems_of(one) for one in found}
 

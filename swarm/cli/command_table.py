@@ -46,11 +46,6 @@ GROUPS = {
         "restart": Entry("start", "Stop one agent if it runs, and start it again"),
         "fork": Entry("fork", "Start another agent from an agent's worktree as it is"),
         "shell": Entry("places", "Open a shell in an agent's worktree"),
-        "agent": Entry("agent", "Serve an agent: it takes tasks by HTTP"),
-        "services": Entry("services", "List and start the servers of this swarm directory"),
-        "discover": Entry("services", "List the servers that run, and how they stand"),
-        "shutdown": Entry("services", "Ask servers to end, and wait until they have"),
-        "kill": Entry("services", "End the processes of servers; their tasks go on"),
         "pod": Entry("pod", "Launch, stop, list, show, create and check teams kept in files"),
     },
     "Tree": {
@@ -59,6 +54,13 @@ GROUPS = {
         "notify-parent": Entry("tree", "Tell your parent what came of your task"),
         "wait-event": Entry("wait_event", "Print the next event of your agents"),
         "adopt": Entry("tree", "Give a spawned agent another parent"),
+    },
+    "Services": {
+        "agent": Entry("agent", "Serve an agent: it takes tasks by HTTP"),
+        "services": Entry("services", "List and start the servers of this swarm directory"),
+        "discover": Entry("services", "List the servers that run, and how they stand"),
+        "shutdown": Entry("services", "Ask servers to end, and wait until they have"),
+        "kill": Entry("services", "End the processes of servers; their tasks go on"),
         "serve": Entry("mcp", "Serve the MCP doors of all agents in one process"),
     },
     "Messages": {

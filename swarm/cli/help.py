@@ -127,9 +127,9 @@ def write_names(formatter: Any, groups: Sequence[tuple[str, Sequence[str]]]) -> 
 
 
 def write_line(formatter: Any, text: str) -> None:
-    """Write a line behind an empty one; a narrow terminal gets several."""
+    """Write a line; a narrow terminal gets several."""
     lines = textwrap.wrap(text, formatter.width, subsequent_indent="  ", break_on_hyphens=False)
-    formatter.write("\n" + "".join(f"{line}\n" for line in lines))
+    formatter.write("".join(f"{line}\n" for line in lines))
 
 
 def option_names(command: Any, ctx: Any) -> list[str]:

@@ -10,6 +10,7 @@ import asyncio
 import hmac
 import json
 import os
+import re
 import socket
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qsl
@@ -34,7 +35,8 @@ _LARGEST_BODY = 1 << 20
 _BODY_SECONDS = 10.0
 _METHODS = ("GET", "POST")
 _PARAMETERS = ("page", "limit", "detail", "wait")
-_LONGEST_QUERY = 200
+_LONGEST_QUERY, _LARGEST_HEAD = 200, 1 << 15
+_NUMBER = re.compile(r"[0-9]{1,9}")
 #: On each answer: it is for programs, and no page may show, keep or read it.
 _HEADERS = (
     (b"cache-control", b"no-store"),
@@ -128,6 +130,8 @@ class Guard:
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > _LARGEST_HEAD:
+            raise Failure("too_large", f"a head may have {_LARGEST_HEAD} bytes")
         self._check_origin(caller, headers)
         if scope["method"] not in _METHODS:
             raise Failure("method_not_allowed", "only GET and POST are known")
@@ -172,11 +176,12 @@ def _check_form(scope: Any, headers: dict[bytes, list[bytes]]) -> None:
     """Refuse a request whose form is not that of this API, before its body is read."""
     query = scope.get("query_string", b"")
     try:
-        names = [name for name, _ in parse_qsl(query.decode("ascii"), keep_blank_values=True, max_num_fields=10)]
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, max_num_fields=10)
     except (ValueError, UnicodeDecodeError):
         raise Failure("validation_error", "the query cannot be read") from None
-    if len(query) > _LONGEST_QUERY or len(set(names)) != len(names) or not set(names) <= set(_PARAMETERS):
-        raise Failure("validation_error", f"the query may have {', '.join(_PARAMETERS)}, each once")
+    names, numbers = {name for name, _ in pairs}, all(_NUMBER.fullmatch(value) for _, value in pairs)
+    if len(query) > _LONGEST_QUERY or len(names) != len(pairs) or not names <= set(_PARAMETERS) or not numbers:
+        raise Failure("validation_error", f"the query may have {', '.join(_PARAMETERS)}, each once, each a number")
     lengths = headers.get(b"content-length", [])
     length = lengths[0] if lengths else b"0"
     if not length.isdigit() or len(length) > 9 or int(length) > _LARGEST_BODY:
@@ -200,7 +205,7 @@ async def _body(scope: Any, receive: Receive) -> bytes:
     """Return the whole body of a request, in time, and JSON that means one thing alone."""
     if scope["method"] == "GET":
         return b""
-    data = b""
+    data: bytes = b""
     try:
         async with asyncio.timeout(_BODY_SECONDS):
             while True:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from swarm.kit.errors import SwarmError
 from swarm.kit.forms import (
     Field,
     Form,
@@ -20,6 +21,9 @@ from swarm.kit.forms import (
     text,
 )
 from swarm.project.names import PROGRAMS, check_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _LONGEST = 7 * 86_400.0
 _CLAUDE_MODELS = ("opus", "sonnet", "haiku")
@@ -76,6 +80,16 @@ def _only(word: str, what: str) -> Form[str]:
     return text(check, f"`{word}`", pattern=f"^{word}$")
 
 
+def _named(kind: str) -> Callable[[str], str]:
+    def check(name: str) -> str:
+        try:
+            return check_name(kind, name)
+        except SwarmError as problem:
+            raise ValueError(problem.message) from None
+
+    return check
+
+
 def _not_there(why: str) -> Form[object]:
     """Return the form of a key that the seed of this file has, and swarm has not."""
 
@@ -121,7 +135,7 @@ AGENT = mapping(
     {
         "type": Field(_only("agent", "type"), "What this file configures: agent."),
         "roles": Field(listing(_only("agent", "role"), "list of `agent`"), "The older form of `type`."),
-        "name": Field(text(lambda raw: check_name("agent", raw), "name"), "Default: as the file's folder is called."),
+        "name": Field(text(_named("agent"), "name"), "Default: as the file's folder is called."),
         "port": Field(number(1, 65_535), "Port on 127.0.0.1; required. `SWARM_PORT` and `--port` come before it."),
         "log_level": Field(choice("debug", "info", "warning", "error"), "What `agent.log` says. Default: info."),
         "program": Field(choice(*PROGRAMS), "The agent program that does the tasks. Default: claude."),
@@ -130,7 +144,7 @@ AGENT = mapping(
         "timeout": Field(_TIME, "How long a turn may take, for tasks that say nothing. Default: 30m."),
         "claude": Field(_CLAUDE, "`model` and `timeout` of Claude Code, as older files have them."),
         "role": Field(
-            text(lambda raw: check_name("role", raw), "role"),
+            text(_named("role"), "role"),
             "Role whose instructions, rules and limits its program has.",
         ),
         "hold": Field(switch(), "Tasks stay idle after each turn until they are continued or ended. Default: false."),

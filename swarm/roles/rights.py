@@ -96,7 +96,10 @@ _POST = (
 #: Tasks: whoever looks settles what is over; to change one an agent must have submitted it.
 _TASKS = ("tasks", "tasks.advance", "tasks.events", "tasks.get", "tasks.history", "tasks.list", "tasks.output")
 #: Servers: whoever looks may ask them; what they do for an agent is theirs to decide.
-_SERVICES = ("services", "services.ask", "services.discover", "services.validate", "services.variable")
+_SERVICES = (
+    *("services", "services.ask", "services.check_file", "services.discover", "services.validate"),
+    "services.variable",
+)
 #: New sessions and tasks, and recovery.
 _HARMLESS = (
     "recover",

@@ -25,6 +25,7 @@ class LooseMode(EnvironmentProblem):
     """A file with a secret can be read by others."""
 
     code = "LOOSE_MODE"
+    default_hint = "make it readable for you alone: chmod 600 FILE"
 
 
 class ServiceProblem(EnvironmentProblem):

@@ -131,6 +131,9 @@ RESULTS = {
     "TaskEvent",
     "TaskFailure",
     "TaskOptions",
+    "Component",
+    "ComponentEnded",
+    "ServiceReply",
     "TaskOutput",
     "TaskPage",
     "TaskRun",
@@ -256,6 +259,7 @@ NAMESPACES = {
     "salvage": ("__call__", "drop", "get"),
     "bridges": ("__call__", "init", "run", "start", "stop"),
     "sandbox": ("check",),
+    "services": ("__call__", "ask", "check_file", "discover", "kill", "shutdown", "start", "validate", "variable"),
     "sessions": ("__call__", "elsewhere", "get", "prune", "unreadable"),
     "tasks": (
         *("__call__", "advance", "cancel", "continue_", "end", "events", "get", "history", "list", "output"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.project.config.settings import SECTIONS, Setting, describe
+from swarm.roles.agent_file import AGENT
 from swarm.roles.bridge_file import BRIDGE
 from swarm.roles.file import ROLE
 from swarm.roles.pods.template import POD
@@ -87,8 +88,9 @@ FILES_HEAD = """\
 
 <!-- Made by tests/docs/test_config_docs.py from the descriptions that read the files; do not edit by hand. -->
 
-Every key of the files that you write. [Roles](roles.md), [Pods](pods.md) and [Bridges](bridges.md) explain keys
-with examples; [Configuration](configuration.md) lists the settings. Each key may also be written in camelCase.
+Every key of the files that you write. [Roles](roles.md), [Pods](pods.md), [Bridges](bridges.md) and
+[Serve an agent](service.md) explain keys with examples; [Configuration](configuration.md) lists the settings. Each key
+may also be written in camelCase.
 ✎ marks what `swarm start --override` can change, too.
 
 Editors that speak JSON Schema complete and check these files. `swarm init`, and `init` of `role`, `pod` and `bridge`,
@@ -105,7 +107,13 @@ file, add the line by hand. `swarm config schema role` prints a schema.
 
 def files_page() -> str:
     parts = [FILES_HEAD]
-    for name, form in (("Role", ROLE), ("Pod template", POD), ("Workflow", WORKFLOW), ("Bridge", BRIDGE)):
+    for name, form in (
+        ("Role", ROLE),
+        ("Pod template", POD),
+        ("Workflow", WORKFLOW),
+        ("Bridge", BRIDGE),
+        ("Served agent", AGENT),
+    ):
         parts += [f"## {name}", "", "| key | value | means |", "|---|---|---|", *rows(form), ""]
     return "\n".join(parts).rstrip() + "\n"
 

@@ -15,6 +15,7 @@ from swarm.kit.errors import SwarmError
 from swarm.project.config.file import default_config_text, load_settings
 from swarm.project.config.settings import SECTIONS, describe
 from swarm.roles import schemas, workflows
+from swarm.roles.agent_file import AGENT
 from swarm.roles.bridge_file import BRIDGE
 from swarm.roles.file import ROLE
 from swarm.roles.find import builtin_roles_dir
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.component
 
-FORMS: dict[str, Form[Any]] = {"role": ROLE, "workflow": WORKFLOW, "pod": POD, "bridge": BRIDGE}
+FORMS: dict[str, Form[Any]] = {"role": ROLE, "workflow": WORKFLOW, "pod": POD, "bridge": BRIDGE, "agent": AGENT}
 
 
 def editor_says(name: str, text: str) -> str | None:
@@ -75,6 +76,8 @@ def good() -> Iterator[tuple[str, str]]:
         yield "workflow", file.read_text()
     for text in BRIDGES.values():
         yield "bridge", text
+    yield "agent", "port: 9000\nclaude:\n  model: sonnet\n  timeout: 5m\n"
+    yield "agent", "port: 9001\nlog_level: debug\nroles: [agent]\ncommand: [tr, a-z, A-Z]\nhold: true\ntries: 2\n"
     yield "config", default_config_text()
     yield "config", default_config_text().replace("\n  # ", "\n  ")
     yield "config", "worktree_base: trees\ngit.timeout: 2m\nworktrees: {branchPrefix: team/x}\nsetup: {symlink: [a]}\n"

@@ -33,7 +33,7 @@ def serve(
     run: Run,
     config: Annotated[
         str | None,
-        typer.Option("--config", metavar="FILE", help="The agent's file; see `swarm config --schema agent`."),
+        typer.Option("--config", metavar="FILE", help="The agent's file; see `swarm config schema agent`."),
     ] = None,
     name: Annotated[
         str,

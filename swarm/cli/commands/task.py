@@ -104,6 +104,12 @@ def submit(
         ),
     ] = "",
     detach: Detach = False,
+    agent_url: Annotated[
+        str | None,
+        typer.Option(
+            "--agent-url", metavar="URL", help="Ask a served agent, such as http://127.0.0.1:9000.", show_default=False
+        ),
+    ] = None,
 ) -> Answer:
     """Give a task to an agent program, wait for its end, and print its result.
 
@@ -111,6 +117,15 @@ def submit(
     """
     if agent and agent_cmd:
         raise UsageProblem("both --agent and --agent-cmd are given", hint="give one of them")
+    if agent_url is not None:
+        if agent or agent_cmd or role or tries or task_id:
+            what = "--agent, --agent-cmd, --role, --tries and --id"
+            raise UsageProblem(f"--agent-url goes without {what}", hint="the served agent has its own")
+        from swarm.cli.commands import task_by_url
+
+        asked: dict[str, Any] = {"prompt": _text(run, text), "model": model, "session_id": session, "hold": hold}
+        asked["timeout_seconds"] = seconds_of("--timeout", timeout)
+        return task_by_url.submit(run, agent_url, asked, detach=detach)
     how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "model": model or "", "role": role or ""}
     how |= {"session_id": session, "worktree": worktree, "hold": hold, "task_id": task_id}
     how |= {"timeout": seconds_of("--timeout", timeout), "tries": _number("--tries", tries, 20)}
