@@ -10,12 +10,26 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks import boxes, counts, looks, panes, plots, pods, running, scratch, spawning, startup, teams, worktrees
+from benchmarks import (
+    boxes,
+    counts,
+    looks,
+    panes,
+    plots,
+    pods,
+    running,
+    scratch,
+    serving,
+    spawning,
+    startup,
+    teams,
+    worktrees,
+)
 
 #: Those that make a place of their own.
 _PLAIN = {
     one.__name__.removeprefix("benchmarks."): one
-    for one in (counts, startup, looks, pods, spawning, running, panes, boxes)
+    for one in (counts, startup, looks, pods, spawning, running, serving, panes, boxes)
 }
 
 
@@ -85,6 +99,8 @@ def _text(found: dict[str, object]) -> list[str]:
         ("pods", pods.table),
         ("spawning", spawning.table),
         ("running", running.table),
+        ("serving", serving.table),
+        ("serving", serving.table),
         ("panes", panes.table),
         ("boxes", boxes.table),
     ):

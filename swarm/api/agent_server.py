@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from swarm.tasks.requests import TaskOptions
     from swarm.tasks.values import AgentTask
 
-#: Programs that are asked for their version before they get work.
-_TELLS_VERSION = ("claude", "codex", "gemini", "opencode")
 _VERSION_SECONDS = 30.0
 
 
@@ -150,10 +148,12 @@ class AgentServer:
         Raises:
             SwarmError: it cannot.
         """
+        from swarm.programs import registry
         from swarm.tasks import requests
 
         says = self.agent.says
-        version = "" if says.command or says.program not in _TELLS_VERSION else self._version(says.program)
+        asks = not says.command and registry.program(says.program).tells_version
+        version = self._version(says.program) if asks else ""
         requests.plan(self._swarm.tasks._bench(), "check", self._options({}), ("", ""))  # noqa: SLF001  # the same
         return version
 
@@ -204,9 +204,9 @@ class AgentServer:
         """
         from swarm.roles.agent_file import check_model
 
-        says = self.agent.says
         try:
-            check_model("" if says.command else says.program, model)
+            check_model(model)
+            definition.check_model(self.agent.says._replace(model=model))
         except ValueError as problem:
             raise UsageProblem(str(problem)) from None
 

@@ -52,6 +52,7 @@ class Agent:
         self._tasks: tuple[AgentTask, ...] = ()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="tasks")
         self._poke = asyncio.Event()
+        self._looks = asyncio.Lock()
         self._trouble = ""
         self._end: asyncio.Task[None] | None = None
 
@@ -99,6 +100,10 @@ class Agent:
                     self.server.log.say("warning", f"cannot look at the tasks: {problem}")
 
     async def _look(self) -> None:
+        async with self._looks:
+            await self._look_once()
+
+    async def _look_once(self) -> None:
         now = await asyncio.to_thread(self.server.unfinished)
         before = {one.id for one in self._tasks}
         gone = before - {one.id for one in now}
@@ -184,6 +189,8 @@ class Agent:
             return self.server.submit(as_caller, asked.prompt, how)
 
         task = await self.do(accept)
+        with contextlib.suppress(SwarmError, OSError):  # the task is accepted all the same
+            await self._look()
         self._poke.set()
         return task
 

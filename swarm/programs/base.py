@@ -42,6 +42,8 @@ class Program:
         turns: it can do one turn without a terminal: ``launch`` with a ``turn`` says how.
         speaks: it then writes a result; without one the turn did not end well.
         interrupts: seconds that it needs, when it is to be ended, to say what it has used so far.
+        tells_version: ``--version`` makes it tell its version, and end: it can be started.
+        token_variable: by which it takes a login token.
         acts: files of a project from which it takes programs or permissions, as patterns of ``merging/acting.py``.
     """
 
@@ -55,7 +57,13 @@ class Program:
     turns: bool = False
     speaks: bool = True
     interrupts: float = 0.0
+    tells_version: bool = False
+    token_variable: str = ""
     acts: tuple[str, ...] = ()
+
+    def has_model(self, model: str) -> bool:  # most know models by names that others give out
+        """Whether it can have a model of this name, as far as swarm knows."""
+        return True
 
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return the command that starts it, as a shell would find it."""

@@ -10,7 +10,6 @@ from swarm.kit.forms import (
     Field,
     Form,
     choice,
-    filled,
     listing,
     mapping,
     number,
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LONGEST = 7 * 86_400.0
-_CLAUDE_MODELS = ("opus", "sonnet", "haiku")
+#: The program without a word; a section of its name says the same as the keys beside it.
+_FIRST = PROGRAMS[0]
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,99}")
 
 
@@ -47,7 +47,7 @@ class AgentFile(NamedTuple):
     port: int
     name: str = ""
     log_level: str = "info"
-    program: str = "claude"
+    program: str = _FIRST
     command: str = ""
     model: str = ""
     timeout: float = 1800.0
@@ -56,16 +56,14 @@ class AgentFile(NamedTuple):
     tries: int | None = None
 
 
-def check_model(program_name: str, model: str) -> str:
-    """Return a model that can be asked for.
+def check_model(model: str) -> str:
+    """Return the name of a model.
 
     Raises:
         ValueError
     """
     if not model.isascii() or _MODEL.fullmatch(model) is None:
         raise ValueError(f"unknown model {ascii(model)[:60]}")
-    if program_name == "claude" and model not in _CLAUDE_MODELS and not model.startswith("claude-"):
-        raise ValueError(f"unknown model {model!r}: it is none of {', '.join(_CLAUDE_MODELS)}, and no claude-…")
     return model
 
 
@@ -100,32 +98,25 @@ def _not_there(why: str) -> Form[object]:
 
 
 def _agent(**found: Any) -> AgentFile:
-    of_claude = found.pop("claude", {})
+    section = found.pop(_FIRST, {})
     for key in ("type", "roles"):
         found.pop(key, None)
     if "port" not in found:
         refuse("port is required", "for example: port: 9000")
-    name = found.get("program", "claude")
-    if of_claude and (name != "claude" or "command" in found):
-        refuse("is for the program claude alone", "write model and timeout beside it", key="claude")
+    if section and (found.get("program", _FIRST) != _FIRST or "command" in found):
+        refuse(f"is for the program {_FIRST} alone", "write model and timeout beside it", key=_FIRST)
     if "command" in found and "program" in found:
         refuse("there is a program already", "give one of them", key="command")
-    for key in of_claude.keys() & found.keys():
-        refuse(f"stands in claude.{key} already", "keep one of the two", key=key)
-    found |= of_claude
-    if "model" in found:
-        try:
-            check_model("" if "command" in found else name, found["model"])
-        except ValueError as problem:
-            refuse(str(problem), key="claude" if of_claude else "model")
-    return AgentFile(**found)
+    for key in section.keys() & found.keys():
+        refuse(f"stands in {_FIRST}.{key} already", "keep one of the two", key=key)
+    return AgentFile(**found, **section)
 
 
-_MODEL_FORM = text(filled, "model", longest=100)
+_MODEL_FORM = text(check_model, "model", longest=100, least=1)
 _TIME = seconds(0.1, _LONGEST)
-_CLAUDE: Form[dict[str, Any]] = mapping(
+_SECTION: Form[dict[str, Any]] = mapping(
     {
-        "model": Field(_MODEL_FORM, "Model for tasks that name none: opus, sonnet, haiku, or a whole name."),
+        "model": Field(_MODEL_FORM, "Model for tasks that name none."),
         "timeout": Field(_TIME, "How long a turn may take, for tasks that say nothing."),
     },
     dict,
@@ -138,11 +129,11 @@ AGENT = mapping(
         "name": Field(text(_named("agent"), "name"), "Default: as the file's folder is called."),
         "port": Field(number(1, 65_535), "Port on 127.0.0.1; required. `SWARM_PORT` and `--port` come before it."),
         "log_level": Field(choice("debug", "info", "warning", "error"), "What `agent.log` says. Default: info."),
-        "program": Field(choice(*PROGRAMS), "The agent program that does the tasks. Default: claude."),
+        "program": Field(choice(*PROGRAMS), f"The agent program that does the tasks. Default: {_FIRST}."),
         "command": Field(program(), "Any command instead of a program; it reads the prompt from its standard input."),
         "model": Field(_MODEL_FORM, "Model for tasks that name none. Default: the program's own."),
         "timeout": Field(_TIME, "How long a turn may take, for tasks that say nothing. Default: 30m."),
-        "claude": Field(_CLAUDE, "`model` and `timeout` of Claude Code, as older files have them."),
+        _FIRST: Field(_SECTION, f"`model` and `timeout` of {_FIRST}, as older files have them."),
         "role": Field(
             text(_named("role"), "role"),
             "Role whose instructions, rules and limits its program has.",

@@ -1,8 +1,8 @@
 """What is secret in a swarm directory: the token of its servers, tokens of the agents' programs, and the file ``.env``.
 
     credentials/api-token       requests by TCP name it; made at the first start
-    credentials/claude-token    given to the programs of served agents as CLAUDE_CODE_OAUTH_TOKEN
-    credentials/github-token    the same, as GH_TOKEN and GITHUB_TOKEN
+    credentials/<program>-token a login, given to that program of served agents by its own variable
+    credentials/github-token    given to programs as GH_TOKEN and GITHUB_TOKEN
     .env                        further variables; the real environment comes before them
     git-config                  name and email for commits; no secret
 
@@ -23,6 +23,8 @@ from swarm.kit import files, yaml
 from swarm.kit.errors import ConfigProblem, raise_all
 from swarm.kit.forms import Field, Form, filled, mapping, text
 from swarm.machine import own
+from swarm.programs import registry
+from swarm.project.names import PROGRAMS
 from swarm.services.errors import LooseMode
 
 if TYPE_CHECKING:
@@ -33,8 +35,7 @@ FOLDER, TOKEN = "credentials", "api-token"
 _LARGEST = 1 << 16
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]{32,200}")
 _LINE = re.compile(r"(?:export +)?([A-Za-z_][A-Za-z0-9_]*)=(.*)")
-#: Variables by which programs take the tokens, by the file of each.
-_GIVEN = {"claude-token": ("CLAUDE_CODE_OAUTH_TOKEN",), "github-token": ("GH_TOKEN", "GITHUB_TOKEN")}
+_GITHUB = ("GH_TOKEN", "GITHUB_TOKEN")
 #: It opens the web view, and is nothing for programs.
 _NOT_GIVEN = "SWARM_WEB_TOKEN"
 _WORD = text(filled, "text", least=1)
@@ -81,7 +82,8 @@ def environment(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
         LooseMode, ConfigProblem
     """
     found = _dotenv(root / ".env")
-    for name, variables in _GIVEN.items():
+    known = {f"{name}-token": registry.program(name).token_variable for name in PROGRAMS}
+    for name, variables in {**{file: (one,) for file, one in known.items() if one}, "github-token": _GITHUB}.items():
         value = _secret(root / FOLDER / name)
         if value is not None:
             found |= dict.fromkeys(variables, value.decode("utf-8", "replace").strip())

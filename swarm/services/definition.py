@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import yaml
 from swarm.kit.errors import ConfigProblem, SwarmError, raise_all
+from swarm.kit.forms import Misfit, Trouble
+from swarm.programs import registry
 from swarm.project import names
+from swarm.project.names import PROGRAMS
 from swarm.roles.agent_file import AGENT
 from swarm.services.values import ServedAgent
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from swarm.roles.agent_file import AgentFile
 
 AGENTS, FILE = "agents", "config.yaml"
 
@@ -26,11 +31,24 @@ def read(path: Path) -> ServedAgent:
     table = yaml.load(path)
     try:
         found = AGENT.read(table.plain())
+        check_model(found)
     except ValueError as error:
         raise_all(f"the agent of {path} cannot be used", table.problems(error))
         raise AssertionError from error  # a ValueError always names a problem
     name = found.name or (path.absolute().parent.name if path.name == FILE else path.stem)
     return ServedAgent(names.check_name("agent", name), found, path)
+
+
+def check_model(says: AgentFile) -> None:
+    """Refuse a model that the agent's program has not.
+
+    Raises:
+        Misfit
+    """
+    if not says.model or says.command or registry.program(says.program).has_model(says.model):
+        return
+    place = ("model",) if says.program != PROGRAMS[0] else (PROGRAMS[0], "model")
+    raise Misfit(Trouble(f"unknown model {says.model!r} of {says.program}", path=place))
 
 
 def files_of(root: Path) -> dict[str, Path]:
@@ -50,7 +68,7 @@ def problems_of(path: Path) -> list[SwarmError]:
     except ConfigProblem as problem:
         return [problem]
     try:
-        AGENT.read(table.plain())
+        check_model(AGENT.read(table.plain()))
     except ValueError as error:
         return list(table.problems(error))
     try:

@@ -139,7 +139,7 @@ PROGRAMS = {
 
 
 #: Processes of their own that reach a socket by a short path, and go back before anything else runs.
-IN_ONE_THREAD = {"machine/mcp/forward.py", "mcp_door/serve.py"}
+IN_ONE_THREAD = {"machine/mcp/forward.py", "listening/places.py"}
 
 
 def test_the_library_never_prints_or_exits() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.http_door.conftest import Served
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 PROMPT = "a-prompt-that-nobody-may-see"
 BODY = json.dumps({"prompt": PROMPT}).encode()
 HERE = "127.0.0.1:{port}"

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.unit
 NAMES = ("claude", "codex", "gemini", "opencode")
 #: Words of the user's documents: names of files, keys and folders that stay as they are.
 OF_DOCUMENTS = re.compile(
-    r"CLAUDE(\.local)?\.md|claude_(config_dir|permission_mode)|claude[- ](config|work)|GEMINI_API_KEY"
+    r"CLAUDE(\.local)?\.md|claude_(config_dir|permission_mode|error)|claude[- ](config|work)|GEMINI_API_KEY"
 )
 #: The one list of the programs; the test kit answers in the place of their services.
 ELSEWHERE = {"project/names.py", "roles/template.py"}

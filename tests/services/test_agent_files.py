@@ -63,7 +63,7 @@ def test_an_agent_is_called_as_its_folder(tmp_path: Path) -> None:
         ("port: 0\n", "1:7", "must be from 1 to 65535"),
         ("port: '9000'\n", "1:7", "must be a whole number"),
         ("port: 9000\nprot: 1\n", "2:1", "unknown key"),
-        ("port: 9000\nclaude: {model: gpt}\n", "2:9", "unknown model"),
+        ("port: 9000\nclaude: {model: gpt}\n", "2:17", "unknown model"),
         ("port: 9000\nprogram: codex\nclaude: {model: opus}\n", "3:9", "is for the program claude alone"),
         ("port: 9000\nmodel: opus\nclaude: {model: opus}\n", "2:8", "keep one of the two"),
         ("port: 9000\nprogram: demo\ncommand: cat\n", "3:10", "there is a program already"),

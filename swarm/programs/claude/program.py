@@ -45,6 +45,8 @@ class Claude(Program):
     turns = True
     interrupts = 2.0
     background = ("CLAUDE_JOB_DIR", "CLAUDE_BG_SOCKET_TOKENS_PATH")
+    tells_version = True
+    token_variable = "CLAUDE_CODE_OAUTH_TOKEN"  # noqa: S105  # its name
     holds = (base.GUARD, base.OWN)
     obeys = (
         base.RULES
@@ -62,6 +64,10 @@ class Claude(Program):
             *("telemetry", "heartbeat", "print"),
         }
     )
+
+    def has_model(self, model: str) -> bool:
+        """Know its short names and its whole ones."""
+        return model in ("opus", "sonnet", "haiku") or model.startswith("claude-")
 
     def executable(self, environ: Mapping[str, str]) -> str:
         """Return the program's name."""

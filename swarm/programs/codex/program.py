@@ -58,6 +58,7 @@ class Codex(Program):
     """``codex``."""
 
     name = "codex"
+    tells_version = True
     title = "Codex"
     acts = (".codex/config.toml", "**/.codex/")
     prints = True

@@ -67,6 +67,7 @@ class Gemini(Program):
     """
 
     name = "gemini"
+    tells_version = True
     title = "Gemini CLI"
     acts = (".gemini/settings.json", "**/.gemini/")
     prints = True

@@ -56,6 +56,7 @@ class Opencode(Program):
     """``opencode``."""
 
     name = "opencode"
+    tells_version = True
     title = "OpenCode"
     acts = ("opencode.json", "opencode.jsonc", "**/.opencode/")
     prints = True
