@@ -104,7 +104,7 @@ def test_a_failure_and_a_timeout_say_what_they_are(served: Served) -> None:
     wait_for(lambda: any(one["level"] == "error" for one in served.status()["log"]), "the entry of the log")
     wait_for(lambda: served.status()["state"] == "idle", "the agent idle again")
     late = served.until(served.submit("wait", timeout_seconds=0.5), "failed")
-    assert late["error"]["message"]
+    assert late["error"]["type"] == "timeout"
 
 
 def test_the_same_request_again_makes_no_second_task(served: Served) -> None:
