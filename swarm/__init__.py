@@ -20,7 +20,7 @@ _PUBLIC = {
     "swarm.agents.event_values": ("AgentEvent",),
     "swarm.agents.outside": ("Outside",),
     "swarm.api.approvals": ("Approvals",),
-    "swarm.api.asynchronous": ("AsyncMessages", "AsyncQueues", "AsyncSwarm", "AsyncTasks"),
+    "swarm.api.asynchronous": ("AsyncLive", "AsyncMessages", "AsyncQueues", "AsyncSwarm", "AsyncTasks"),
     "swarm.api.config": ("Config",),
     "swarm.api.events": ("Events",),
     "swarm.api.delivery": ("Delivery",),
@@ -104,6 +104,9 @@ _PUBLIC = {
         "UsageProblem",
         "WorktreeError",
     ),
+    "swarm.eventlog.values": ("LogEvent", "LogPage"),
+    "swarm.live.live": ("Live",),
+    "swarm.live.values": ("Change", "Snapshot"),
     "swarm.machine.identity": ("Identity",),
     "swarm.merging.errors": (
         "IdentityMissing",

@@ -6,6 +6,7 @@ from swarm.agents.errors import WaitCycle as WaitCycle
 from swarm.agents.event_values import AgentEvent as AgentEvent
 from swarm.agents.outside import Outside as Outside
 from swarm.api.approvals import Approvals as Approvals
+from swarm.api.asynchronous import AsyncLive as AsyncLive
 from swarm.api.asynchronous import AsyncMessages as AsyncMessages
 from swarm.api.asynchronous import AsyncQueues as AsyncQueues
 from swarm.api.asynchronous import AsyncSwarm as AsyncSwarm
@@ -79,6 +80,8 @@ from swarm.callers.errors import NotAPerson as NotAPerson
 from swarm.callers.errors import NotForAgents as NotForAgents
 from swarm.callers.errors import NotInTree as NotInTree
 from swarm.delivery.errors import PaneBusy as PaneBusy
+from swarm.eventlog.values import LogEvent as LogEvent
+from swarm.eventlog.values import LogPage as LogPage
 from swarm.git.errors import BareRepository as BareRepository
 from swarm.git.errors import BranchExists as BranchExists
 from swarm.git.errors import GitBroken as GitBroken
@@ -103,6 +106,9 @@ from swarm.kit.errors import SwarmError as SwarmError
 from swarm.kit.errors import SymlinkInTheWay as SymlinkInTheWay
 from swarm.kit.errors import UsageProblem as UsageProblem
 from swarm.kit.errors import WorktreeError as WorktreeError
+from swarm.live.live import Live as Live
+from swarm.live.values import Change as Change
+from swarm.live.values import Snapshot as Snapshot
 from swarm.machine.identity import Identity as Identity
 from swarm.merging.errors import IdentityMissing as IdentityMissing
 from swarm.merging.errors import MergeBlocked as MergeBlocked
@@ -284,6 +290,7 @@ __all__ = [
     "Approval",
     "ApprovalNotFound",
     "Approvals",
+    "AsyncLive",
     "AsyncMessages",
     "AsyncQueues",
     "AsyncSwarm",
@@ -304,6 +311,7 @@ __all__ = [
     "BridgeStatus",
     "Bridges",
     "BusProblem",
+    "Change",
     "Check",
     "CheckedPod",
     "CheckedRole",
@@ -358,7 +366,10 @@ __all__ = [
     "Interrupted",
     "InvalidName",
     "LimitReached",
+    "Live",
     "Locked",
+    "LogEvent",
+    "LogPage",
     "LooseMode",
     "Member",
     "MergeBlocked",
@@ -461,6 +472,7 @@ __all__ = [
     "Settings",
     "SetupFailed",
     "Skipped",
+    "Snapshot",
     "SpawnOptions",
     "Spawned",
     "Speaker",

@@ -35,12 +35,10 @@ def idle(swarm: Swarm, agent: str, session: str) -> int:
 
 
 def label(swarm: Swarm) -> int:
-    """Show the states in the pane borders and the status line of tmux, and notify the user."""
+    """Show the states in the pane borders and the status line of tmux, notify the user, and log what changed."""
     found = swarm.status(look=False, unread=False, ask=False)
-    swarm.panes.label(found)
-    swarm.delivery.notify_user(found)
-    swarm.delivery.report_endings()
-    swarm.worktrees.look_outside(found)
+    swarm.delivery.announce(found)
+    swarm.events.record(found)
     return 0
 
 

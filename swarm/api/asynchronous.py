@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from swarm.kit.errors import SwarmError
+from swarm.live.values import LOST
 from swarm.messages.queues import LEASE
 from swarm.sessions.errors import WaitOver
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from swarm.agents.event_values import AgentEvent
     from swarm.api.swarm import Swarm
     from swarm.bus.protocol import Claim
+    from swarm.live.live import Live
+    from swarm.live.values import Change, Snapshot
     from swarm.messages.office.post import Taken
     from swarm.sessions.waiting import Reached
     from swarm.tasks.requests import TaskOptions
@@ -53,6 +56,21 @@ class AsyncSwarm:
     async def run(self, verb: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         """Run any verb in a thread. One that was cancelled goes on to its end there: nothing is left half done."""
         return await asyncio.to_thread(verb, *args, **options)
+
+    @contextlib.asynccontextmanager
+    async def live(self, *, git: float | None = 10.0, tell: bool = False) -> AsyncIterator[AsyncLive]:
+        """Follow the project for a block; see ``Swarm.live``.
+
+        Example:
+            >>> async with swarm.live() as live:                                # doctest: +SKIP
+            ...     async for change in live.changes(after=live.snapshot().revision):
+            ...         print(change.kind, change.subject)
+        """
+        live = await asyncio.to_thread(self.swarm.live, git=git, tell=tell)
+        try:
+            yield AsyncLive(live)
+        finally:
+            await asyncio.to_thread(live.close)
 
     async def wait_for_event(
         self,
@@ -105,6 +123,54 @@ class AsyncSwarm:
             except WaitOver:
                 if left() <= 0:
                     raise
+
+
+class AsyncLive:
+    """The live model on asyncio. No reader takes a thread, so there may be thousands.
+
+    Attributes:
+        live: the model itself.
+    """
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+
+    def __repr__(self) -> str:
+        return f"<AsyncLive {self.live.snapshot().id}>"
+
+    def snapshot(self) -> Snapshot:
+        """Return all that is known now. It never changes."""
+        return self.live.snapshot()
+
+    async def changes(self, after: int | str, timeout: float | None = None) -> AsyncIterator[Change]:  # noqa: ASYNC109  # as in Live
+        """Yield each change behind a revision; see ``Live.changes``."""
+        loop, news = asyncio.get_running_loop(), asyncio.Event()
+        end = self.live.call(lambda: _call_soon(loop, news.set))
+        try:
+            while True:
+                news.clear()
+                found = self.live.wait(after, 0)
+                for one in found:
+                    yield one
+                    if one.kind == LOST:
+                        return
+                if found:
+                    after = found[-1].revision
+                    continue
+                if self.live.is_closed:
+                    return
+                try:
+                    await asyncio.wait_for(news.wait(), timeout)
+                except TimeoutError:
+                    return
+        finally:
+            end()
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, act: Callable[[], object]) -> None:
+    """Have something done in a loop, from any thread; one that has ended needs nothing more."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(act)
 
 
 class AsyncMessages:

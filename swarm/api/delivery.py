@@ -49,6 +49,21 @@ class Delivery(Door):
                     pass
         return told
 
+    def announce(self, found: Sequence[SessionStatus], *, only: Sequence[str] | None = None) -> None:
+        """Tell what a look at all agents has found: in tmux, to the user, and in queues of events.
+
+        Args:
+            only: of these sessions; all are shown in tmux.
+        """
+        from swarm.agents import outside
+        from swarm.sessions import status as agents
+
+        chosen = [one for one in found if only is None or one.session.name in only]
+        agents.label(self._world, found)
+        self.notify_user(chosen)
+        self.report_endings()
+        outside.look(self._world, chosen)
+
     def notify_user(self, found: Sequence[SessionStatus]) -> int:
         """Notify the user of agents that newly wait, failed or are done; return their number."""
         from swarm.agents import notify

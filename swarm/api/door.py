@@ -163,6 +163,13 @@ def open_repository(
         return Opened(world, found, start)
 
 
+def again(opened: Opened) -> Opened:
+    """Open the same repository once more, for another thread; git is not asked."""
+    world = opened.world
+    made = _world_of(world.git.place, world.settings, dict(world.environ), lambda: world.swarm_dir, lambda _text: None)
+    return Opened(made._replace(acting=world.acting), opened.swarm_dir, opened.start)
+
+
 class Door:
     """The base of ``Swarm`` and its namespaces: the verbs are added by the classes above this one."""
 

@@ -1,16 +1,19 @@
-"""Verbs that wait for agents and their events; the namespace ``swarm.events``."""
+"""Verbs that wait for agents and their events; the namespace ``swarm.events``, with the log of events."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from swarm.api.door import Door
 from swarm.kit import files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from swarm.agents.event_values import AgentEvent
+    from swarm.eventlog.values import LogEvent, LogPage
+    from swarm.sessions.values import SessionStatus
     from swarm.sessions.waiting import Reached
 
 
@@ -79,7 +82,44 @@ class Waiting(Door):
 
 
 class Events(Door):
-    """Events taken with ``wait_for_event(ack=False)``: settle them, or give them back."""
+    """The log of events: ``log``, ``follow``. Events taken with ``wait_for_event(ack=False)``: ``done``, ``back``."""
+
+    def log(self, after: int = 0, *, limit: int = 1000) -> LogPage:
+        """Return the events of the project behind a number, oldest first. Never writes, never waits.
+
+        Whoever watches writes down what changed: `swarm.live(tell=True)`, and the supervisors of agents when a state
+        changes. What was not written, or is not kept any more, is an event of the kind ``gap``.
+
+        Args:
+            after: 0 begins at the oldest; later the ``last`` of the page before.
+            limit: so many at most.
+        """
+        from swarm.eventlog.log import EventLog
+
+        with files.os_errors("cannot read the log of events"), closing(EventLog(self._world.layout.state)) as log:
+            return log.page(after, limit)
+
+    def follow(self, after: int | None = None, timeout: float | None = None) -> Iterator[LogEvent]:
+        """Yield the events behind a number, then each new one as it is written; see ``log``.
+
+        Args:
+            after: None begins with the next event.
+            timeout: it ends when nothing came for so many seconds; None: never.
+        """
+        from swarm.eventlog.log import EventLog
+
+        with files.os_errors("cannot read the log of events"), closing(EventLog(self._world.layout.state)) as log:
+            yield from log.follow(after, timeout)
+
+    def record(self, found: Sequence[SessionStatus]) -> None:
+        """Write into the log what changed, from one look at all agents; swarm's own processes call it."""
+        from swarm.eventlog import changes
+        from swarm.eventlog.recorder import Recorder
+        from swarm.sessions.data import table
+
+        if found:
+            with files.os_errors("cannot write the log of events"), closing(Recorder(self._world.layout.state)) as log:
+                log.record(table(found, trees=False), (changes.SESSION, changes.AGENT))
 
     def done(self, event: AgentEvent | str) -> None:
         """Finish an event taken with ``ack=False``; it is never delivered again.

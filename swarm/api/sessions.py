@@ -38,6 +38,14 @@ class Sessions(Cleaning):
         """
         return self._session(name)
 
+    def target(self, name: str) -> Session:
+        """Return the record of a session; of an agent, ``name`` or ``name@session``, that of its session with it alone.
+
+        Raises:
+            SessionNotFound, AgentNotFound, Ambiguous
+        """
+        return self._target(name).narrowed
+
     def prune(self, *, older_than_ms: int, dry_run: bool = False) -> CleanupReport:
         """Remove sessions older than this whose agents neither run nor have uncommitted work.
 

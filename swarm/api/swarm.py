@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from swarm.api.door import open_repository
 from swarm.api.events import Waiting
 from swarm.api.forking import Forking
+from swarm.api.live import Following
 from swarm.api.merging import Merging
 from swarm.api.running import Running
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from swarm.messages.send_options import SendOptions
 
 
-class Swarm(Running, Forking, Waiting, Merging):
+class Swarm(Running, Forking, Waiting, Following, Merging):
     """swarm in one repository. Make it with ``Swarm.open``.
 
     Example:
@@ -107,7 +108,7 @@ class Swarm(Running, Forking, Waiting, Merging):
 
     @property
     def events(self) -> Events:
-        """Taken events of agents that wait to be finished; ``swarm.wait_for_event`` takes them."""
+        """The log of events; and taken events that wait to be finished: ``swarm.wait_for_event`` takes them."""
         from swarm.api.events import Events
 
         return Events(self._opened)

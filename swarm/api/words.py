@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from swarm.kit.words import count as count  # noqa: PLC0414  # offered here
+from swarm.kit.words import iso as iso  # noqa: PLC0414  # offered here
 from swarm.project.targets import split_agent as split_agent  # noqa: PLC0414  # offered here
 
 

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from swarm.bus.wire import PRIORITIES
+from swarm.machine import inotify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 
 SCAN_EVERY = 2.0
 _POLL_EVERY = 0.05
-_MODIFY, _CLOSE_WRITE, _MOVED_TO, _CREATE = 0x2, 0x8, 0x80, 0x100
-_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
+_EVENTS = inotify.MODIFY | inotify.CLOSE_WRITE | inotify.MOVED_TO | inotify.CREATE
 
 
 class Wake:
@@ -51,15 +51,7 @@ class Wake:
         if self._poll is None:
             time.sleep(seconds)
         elif self._poll.poll(seconds * 1000):
-            self._drain()
-
-    def _drain(self) -> None:
-        """Drop all pending reports, also an overflow: each only means "look"."""
-        try:
-            while len(os.read(self._fd, 1 << 16)) > 1 << 15:
-                pass
-        except BlockingIOError:
-            pass
+            inotify.drain(self._fd)  # each report only means "look"
 
     def close(self) -> None:
         """Stop watching."""
@@ -103,17 +95,9 @@ class Watches:
 
 def _inotify(folders: Iterable[str]) -> int:
     """Return a descriptor that reports changes in the folders, or -1 without inotify."""
-    try:
-        import ctypes
-
-        libc = ctypes.CDLL(None, use_errno=True)
-        fd = int(libc.inotify_init1(_FLAGS))
-    except (ImportError, OSError, AttributeError):
-        return -1
-    if fd < 0:
-        return -1
-    for folder in folders:
-        if libc.inotify_add_watch(fd, os.fsencode(folder), _MODIFY | _CLOSE_WRITE | _MOVED_TO | _CREATE) < 0:
+    fd = inotify.begin()
+    for folder in folders if fd >= 0 else ():
+        if inotify.add(fd, folder, _EVENTS) < 0:
             os.close(fd)
             return -1
     return fd

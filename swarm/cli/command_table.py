@@ -53,6 +53,8 @@ GROUPS = {
         "spawn": Entry("spawn", "Spawn a subtree with a branch of its own, or a worker in your own folder"),
         "notify-parent": Entry("tree", "Tell your parent what came of your task"),
         "wait-event": Entry("wait_event", "Print the next event of your agents"),
+        "watch": Entry("watch", "Print each change of the project as it happens"),
+        "events": Entry("watch", "Print the log of events of the project"),
         "adopt": Entry("tree", "Give a spawned agent another parent"),
     },
     "Services": {

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from swarm.api.words import count as count  # noqa: PLC0414  # offered here, with the other words
+from swarm.api.words import iso as iso  # noqa: PLC0414  # likewise
 
 ELLIPSIS = "…"
 ID_LENGTH = 10
@@ -164,14 +165,6 @@ def _current() -> str:
         return str(Path.cwd())
     except OSError:
         return ""
-
-
-def iso(milliseconds: int) -> str | None:
-    """Return a time in UTC for machines; None when it is not known."""
-    if not 0 < milliseconds <= _LATEST:
-        return None
-    seconds, rest = divmod(milliseconds, 1000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest:03d}Z"
 
 
 def local_time_of(text: str) -> str:

@@ -47,6 +47,7 @@ class Base:
         self._jobs = jobs or os.cpu_count() or 1
         self._version: tuple[int, ...] | None = None
         self._source: tuple[_Mark | None, Source | None] = (None, None)
+        self._counted: dict[tuple[str, str], int] = {}  # commits between two commits, which never changes
         self._looks = threading.local()  # a thread that makes worktrees uses its own probe
 
     def version(self) -> tuple[int, ...]:

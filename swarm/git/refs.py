@@ -35,6 +35,11 @@ def admin_head(runner: GitRunner, admin: AdminDir) -> str:
     return os.fsdecode(out.removesuffix(b"\n")) if code == 0 else ""
 
 
+def _is_id(name: str) -> bool:
+    """Whether a name is a commit's own: what it means never changes."""
+    return len(name) in (40, 64) and not name.strip("0123456789abcdef")
+
+
 class Refs(Base):
     """Read names of commits (branches, refs, revisions), and change refs, all or none."""
 
@@ -161,9 +166,11 @@ class Refs(Base):
         def begin(pair: tuple[str, str]) -> Started:
             return self.runner.begin("rev-list", "--count", pair[0], f"^{pair[1]}")
 
-        printed = iter(side_by_side(begin, [pair for pair in pairs if pair[0] != pair[1]]))
-        said = [b"0" if new == old else next(printed) for new, old in pairs]
-        return [None if one is None else int(one) for one in said]
+        asked = [pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1] and pair not in self._counted]
+        said = dict(zip(asked, side_by_side(begin, asked), strict=True))
+        found = {pair: int(printed) for pair, printed in said.items() if printed is not None}
+        self._counted |= {pair: number for pair, number in found.items() if all(map(_is_id, pair))}
+        return [0 if pair[0] == pair[1] else found.get(pair, self._counted.get(pair)) for pair in pairs]
 
     def tracked(self, commit: str, paths: Iterable[str]) -> frozenset[str]:
         """Return which of *paths* the commit has."""

@@ -1,11 +1,15 @@
-"""Singular and plural, and the known word that a typing error was meant to be."""
+"""Singular and plural, times for machines, and the known word that a typing error was meant to be."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+#: The last moment of the year 9999: no record tells of a later one.
+_LATEST = 253_402_300_799_999
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
@@ -32,3 +36,11 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     """Return a hint: the known word that is most like *word*, else *otherwise*."""
     close = closest(word, known)
     return f"did you mean {close}?" if close else otherwise
+
+
+def iso(milliseconds: int) -> str | None:
+    """Return a time in UTC for machines; None when it is not known."""
+    if not 0 < milliseconds <= _LATEST:
+        return None
+    seconds, rest = divmod(milliseconds, 1000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest:03d}Z"

@@ -6,18 +6,15 @@ two seconds in any case.
 
 from __future__ import annotations
 
-import contextlib
 import os
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from swarm.machine import inotify
 
 SCAN_EVERY = 2.0
 _LANES = ("interrupt", "high", "normal", "low")
 _DROP = "drop"
 _MADE = "reader.lock"
-_MODIFY, _MOVED_TO, _CREATE = 0x2, 0x80, 0x100
+_EVENTS = inotify.MODIFY | inotify.MOVED_TO | inotify.CREATE
 #: A log that nothing was added to yet has one line, its head.
 _HEAD = 100
 
@@ -67,18 +64,13 @@ class Inbox:
 
     def drain(self) -> None:
         """Drop all pending reports, also an overflow: each only means "look"."""
-        with contextlib.suppress(BlockingIOError):
-            while self._fd >= 0 and len(os.read(self._fd, 1 << 16)) > 1 << 15:
-                pass
+        if self._fd >= 0:
+            inotify.drain(self._fd)
 
     def _add(self, folder: str) -> bool:
-        libc = _libc()
-        if libc is None:
-            return False
         if self._fd < 0:
-            self._fd = int(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
-        events = _MODIFY | _MOVED_TO | _CREATE
-        return self._fd >= 0 and int(libc.inotify_add_watch(self._fd, os.fsencode(folder), events)) >= 0
+            self._fd = inotify.begin()
+        return self._fd >= 0 and inotify.add(self._fd, folder, _EVENTS) >= 0
 
 
 def dropped(folder: str) -> list[str]:
@@ -126,20 +118,3 @@ def _stat(path: str) -> os.stat_result | None:
         return os.stat(path)
     except OSError:
         return None
-
-
-_library: list[Any] = []
-
-
-def _libc() -> Any:
-    """Return the C library; None where it has no inotify."""
-    if not _library:
-        import ctypes
-
-        try:
-            libc = ctypes.CDLL(None)
-            libc.inotify_init1, libc.inotify_add_watch  # noqa: B018  # are they there?
-            _library.append(libc)
-        except (OSError, AttributeError):
-            _library.append(None)
-    return _library[0]

@@ -34,7 +34,7 @@ class Need(StrEnum):
 
 
 _LOOKING = (
-    *("conflicts", "diff", "doctor", "is_changing", "open", "peek", "root", "status", "team"),
+    *("conflicts", "diff", "doctor", "is_changing", "open", "live", "peek", "root", "status", "team"),
     *("transcript", "wait_for", "watch_transcript", "why"),
 )
 #: The documents' functions, of the module ``swarm.worktrees``.
@@ -47,14 +47,14 @@ _DOCUMENTS = (
 _NAMESPACES = (
     *("approvals", "approvals.grants", "approvals.near", "bridges"),
     *("config", "config.around", "config.init", "config.schema", "config.settings", "config.validate"),
-    *("delivery", "delivery.notify_user", "delivery.report_endings"),
+    *("delivery", "delivery.announce", "delivery.notify_user", "delivery.report_endings"),
     *("boxes", "boxes.explain"),
     *("hooks", "hooks.collect_own", "hooks.note_own_trouble", "hooks.trouble"),
     *("operations", "operations.describe_unfinished", "operations.unfinished"),
     *("panes", "panes.attach_command", "panes.label", "panes.show"),
     *("pods", "pods.check", "pods.expand", "pods.get", "pods.init", "pods.running", "pods.scan"),
     *("salvage", "salvage.get", "sandbox", "sandbox.check", "sessions", "sessions.elsewhere"),
-    *("sessions.get", "sessions.unreadable", "usage"),
+    *("sessions.get", "sessions.target", "sessions.unreadable", "usage"),
     *("workflows", "workflows.get", "worktrees", "worktrees.environment", "worktrees.path"),
     *("worktrees.look_outside", "worktrees.pool", "worktrees.setup_of", "worktrees.show", "worktrees.take_in"),
 )
@@ -74,7 +74,8 @@ _ROLES = (
 )
 #: Messages, tasks and events: the bus knows the caller, and lets it change what is its own.
 _POST = (
-    *("events", "events.back", "events.done", "messages", "messages.ack", "messages.address", "messages.answer_to"),
+    *("events", "events.follow", "events.log", "events.record"),
+    *("events.back", "events.done", "messages", "messages.ack", "messages.address", "messages.answer_to"),
     *("messages.broadcast", "messages.dead", "messages.depth", "messages.done", "messages.extend", "messages.get"),
     *("messages.held_by", "messages.history", "messages.inbox", "messages.me", "messages.missing_from"),
     *("messages.outbox", "send", "wait_for_event"),

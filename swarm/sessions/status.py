@@ -31,7 +31,7 @@ _FEW = 8
 # --- what they are doing ------------------------------------------------------------------------
 
 
-def _unread(world: World, agents: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int | None]:
+def count_unread(world: World, agents: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int | None]:
     """Return how many messages wait for each agent (session, name); None: its inbox cannot be read."""
     folders = {one: os.fspath(inbox_folder(world, *one)) for one in agents}
     used = {one for one, folder in folders.items() if not Inbox(folder).is_fresh()}
@@ -67,7 +67,7 @@ def status(
     asked = _worth_a_look(sessions, states) if look is None else look
     infos = listing.recorded(world, sessions, look=asked) if sessions and trees else []
     known = {(info.session, info.agent): info for info in infos}
-    waiting = _unread(world, states) if unread else {}
+    waiting = count_unread(world, states) if unread else {}
     heard = sockets.answers()
     held = _held(world, sessions)
     found = []

@@ -18,7 +18,8 @@ from swarm.machine import locks, own
 from swarm.machine.inbox_watch import SCAN_EVERY
 from swarm.machine.run_folder import runfiles
 
-_LOCK = "label.lock"
+#: Beside the run folders of a session: its time is that of the last look at all of them.
+LOCK = "label.lock"
 #: What tells of a new state when it changes.
 _FILES = (runfiles.STATE, runfiles.PROCESS, runfiles.EXIT, runfiles.REVIEWING)
 #: Between two looks of one supervisor: a program may say something new a hundred times a second.
@@ -45,7 +46,7 @@ class Label:
 
     def __init__(self, run_dir: str, argv: list[bytes], env: dict[bytes, bytes], *, screen: bool = False) -> None:
         self._watched = [os.path.join(run_dir, name) for name in _FILES]
-        self._lock = os.path.join(os.path.dirname(run_dir), _LOCK)
+        self._lock = os.path.join(os.path.dirname(run_dir), LOCK)
         self._argv = argv
         self._env = env
         self._shown = 0

@@ -121,7 +121,13 @@ RESULTS = {
     "AgentStatus",
     "Answer",
     "Approval",
+    "AsyncLive",
     "AsyncMessages",
+    "Change",
+    "Live",
+    "LogEvent",
+    "LogPage",
+    "Snapshot",
     "AsyncQueues",
     "AsyncSwarm",
     "AsyncTasks",
@@ -229,7 +235,7 @@ CONSTANTS = {
 NAMESPACES = {
     "approvals": ("__call__", "approve", "ask", "deny", "grant", "grants", "near", "revoke", "revoke_grant"),
     "config": ("__call__", "around", "init", "schema", "settings", "validate"),
-    "events": ("back", "done"),
+    "events": ("back", "done", "follow", "log", "record"),
     "boxes": ("explain", "run"),
     "hooks": ("collect", "collect_own", "note_own_trouble", "note_trouble", "trouble"),
     "messages": (
@@ -253,14 +259,14 @@ NAMESPACES = {
         "options",
         "scan",
     ),
-    "delivery": ("notify_user", "heartbeat", "nudge", "report_endings"),
+    "delivery": ("announce", "notify_user", "heartbeat", "nudge", "report_endings"),
     "operations": ("__call__", "describe_unfinished", "unfinished"),
     "panes": ("attach_command", "label", "show", "type"),
     "salvage": ("__call__", "drop", "get"),
     "bridges": ("__call__", "init", "run", "start", "stop"),
     "sandbox": ("check",),
     "services": ("__call__", "ask", "check_file", "discover", "kill", "shutdown", "start", "validate", "variable"),
-    "sessions": ("__call__", "elsewhere", "get", "prune", "unreadable"),
+    "sessions": ("__call__", "elsewhere", "get", "prune", "target", "unreadable"),
     "tasks": (
         *("__call__", "advance", "cancel", "continue_", "end", "events", "get", "history", "list", "output"),
         *("submit", "wait"),
@@ -281,7 +287,7 @@ NAMESPACES = {
 EVERYDAY = {
     *("open", "root", "is_changing", "run", "start", "start_workflow", "create", "team", "status", "why", "peek"),
     *("transcript", "watch_transcript", "diff", "conflicts", "merge", "send", "wait_for", "wait_for_event"),
-    *("fork", "stop", "resume", "restart", "cleanup", "restore", "recover", "doctor"),
+    *("live", "fork", "stop", "resume", "restart", "cleanup", "restore", "recover", "doctor"),
 }
 VERBS = {
     "open": (

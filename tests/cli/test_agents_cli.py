@@ -26,7 +26,7 @@ SESSION = {
 AGENT = {
     *("name", "role", "session", "branch", "worktree", "program", "pane", "pid", "state", "detail", "since"),
     *("evidence", "head", "ahead", "dirty", "missing", "unread", "blocked", "socket", "stale", "ports"),
-    *("box", "held"),
+    *("box", "held", "limits", "outside"),
 }
 
 
@@ -220,10 +220,15 @@ def test_watch_is_a_stream_for_machines_and_needs_a_terminal_else(team: PaneLab)
     argv = [sys.executable, "-P", "-m", "swarm", "status", "--watch", "--json"]
     with subprocess.Popen(argv, cwd=team.root, env=team.env, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        lines = [json.loads(process.stdout.readline()) for _ in range(2)]
+        first = json.loads(process.stdout.readline())
+        team.swarm.stop(["fx"])
+        lines = iter(process.stdout.readline, "")
+        last = next(found for found in map(json.loads, lines) if found["data"]["sessions"][0]["state"] == "stopped")
         process.terminate()
+        process.stdout.read()
         assert process.wait() == 143
-    assert {line["data"]["sessions"][0]["state"] for line in lines} == {"waiting"}
+    assert first["data"]["sessions"][0]["state"] == "waiting"
+    assert {one["state"] for one in last["data"]["sessions"][0]["agents"]} == {"stopped"}
 
 
 def test_why_and_peek(team: PaneLab) -> None:

@@ -68,13 +68,13 @@ STARTUP: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {
     ("send", "--help"): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 22),
     ("send", "developer", "hello"): ((*NEEDS_GIT, *CHANGES), 68),
     ("inbox", "developer"): ((*NEEDS_GIT, *CHANGES), 67),
-    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 39),
-    ("permission-request", "--agent", "developer", "--wait", "0"): ((*CHANGES, *UNSEEN), 91),
+    ("approvals",): ((*NEEDS_GIT, *CHANGES, "swarm.bus.filebus"), 42),
+    ("permission-request", "--agent", "developer", "--wait", "0"): ((*CHANGES, *UNSEEN), 93),
     ("status",): ((*CHANGES, *RUNNING, "swarm.worktrees.trees.trees"), 139),
-    ("list",): ((*CHANGES, *RUNNING, *UNSEEN), 109),
-    ("why", "developer"): ((*CHANGES, *RUNNING, *UNSEEN), 110),
-    ("worktree", "list"): ((), 97),
-    ("log",): (CHANGES, 71),
+    ("list",): ((*CHANGES, *RUNNING, *UNSEEN), 115),
+    ("why", "developer"): ((*CHANGES, *RUNNING, *UNSEEN), 115),
+    ("worktree", "list"): ((), 102),
+    ("log",): (CHANGES, 73),
 }
 
 

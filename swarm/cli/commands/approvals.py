@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swarm import UsageProblem
+from swarm.api.data import approval_data
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, plain
@@ -176,31 +177,6 @@ def _by(one: Approval, answer: Verdict) -> str:
     if one.revoked is not None:
         lasting += f", revoked by {one.revoked.by}"
     return f"{answer.by}{lasting}: {said}" if said else f"{answer.by}{lasting}"
-
-
-def approval_data(one: Approval) -> dict[str, Any]:
-    """Return a question with its answer for machines."""
-    question, answer = one.question, one.answer
-    return {
-        "id": question.id,
-        "session": question.session,
-        "agent": question.agent,
-        "state": str(one.standing),
-        "tool": question.tool,
-        "input": question.given,
-        "cwd": question.cwd,
-        "summary": question.summary,
-        "asked_at": iso(question.asked_ms),
-        "answered_at": iso(answer.at_ms) if answer else None,
-        "by": answer.by if answer else "",
-        "reason": answer.reason if answer else "",
-        "questions": list(question.questions),
-        "answers": list(answer.answers) if answer else [],
-        "always": answer.always if answer else False,
-        "rule": answer.rule if answer else "",
-        "revoked_at": iso(one.revoked.at_ms) if one.revoked else None,
-        "revoked_by": one.revoked.by if one.revoked else "",
-    }
 
 
 Question = Annotated[

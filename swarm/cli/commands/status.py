@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -12,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from swarm import State, SwarmError, UsageProblem
+from swarm.api.data import agent_data, session_data
 from swarm.api.words import split_agent
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, count, iso, place, plain, short_id
 from swarm.cli.verb import Run, verb
-from swarm.cli.views.agents import agent_data, session_data, show_notes, stale
+from swarm.cli.views.agents import show_notes, stale
 
 if TYPE_CHECKING:
     from swarm import AgentStatus, BoxReport, Notes, Parent, Session, SessionStatus, Swarm
@@ -34,6 +36,8 @@ _STYLES = {
 _URGENT = (State.WAITING, State.FAILED, State.UNKNOWN, State.WORKING, State.STARTING)
 #: Of a watched screen: the heads, "and 3 more", an empty line, the last line and the cursor's.
 _ROWS_AROUND = 5
+#: Seconds after which ages are shown anew, and how long a screen stays at least.
+_AGES, _REDRAW = 1.0, 0.1
 SessionName = Annotated[
     str | None,
     typer.Argument(
@@ -153,7 +157,7 @@ def _session_row(one: SessionStatus) -> tuple[str | Cell, ...]:
 def status(
     run: Run,
     session: SessionName = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C.", show_default=False)] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Show each change until Ctrl-C.", show_default=False)] = False,
     everywhere: Everywhere = False,
 ) -> Answer:
     """Show the state of every agent.
@@ -298,26 +302,57 @@ def _row(one: AgentStatus, session: str) -> tuple[str | Cell, ...]:
 
 
 def _watch(run: Run, swarm: Swarm, session: str | None, *, everywhere: bool) -> Answer:
-    """Print the table again each second; a stream of JSON objects for machines."""
+    """Print the table again at each change; a stream of JSON objects for machines."""
     if not run.output.json and run.output.room() is None:
         raise UsageProblem("--watch needs a terminal", hint="for machines: swarm status --watch --json")
+    swarm.status(session, look=False, unread=False, ask=False)  # is it there?
 
-    from swarm.cli.views.watch import again
+    from swarm.cli.views.watch import until_ctrl_c
 
-    def look() -> None:
-        found = swarm.status(session, look=_look(session))
-        swarm.panes.label(found)
-        others = () if everywhere or session else swarm.sessions.elsewhere()
-        found = tuple(one for one in found if one.session not in others)
-        if run.output.json:
-            run.output.answer(run.command, _answer(swarm, found, session, others=others))
-            return
-        run.output.clear_screen()
-        _show(run.output, found, session, most=max(1, get_terminal_size().lines - _ROWS_AROUND))
-        run.output.out()
-        run.output.out("Ctrl-C ends this", "dim")
+    def view() -> None:
+        with swarm.live(tell=True) as live:
+            shown = -1
+            while True:
+                snapshot = live.snapshot()
+                if snapshot.revision != shown or not run.output.json:
+                    _show_watched(run, swarm, snapshot.sessions, session, everywhere=everywhere)
+                shown = snapshot.revision
+                live.wait(shown, _AGES)
+                time.sleep(_REDRAW)
 
-    return again(run, look, 1.0)
+    return until_ctrl_c(run, view)
+
+
+def _show_watched(
+    run: Run, swarm: Swarm, found: Sequence[SessionStatus], session: str | None, *, everywhere: bool
+) -> None:
+    """Print what a live model knows of a session, an agent, or all."""
+    others = () if everywhere or session else swarm.sessions.elsewhere()
+    found = tuple(one for one in found if one.session not in others)
+    if session:
+        found = _only(swarm, found, session)
+    if run.output.json:
+        run.output.answer(run.command, _answer(swarm, found, session, others=others))
+        return
+    run.output.clear_screen()
+    _show(run.output, found, session, most=max(1, get_terminal_size().lines - _ROWS_AROUND))
+    run.output.out()
+    run.output.out("Ctrl-C ends this", "dim")
+
+
+def _only(swarm: Swarm, found: Sequence[SessionStatus], target: str) -> tuple[SessionStatus, ...]:
+    """Return a session, or an agent alone in its session.
+
+    Raises:
+        SessionNotFound, AgentNotFound: it is gone.
+    """
+    wanted = swarm.sessions.target(target)
+    names = {one.name for one in wanted.agents}
+    return tuple(
+        one._replace(agents=tuple(agent for agent in one.agents if agent.agent.name in names))
+        for one in found
+        if one.session.name == wanted.name
+    )
 
 
 # --- one agent -------------------------------------------------------------------------------------
@@ -409,7 +444,9 @@ def peek(
     run: Run,
     agent: AgentName,
     lines: Annotated[str, typer.Option("-n", "--lines", metavar="LINES", help="Number of lines.")] = "40",
-    follow: Annotated[bool, typer.Option("--follow", help="Refresh until Ctrl-C.", show_default=False)] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Show each change until Ctrl-C.", show_default=False)
+    ] = False,
 ) -> Answer:
     """Print the last lines of an agent's pane."""
     wanted = int(lines) if lines.isascii() and lines.isdigit() and len(lines) <= 6 else 0
@@ -429,19 +466,29 @@ def _print(output: Output, lines: Sequence[str]) -> None:
 
 
 def _follow(run: Run, swarm: Swarm, name: str, session: str | None, lines: int) -> Answer:
-    from swarm.cli.views.watch import again
+    swarm.peek(name, session, lines=lines)  # is there anything to see?
+    where = swarm.why(name, session, look=False, unread=False, ask=False)
+    address = f"{where.agent.name}@{where.session}"
 
-    before: list[str] = []
+    from swarm.cli.views.watch import until_ctrl_c
 
-    def look() -> None:
-        shown = swarm.peek(name, session, lines=lines)
-        if shown == before:
-            return
-        before[:] = shown
-        if run.output.json:
-            run.output.answer(run.command, Answer({"agent": name, "lines": shown}, lambda _output: None))
-        else:
-            run.output.clear_screen()
-            _print(run.output, shown)
+    def view() -> None:
+        with swarm.live(git=None) as live, live.show(address, lines=lines):
+            revision = live.snapshot().revision
+            while True:
+                for change in live.wait(revision):
+                    revision = change.revision
+                    if change.kind == "screen" and change.subject == address and change.after is not None:
+                        if change.after["problem"]:
+                            swarm.peek(name, session, lines=lines)  # says what is wrong
+                        _show_screen(run, name, change.after["lines"])
 
-    return again(run, look, 0.3)
+    return until_ctrl_c(run, view)
+
+
+def _show_screen(run: Run, name: str, shown: list[str]) -> None:
+    if run.output.json:
+        run.output.answer(run.command, Answer({"agent": name, "lines": shown}, lambda _output: None))
+    else:
+        run.output.clear_screen()
+        _print(run.output, shown)

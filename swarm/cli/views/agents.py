@@ -2,67 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from swarm.cli.text import iso, plain
+from swarm.cli.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from swarm import AgentStatus, SessionStatus
+    from swarm import SessionStatus
     from swarm.cli.output import Output
-
-
-def session_data(found: SessionStatus) -> dict[str, Any]:
-    """Return a session for machines."""
-    session = found.session
-    return {
-        "session": session.name,
-        "base": session.base,
-        "base_ref": session.base_ref,
-        "created_at": iso(session.created_ms),
-        "state": found.state,
-        "workflow": session.workflow,
-        "kind": session.kind,
-        "parent": session.parent.address if session.parent else "",
-        "pod": session.pod,
-        "template": session.template,
-        "swarm_dir": session.swarm_dir,
-        "agents": [agent_data(one, session.name) for one in found.agents],
-    }
-
-
-def agent_data(one: AgentStatus, session: str) -> dict[str, Any]:
-    """Return an agent for machines."""
-    return {
-        "name": one.agent.name,
-        "role": one.agent.role,
-        "session": session,
-        "branch": one.agent.branch,
-        "worktree": one.worktree,
-        "program": one.agent.program,
-        "pane": one.pane,
-        "pid": one.pid,
-        "state": one.status.state,
-        "detail": one.status.detail,
-        "since": iso(one.status.since_ms),
-        "evidence": [
-            {"source": e.source, "text": e.text, "at": iso(e.at_ms), "decides": e.decides} for e in one.status.evidence
-        ],
-        "head": one.head,
-        "ahead": one.ahead,
-        "dirty": one.dirty,
-        "missing": one.missing,
-        "unread": one.unread,
-        "box": one.box or None,
-        "held": one.held or None,
-        "limits": one.limits,
-        "outside": [note._asdict() for note in one.outside],
-        "blocked": one.blocked,
-        "socket": one.socket,
-        "stale": one.stale,
-        "ports": dict(one.agent.ports),
-    }
 
 
 def show_notes(output: Output, found: Sequence[SessionStatus], *, limits: bool) -> None:

@@ -11,18 +11,28 @@ from swarm.cli.output import Answer
 from swarm.cli.verb import Run
 
 
-def again(run: Run, look: Callable[[], None], pause: float) -> Answer:
-    """Repeat a look until Ctrl-C. A terminal ends in silence; for machines the last line gives the reason.
+def until_ctrl_c(run: Run, view: Callable[[], None]) -> Answer:
+    """Run a view that ends with Ctrl-C. A terminal ends in silence; for machines the last line gives the reason.
 
     Raises:
         Interrupted: by another signal than Ctrl-C, or what is printed is for machines.
     """
     try:
-        while True:
-            look()
-            time.sleep(pause)
+        view()
     except Interrupted as end:
         if run.output.json or end.facts.get("signum") != signal.SIGINT:
             raise
         run.output.err()  # below the ^C of the terminal
         return Answer({}, lambda _output: None, exit_code=128 + signal.SIGINT)
+    return Answer({}, lambda _output: None)
+
+
+def again(run: Run, look: Callable[[], None], pause: float) -> Answer:
+    """Repeat a look until Ctrl-C; see ``until_ctrl_c``."""
+
+    def view() -> None:
+        while True:
+            look()
+            time.sleep(pause)
+
+    return until_ctrl_c(run, view)

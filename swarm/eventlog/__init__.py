@@ -1,0 +1,1 @@
+"""The log of events of a project: numbered, durable, with its gaps declared."""

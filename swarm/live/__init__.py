@@ -1,0 +1,1 @@
+"""The live model of a project."""
