@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
@@ -348,10 +348,9 @@ class Door:
         from swarm.project.statedir import prepare
         from swarm.project.swarm_dir import dirs
 
-        layout, environ = self._world.layout, self._world.environ
+        layout = self._world.layout
         prepare(self._world)
-        if environ.get("SWARM_ROOT") and not environ.get("SWARM_DIR"):
-            dirs.resolve_dir(environ=environ, cwd=layout.root)
+        dirs.make_root(self._world.environ, layout.root)
         name, tell = f"swarm {command}", self._world.progress
         limit = self._world.settings.lock.timeout if wait is None else wait
         with lock.hold(layout.lock, command=name, timeout=limit, waiting=tell) as fd, self._telling_others(fd, name):
@@ -448,5 +447,4 @@ class Door:
     def _typist(self) -> Typist:
         from swarm.delivery.typist import Typist
 
-        terminal: Any = self._world.terminal
-        return Typist(terminal)
+        return Typist(cast("Any", self._world.terminal))

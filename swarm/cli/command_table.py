@@ -38,8 +38,8 @@ GROUPS = {
     "Agents": {
         "run": Entry("run", "Run one agent, or any command, in a pane of its own"),
         "list": Entry("status", "List the sessions, a line each"),
-        "why": Entry("status", "Explain an agent's state with all evidence"),
-        "peek": Entry("status", "Print the last lines of an agent's pane"),
+        "why": Entry("why", "Explain an agent's state with all evidence"),
+        "peek": Entry("why", "Print the last lines of an agent's pane"),
         "transcript": Entry("transcript", "Show an agent's conversation"),
         "usage": Entry("usage", "Show tokens, cost and time of each agent"),
         "resume": Entry("start", "Restart stopped agents in the same worktrees"),

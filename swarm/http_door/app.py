@@ -60,6 +60,7 @@ def build(agent: Agent | None = None) -> FastAPI:
     app.add_exception_handler(HTTPException, _unknown)
     _add_agent(app)
     _add_tasks(app)
+    _add_turns(app)
     _add_history(app)
     return app
 
@@ -118,6 +119,8 @@ def _add_tasks(app: FastAPI) -> None:
         last = runs[-1] if runs else {"stdout": "", "stderr": ""}
         return JSONResponse({"task_id": task_id, "stdout": last["stdout"], "stderr": last["stderr"], "runs": runs})
 
+
+def _add_turns(app: FastAPI) -> None:
     @app.post(
         "/task/{task_id}/cancel", response_model=models.Changed, responses=_refusals(401, 403, 404, 409), tags=["tasks"]
     )

@@ -8,11 +8,11 @@ import typer
 
 from swarm import UsageProblem
 from swarm.api.words import split_agent
-from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer
 from swarm.cli.tasks import read_tasks
 from swarm.cli.text import place, plain
 from swarm.cli.verb import NoSetup, Run, verb
+from swarm.cli.views.agents import AgentName
 
 if TYPE_CHECKING:
     from swarm import Team

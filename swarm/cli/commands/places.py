@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from swarm import EnvironmentProblem
 from swarm.api.words import split_agent
-from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer
 from swarm.cli.verb import Run, verb
+from swarm.cli.views.agents import AgentName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -21,12 +21,13 @@ from swarm.cli.commands.start import (
     stopped,
     wants_attach,
 )
-from swarm.cli.commands.status import AgentName, Everywhere, not_listed
+from swarm.cli.commands.status import not_listed
 from swarm.cli.commands.validate import own_hint
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.text import count, place, plain
 from swarm.cli.verb import NoSetup, Run, group, verb
+from swarm.cli.views.agents import AgentName, Everywhere
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from swarm.api.words import split_agent
-from swarm.cli.commands.status import AgentName, show_decisions
+from swarm.cli.commands.why import show_decisions
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import plain
 from swarm.cli.verb import Run, group, verb
+from swarm.cli.views.agents import AgentName
 from swarm.cli.views.boxes import limits_words
 
 if TYPE_CHECKING:

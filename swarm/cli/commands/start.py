@@ -11,12 +11,13 @@ from swarm import AgentNotRunning, UsageProblem
 from swarm.api.known import PROGRAMS_IN_WORDS
 from swarm.api.words import split_agent
 from swarm.cli import completion
-from swarm.cli.commands.status import AgentName, not_listed
+from swarm.cli.commands.status import not_listed
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Column
 from swarm.cli.tasks import Task, TaskFile, read_tasks
 from swarm.cli.text import count, place, plain, short_id
 from swarm.cli.verb import NoSetup, Run, verb
+from swarm.cli.views.agents import AgentName
 from swarm.cli.views.panes import attach_to, need_terminal, next_line
 
 if TYPE_CHECKING:

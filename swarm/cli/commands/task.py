@@ -38,6 +38,57 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The task.", autocompletio
 Prompt = Annotated[str, typer.Argument(metavar="TEXT|-", help="What is to be done; - reads stdin.", show_default=False)]
 Detach = Annotated[bool, typer.Option("--detach", help="Return as soon as the task is accepted.", show_default=False)]
 
+AgentCommand = Annotated[
+    str | None,
+    typer.Option("--agent-cmd", metavar="COMMAND", help="Any command, which reads the text.", show_default=False),
+]
+Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="Model of the program.", show_default=False)]
+RoleName = Annotated[
+    str | None,
+    typer.Option(
+        "--role",
+        metavar="ROLE",
+        help="Role whose instructions, rules and limits count.",
+        autocompletion=completion.roles,
+        show_default=False,
+    ),
+]
+SessionId = Annotated[
+    str | None,
+    typer.Option("--session", metavar="ID", help="Go on where an earlier task worked.", show_default=False),
+]
+InWorktree = Annotated[
+    bool,
+    typer.Option("--worktree", help="Work on a branch in a worktree of its own; see --role.", show_default=False),
+]
+Timeout = Annotated[
+    str | None,
+    typer.Option("--timeout", metavar="TIME", help="Longest time, such as 30m; see tasks.timeout.", show_default=False),
+]
+Hold = Annotated[
+    bool,
+    typer.Option("--hold", help="Wait for `continue` or `end` after each turn.", show_default=False),
+]
+Tries = Annotated[
+    str | None,
+    typer.Option("--tries", metavar="N", help="Start it up to N times; see tasks.tries.", show_default=False),
+]
+OwnId = Annotated[
+    str,
+    typer.Option(
+        "--id",
+        metavar="ID",
+        help="Id of your choice; submitting twice under one id makes one task.",
+        show_default=False,
+    ),
+]
+AgentUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--agent-url", metavar="URL", help="Ask a served agent, such as http://127.0.0.1:9000.", show_default=False
+    ),
+]
+
 
 @verb(
     app,
@@ -55,61 +106,17 @@ def submit(
     run: Run,
     text: Prompt,
     agent: Agent = None,
-    agent_cmd: Annotated[
-        str | None,
-        typer.Option("--agent-cmd", metavar="COMMAND", help="Any command, which reads the text.", show_default=False),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="Model of the program.", show_default=False)
-    ] = None,
-    role: Annotated[
-        str | None,
-        typer.Option(
-            "--role",
-            metavar="ROLE",
-            help="Role whose instructions, rules and limits count.",
-            autocompletion=completion.roles,
-            show_default=False,
-        ),
-    ] = None,
-    session: Annotated[
-        str | None,
-        typer.Option("--session", metavar="ID", help="Go on where an earlier task worked.", show_default=False),
-    ] = None,
-    worktree: Annotated[
-        bool,
-        typer.Option("--worktree", help="Work on a branch in a worktree of its own; see --role.", show_default=False),
-    ] = False,
-    timeout: Annotated[
-        str | None,
-        typer.Option(
-            "--timeout", metavar="TIME", help="Longest time, such as 30m; see tasks.timeout.", show_default=False
-        ),
-    ] = None,
-    hold: Annotated[
-        bool,
-        typer.Option("--hold", help="Wait for `continue` or `end` after each turn.", show_default=False),
-    ] = False,
-    tries: Annotated[
-        str | None,
-        typer.Option("--tries", metavar="N", help="Start it up to N times; see tasks.tries.", show_default=False),
-    ] = None,
-    task_id: Annotated[
-        str,
-        typer.Option(
-            "--id",
-            metavar="ID",
-            help="Id of your choice; submitting twice under one id makes one task.",
-            show_default=False,
-        ),
-    ] = "",
+    agent_cmd: AgentCommand = None,
+    model: Model = None,
+    role: RoleName = None,
+    session: SessionId = None,
+    worktree: InWorktree = False,
+    timeout: Timeout = None,
+    hold: Hold = False,
+    tries: Tries = None,
+    task_id: OwnId = "",
     detach: Detach = False,
-    agent_url: Annotated[
-        str | None,
-        typer.Option(
-            "--agent-url", metavar="URL", help="Ask a served agent, such as http://127.0.0.1:9000.", show_default=False
-        ),
-    ] = None,
+    agent_url: AgentUrl = None,
 ) -> Answer:
     """Give a task to an agent program, wait for its end, and print its result.
 

@@ -9,10 +9,10 @@ import typer
 
 from swarm import EntryKind, Speaker, UsageProblem
 from swarm.api.words import split_agent
-from swarm.cli.commands.status import AgentName
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, lines_of, plain
 from swarm.cli.verb import Run, verb
+from swarm.cli.views.agents import AgentName
 from swarm.cli.views.watch import again
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from swarm import UsageProblem
 from swarm.api.words import split_agent
 from swarm.cli import completion
 from swarm.cli.commands.cleanup import removal
-from swarm.cli.commands.status import AgentName, SessionName
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, count, iso, lines_of, local_time, place, plain, short_id
 from swarm.cli.verb import NoSetup, NoTeardown, Run, group, verb
+from swarm.cli.views.agents import AgentName, SessionName
 from swarm.cli.views.watch import again
 
 if TYPE_CHECKING:

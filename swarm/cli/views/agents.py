@@ -1,9 +1,13 @@
-"""Sessions and agents for machines, and who does not answer."""
+"""What several commands show of agents, and the arguments by which they are named."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from swarm import State
+from swarm.cli import completion
 from swarm.cli.text import plain
 
 if TYPE_CHECKING:
@@ -11,6 +15,35 @@ if TYPE_CHECKING:
 
     from swarm import SessionStatus
     from swarm.cli.output import Output
+
+STATE_STYLES = {
+    State.WAITING: "warn",
+    State.FAILED: "bad",
+    State.UNKNOWN: "dim",
+    State.WORKING: "good",
+    State.STARTING: "hint",
+}
+SessionName = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SESSION|AGENT]",
+        help="Only this session, or this agent.",
+        autocompletion=completion.sessions,
+        show_default=False,
+    ),
+]
+Everywhere = Annotated[
+    bool, typer.Option("--all", help="Also sessions made with another swarm directory.", show_default=False)
+]
+AgentName = Annotated[
+    str,
+    typer.Argument(
+        metavar="AGENT[@SESSION]",
+        help="Agent; name the session where several sessions have such an agent.",
+        autocompletion=completion.agents,
+        show_default=False,
+    ),
+]
 
 
 def show_notes(output: Output, found: Sequence[SessionStatus], *, limits: bool) -> None:

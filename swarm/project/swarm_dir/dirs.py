@@ -135,6 +135,12 @@ def find_dir(
         return None
 
 
+def make_root(environ: Mapping[str, str], cwd: Path) -> None:
+    """Make the folder of ``SWARM_ROOT`` into a swarm directory, where that is the one in use."""
+    if environ.get("SWARM_ROOT") and not environ.get("SWARM_DIR"):
+        resolve_dir(environ=environ, cwd=cwd)
+
+
 def user_dir(environ: Mapping[str, str] | None = None, *, home: Path | None = None) -> Path | None:
     """Return ``~/.swarm``, even if it is missing; None without a home directory."""
     try:
