@@ -776,5 +776,5 @@ def test_the_launcher_loads_nothing_of_swarm_but_itself(site: Site) -> None:
     loaded = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
     ours = {name for name in loaded if name.startswith("swarm.")}
     assert {name.split(".")[1] for name in ours} == {"machine", "supervisor"}
-    assert len(ours) <= 22, sorted(ours)
+    assert len(ours) <= 23, sorted(ours)
     assert loaded.isdisjoint({"typing", "dataclasses", "pathlib", "subprocess", "site"})
