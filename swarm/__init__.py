@@ -176,7 +176,7 @@ _PUBLIC = {
     "swarm.sandbox.errors": ("IntakeRefused", "NotInBox", "SandboxUnavailable"),
     "swarm.services.calling": ("ServiceReply",),
     "swarm.services.errors": ("ComponentNotFound", "ComponentRuns", "LooseMode", "ServiceProblem"),
-    "swarm.services.values": ("Component", "ComponentEnded"),
+    "swarm.services.values": ("Component", "ComponentEnded", "ComponentHealth"),
     "swarm.sessions.errors": (
         "AgentExists",
         "BaseNotFound",

@@ -196,6 +196,7 @@ from swarm.services.errors import LooseMode as LooseMode
 from swarm.services.errors import ServiceProblem as ServiceProblem
 from swarm.services.values import Component as Component
 from swarm.services.values import ComponentEnded as ComponentEnded
+from swarm.services.values import ComponentHealth as ComponentHealth
 from swarm.sessions.errors import AgentExists as AgentExists
 from swarm.sessions.errors import BaseNotFound as BaseNotFound
 from swarm.sessions.errors import CleanupFailed as CleanupFailed
@@ -323,6 +324,7 @@ __all__ = [
     "Completion",
     "Component",
     "ComponentEnded",
+    "ComponentHealth",
     "ComponentNotFound",
     "ComponentRuns",
     "Config",

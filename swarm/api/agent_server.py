@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,16 @@ from swarm.project import names
 from swarm.project.errors import ExtraMissing
 from swarm.project.statedir import prepare
 from swarm.roles.agent_file import AgentFile
-from swarm.services import credentials, definition, place
+from swarm.services import credentials, definition, place, proof
 from swarm.services.log import Log as Log  # noqa: PLC0414  # offered here
 from swarm.services.log import timestamp as timestamp  # noqa: PLC0414  # offered here
 from swarm.services.roots import root_of
 from swarm.services.values import AGENT, ServedAgent
+from swarm.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import Self
 
     from swarm.tasks.requests import TaskOptions
@@ -139,6 +142,24 @@ class AgentServer:
     def write(self, port: int) -> None:
         """Write down that this process serves, and on which port."""
         place.write(self.root, AGENT, self.agent.name, port)
+
+    def proof(self, nonce: str, host: str, port: int) -> str:
+        """Return what shows that this server belongs to its swarm directory; see ``services/proof.py``."""
+        return proof.prove(self.token, nonce, host, port)
+
+    def announced(self, port: int) -> AbstractContextManager[None]:
+        """Announce this server as long as this lasts, if the setting ``discovery.method`` is ``mdns``.
+
+        Raises:
+            ExtraMissing
+            OSError: there is no network to do it on.
+        """
+        from swarm.services import announcing
+        from swarm.services.candidates import LOOPBACK
+
+        if self._swarm._opened.world.settings.discovery.method != "mdns":  # noqa: SLF001  # the same library
+            return nullcontext()
+        return announcing.announced(AGENT, self.agent.name, __version__, [LOOPBACK], port)
 
     # --- its program ----------------------------------------------------------------------------
 
@@ -267,6 +288,11 @@ class AgentServer:
     def tasks(self) -> Any:
         """The tasks of the swarm directory, as this process uses them."""
         return self._swarm.tasks
+
+
+def is_nonce(text: bytes) -> bool:
+    """Whether a text may be the number that a proof is made of."""
+    return proof.is_nonce(text.decode("ascii", "replace"))
 
 
 def connected(port: int, server_port: int) -> list[int] | None:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm.api.door import Door
+from swarm.api.finding import Finding
 from swarm.kit import files
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from swarm.services.calling import ServiceReply
     from swarm.services.values import Component, ComponentEnded, Record
 
-#: Of an answer to ``/status``, and beyond the time that a task may go on.
-_ANSWER, _MARGIN = 5.0, 15.0
+#: Beyond the time that a task may go on.
+_MARGIN = 15.0
 #: From the start of a server until it takes tasks: its program may take its time to tell its version.
 _PATIENCE, _LOOK_EVERY = 60.0, 0.05
 
 
-class Services(Door):
+class Services(Finding):
     """The servers of a swarm directory, called components. Call it for all that are configured or run.
 
     Servers are found by what they wrote down in the directory, and asked by the socket there: nothing else on this
@@ -42,26 +42,6 @@ class Services(Door):
                 there = found.get(name) or Component(AGENT, name, STOPPED)
                 found[name] = there._replace(trouble=trouble)
         return tuple(found[name] for name in sorted(found))
-
-    def discover(self) -> tuple[Component, ...]:
-        """Return the components that run, each with what it says of itself."""
-        from swarm.services import calling, place
-        from swarm.services.errors import ServiceProblem
-        from swarm.services.values import SILENT, Component
-
-        root = self._services_root()
-        found = []
-        with files.os_errors("cannot look for components"):
-            for record in place.everything(root):
-                here = Component(record.type, record.name, SILENT, record.pid, record.url)
-                folder = place.folder_of(root, record.type, record.name)
-                try:
-                    said = calling.ask(calling.Private(folder, _ANSWER), "GET", "/status").said
-                except ServiceProblem:
-                    found.append(here)
-                else:
-                    found.append(here._replace(state=str(said.get("state", SILENT)), says=said))
-        return tuple(found)
 
     def start(self, name: str) -> Component:
         """Start the server of a configured agent in the background; it goes on until it is shut down.
@@ -172,11 +152,12 @@ class Services(Door):
     def ask(self, url: str, method: str, path: str, body: object = None, *, timeout: float = 60.0) -> ServiceReply:
         """Make a request to an agent's server on this machine, and return the answer.
 
-        The token of this swarm directory goes only to its own servers; others get that of ``SWARM_API_TOKEN``, if any.
+        The servers of this swarm directory are asked by their sockets. Another gets the token of
+        ``SWARM_API_TOKEN``, if any, once it has shown that this token is its own.
 
         Raises:
             UsageProblem: the address is none of this machine.
-            ServiceProblem: nobody answers there as a component does.
+            ServiceProblem: nobody answers there as a component does, or the token is not that server's.
         """
         from swarm.services import calling, place
 
@@ -187,8 +168,10 @@ class Services(Door):
         if record is not None:
             connection = calling.Private(place.folder_of(root, record.type, record.name), timeout)
             return calling.ask(connection, method, path, body)
-        token = self._world.environ.get("SWARM_API_TOKEN", "")
-        return calling.ask(connection, method, path, body, token=token.encode("ascii", "ignore"))
+        token = self._world.environ.get("SWARM_API_TOKEN", "").encode("ascii", "ignore")
+        if token:
+            calling.check_server(connection, token)
+        return calling.ask(connection, method, path, body, token=token)
 
     def variable(self, name: str) -> str:
         """Return a variable as servers have it: of the environment, else of the directory's file ``.env``.
@@ -202,11 +185,6 @@ class Services(Door):
             return credentials.environment(self._services_root(), self._world.environ).get(name, "")
 
     # --- what the verbs share -------------------------------------------------------------------
-
-    def _services_root(self) -> Path:
-        from swarm.services.roots import root_of
-
-        return root_of(self._world)
 
     def _check(self, verb: str) -> None:
         from swarm.callers import rights

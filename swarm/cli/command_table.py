@@ -60,7 +60,7 @@ GROUPS = {
     "Services": {
         "agent": Entry("agent", "Serve an agent: it takes tasks by HTTP"),
         "services": Entry("services", "List and start the servers of this swarm directory"),
-        "discover": Entry("services", "List the servers that run, and how they stand"),
+        "discover": Entry("services", "List the servers that run: this directory's, and others"),
         "shutdown": Entry("services", "Ask servers to end, and wait until they have"),
         "kill": Entry("services", "End the processes of servers; their tasks go on"),
         "serve": Entry("mcp", "Serve the MCP doors of all agents in one process"),

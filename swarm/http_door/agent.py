@@ -139,7 +139,9 @@ class Agent:
         if current is not None and not (caller.has_token or caller.is_ours()):
             current["prompt_preview"] = ""
         says = self.server.agent.says
+        proof = self.server.proof(caller.nonce, *caller.reached_at) if caller.nonce else None
         return {
+            **({"proof": proof} if proof else {}),
             "type": "agent",
             "name": self.server.agent.name,
             "interfaces": ["statusable", "taskable"],

@@ -54,6 +54,8 @@ class Caller:
     Attributes:
         is_private: it came by the socket that only this user can reach.
         has_token: it is known by that socket, or by its token.
+        reached_at: the address of ours at which it came.
+        nonce: the number that it sent, for the proof of whose server this is; empty: none.
     """
 
     def __init__(self, transport: Any) -> None:
@@ -62,6 +64,8 @@ class Caller:
         self.has_token = False
         peer, here = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
         self._ports = (0, 0) if self.is_private else (peer[1], here[1])
+        self.reached_at: tuple[str, int] = ("", 0) if self.is_private else here[:2]
+        self.nonce = ""
 
     def pids(self) -> list[int] | None:
         """Return the processes at the other end; None where the machine cannot tell. It takes a moment."""
@@ -139,6 +143,10 @@ class Guard:
         if not caller.has_token and (scope["path"] != _OPEN or scope["method"] != "GET"):
             raise Failure("unauthorized", "name the token: Authorization: Bearer …")
         _check_form(scope, headers)
+        nonces = headers.get(b"swarm-nonce", [])
+        if len(nonces) > 1 or not all(agent_server.is_nonce(one) for one in nonces):
+            raise Failure("validation_error", "Swarm-Nonce: 32 hexadecimal digits")
+        caller.nonce = nonces[0].decode("ascii") if nonces else ""
         return caller
 
     def _check_origin(self, caller: Caller, headers: dict[bytes, list[bytes]]) -> None:

@@ -110,6 +110,7 @@ class Status(BaseModel):
     current_task: CurrentTask | None
     config: StatusConfig
     log: list[LogEntry]
+    proof: str | None = Field(default=None, description="Where the header Swarm-Nonce asks for it: whose server it is.")
 
 
 class Accepted(BaseModel):

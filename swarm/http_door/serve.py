@@ -7,11 +7,12 @@ import contextlib
 import signal
 from typing import TYPE_CHECKING
 
+from swarm import SwarmError
 from swarm.listening import places
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from swarm.api.agent_server import AgentServer
 
@@ -64,9 +65,27 @@ async def _serve(server: AgentServer, http: socket.socket, local: socket.socket,
                 await beginning
                 ready(port)
                 looking = asyncio.create_task(agent.look_on())
-                await ending
+                async with _announced(server, port):
+                    await ending
         finally:
             for one in (beginning, ending, looking):
                 if one is not None:
                     one.cancel()
             agent.close()
+
+
+@contextlib.asynccontextmanager
+async def _announced(server: AgentServer, port: int) -> AsyncIterator[None]:
+    """Announce the agent on the network, if that is wished; without a network it is served all the same."""
+    made = server.announced(port)
+    there = False
+    try:
+        await asyncio.to_thread(made.__enter__)
+        there = True
+    except (SwarmError, OSError) as problem:
+        server.log.say("warning", f"cannot announce the agent: {problem}")
+    try:
+        yield
+    finally:
+        if there:
+            await asyncio.to_thread(made.__exit__, None, None, None)

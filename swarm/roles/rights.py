@@ -99,7 +99,7 @@ _TASKS = ("tasks", "tasks.advance", "tasks.events", "tasks.get", "tasks.history"
 #: Servers: whoever looks may ask them; what they do for an agent is theirs to decide.
 _SERVICES = (
     *("services", "services.ask", "services.check_file", "services.discover", "services.validate"),
-    "services.variable",
+    *("services.give", "services.variable", "services.watch"),
 )
 #: New sessions and tasks, and recovery.
 _HARMLESS = (

@@ -11,6 +11,7 @@ import socket
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.kit.errors import UsageProblem
+from swarm.services import proof
 from swarm.services.errors import ServiceProblem
 from swarm.services.place import SOCKET
 
@@ -80,6 +81,26 @@ def by_url(url: str, timeout: float) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(found[1], int(found[2]), timeout=timeout)
 
 
+def check_server(connection: http.client.HTTPConnection, token: bytes) -> None:
+    """Have a server show that it knows the token; from then on the connection leads to that server and to no other.
+
+    Raises:
+        ServiceProblem: it does not.
+    """
+    nonce = proof.new_nonce()
+    said = _exchange(connection, "GET", "/status", None, {proof.HEADER: nonce}).said
+    connection.auto_open = 0
+    if connection.sock is not None:
+        host, port = connection.sock.getpeername()[:2]
+        if proof.fits(said.get("proof"), token, nonce, host, port):
+            return
+    connection.close()
+    raise ServiceProblem(
+        "the server does not show that the token is its own, so it was not sent",
+        hint="set SWARM_API_TOKEN to what credentials/api-token of its swarm directory holds",
+    )
+
+
 def port_of(url: str) -> int:
     """Return the port of an address that ``by_url`` takes."""
     found = _URL.fullmatch(url)
@@ -94,20 +115,25 @@ def ask(
     Raises:
         ServiceProblem: there is none, or it is no component's.
     """
-    headers = {"Accept": "application/json"}
+    headers = {"Authorization": f"Bearer {token.decode('ascii')}"} if token else {}
+    with contextlib.closing(connection):
+        return _exchange(connection, method, path, body, headers)
+
+
+def _exchange(
+    connection: http.client.HTTPConnection, method: str, path: str, body: object, headers: dict[str, str]
+) -> ServiceReply:
+    headers = {"Accept": "application/json", **headers}
     data = None
     if body is not None:
         data, headers["Content-Type"] = json.dumps(body).encode("ascii"), "application/json"
-    if token:
-        headers["Authorization"] = f"Bearer {token.decode('ascii')}"
-    with contextlib.closing(connection):
-        try:
-            connection.request(method, path, data, headers)
-            answer = connection.getresponse()
-            said = json.loads(answer.read(_LARGEST))
-        except (OSError, http.client.HTTPException, ValueError, RecursionError) as problem:
-            why = problem.strerror if isinstance(problem, OSError) and problem.strerror else type(problem).__name__
-            raise ServiceProblem(f"the server does not answer as a component does: {why}") from None
+    try:
+        connection.request(method, path, data, headers)
+        answer = connection.getresponse()
+        said = json.loads(answer.read(_LARGEST))
+    except (OSError, http.client.HTTPException, ValueError, RecursionError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) and problem.strerror else type(problem).__name__
+        raise ServiceProblem(f"the server does not answer as a component does: {why}") from None
     if not isinstance(said, dict):
         raise ServiceProblem("the server does not answer as a component does: it sent no JSON object")
     return ServiceReply(answer.status, said)

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from swarm.roles.agent_file import AgentFile
 
 AGENT = "agent"
+#: What a component can be; see ``docs/service.md``.
+KINDS = (AGENT, "director", "helper", "view")
 #: States of a component that no server reports: no process, or one without an answer.
 STOPPED, SILENT = "stopped", "not answering"
 
@@ -56,8 +58,9 @@ class Component(NamedTuple):
         state: as it says itself; ``stopped`` without a server, ``not answering`` where that is silent.
         pid: its server; 0 without one.
         url: where that listens; empty without one.
-        says: its whole answer to ``/status``.
+        says: its whole answer to ``/status``; of a stranger its ``interfaces`` alone.
         trouble: why it cannot be started: what is wrong with its file.
+        is_ours: it is shown to belong to this swarm directory. Nothing is ever sent to others.
     """
 
     type: str
@@ -67,6 +70,33 @@ class Component(NamedTuple):
     url: str = ""
     says: dict[str, Any] | None = None
     trouble: str = ""
+    is_ours: bool = True
+
+    def can(self, interface: str) -> bool:
+        """Whether it has an interface: statusable, taskable, observable or configurable."""
+        return interface in ((self.says or {}).get("interfaces") or ())
+
+
+class ComponentHealth(NamedTuple):
+    """How a component does, as repeated looks show it.
+
+    Attributes:
+        component: as it answered last.
+        colour: green; yellow after one or two looks without an answer, red after three; grey is not ours.
+        word: the same in words.
+        age: seconds since its last answer.
+    """
+
+    component: Component
+    colour: str
+    word: str
+    age: float
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it can be given a task now."""
+        one = self.component
+        return self.colour == "green" and one.is_ours and one.can("taskable") and one.state == "idle"
 
 
 class ComponentEnded(NamedTuple):

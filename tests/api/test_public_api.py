@@ -139,6 +139,7 @@ RESULTS = {
     "TaskOptions",
     "Component",
     "ComponentEnded",
+    "ComponentHealth",
     "ServiceReply",
     "TaskOutput",
     "TaskPage",
@@ -265,7 +266,10 @@ NAMESPACES = {
     "salvage": ("__call__", "drop", "get"),
     "bridges": ("__call__", "init", "run", "start", "stop"),
     "sandbox": ("check",),
-    "services": ("__call__", "ask", "check_file", "discover", "kill", "shutdown", "start", "validate", "variable"),
+    "services": (
+        *("__call__", "ask", "check_file", "discover", "give", "kill", "shutdown", "start", "validate", "variable"),
+        "watch",
+    ),
     "sessions": ("__call__", "elsewhere", "get", "prune", "target", "unreadable"),
     "tasks": (
         *("__call__", "advance", "cancel", "continue_", "end", "events", "get", "history", "list", "output"),

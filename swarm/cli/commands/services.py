@@ -11,14 +11,17 @@ from swarm.cli.output import Answer
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import plain
 from swarm.cli.verb import Run, group, seconds_of, verb
+from swarm.cli.views.watch import until_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swarm import Component, ComponentEnded
+    from swarm import Component, ComponentEnded, ComponentHealth
     from swarm.cli.output import Output
 
 _STYLES = {"idle": "good", "working": "good", "error": "bad", "not answering": "bad", "stopped": "dim"}
+_COLOURS = {"green": "good", "yellow": "warn", "red": "bad", "grey": "dim"}
+_COLUMNS = (Column("NAME"), Column("TYPE"), Column("STATE", keep="all"), Column("URL"), Column("TASK", 1))
 _LAST_PORT = 65535
 app = group("services", "List and start the servers of this swarm directory.", "swarm services", default="list")
 
@@ -27,7 +30,7 @@ def add_to(root: typer.Typer) -> None:
     """Add the group and the commands to the tree."""
     if getattr(root, "wanted", "services") == "services":
         root.add_typer(app)
-    verb(root, "discover", attempt="cannot look for components", examples="swarm discover\nswarm discover --json")(
+    verb(root, "discover", attempt="cannot look for components", examples="swarm discover\nswarm discover --watch")(
         discover
     )
     verb(
@@ -44,9 +47,41 @@ _Agents = Annotated[bool, typer.Option("--agents", help="The served agents.", sh
 _Port = Annotated[str | None, typer.Option("--port", metavar="N", help="The one on this port.", show_default=False)]
 
 
-def discover(run: Run) -> Answer:
-    """List the servers of this swarm directory that run, and how they stand."""
-    return _listed(run.open().services.discover(), "no component runs; for example: swarm services start NAME")
+def discover(
+    run: Run,
+    ports: Annotated[
+        str | None,
+        typer.Option(
+            "--ports",
+            metavar="A-B",
+            help="Which ports to ask; default: the setting discovery.port_range.",
+            show_default=False,
+        ),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Print how they do whenever that changes, until Ctrl-C.", show_default=False)
+    ] = False,
+) -> Answer:
+    """List the servers that run: this directory's, and others.
+
+    A server is counted as this directory's when it proves that; others are shown as not ours, and no secret is sent to
+    them. With --watch green is healthy, yellow did not answer once or twice, red is unreachable.
+    """
+    services = run.open().services
+    wanted = None if ports is None else _ports(ports)
+    if not watch:
+        found = services.discover(others=True, ports=wanted)
+        return _listed(found, "no component runs; for example: swarm services start NAME")
+
+    def view() -> None:
+        last: object = None
+        for found in services.watch(ports=wanted):
+            now = [(one.colour, one.word, one.component._replace(says=None)) for one in found]
+            if now != last:
+                run.output.answer(run.command, _watched(found))
+            last = now
+
+    return until_ctrl_c(run, view)
 
 
 @verb(app, "list", attempt="cannot list the components", examples="swarm services list")
@@ -107,13 +142,34 @@ def _which(*, all: bool, kinds: dict[str, bool], port: str | None) -> dict[str, 
     return {"port": int(port)}
 
 
+def _ports(text: str) -> tuple[int, int]:
+    first, _, last = text.partition("-")
+    if all(one.isascii() and one.isdecimal() and len(one) < 6 for one in (first, last or first)):
+        low, high = int(first), int(last or first)
+        if 0 < low <= high <= _LAST_PORT:
+            return low, high
+    raise UsageProblem(f"--ports {text[:20]}: these are no ports", hint="for example: --ports 9000-9199")
+
+
+def _watched(found: Sequence[ComponentHealth]) -> Answer:
+    def show(output: Output) -> None:
+        columns = (Column("HEALTH", keep="all"), Column("HEARD"), *_COLUMNS)
+        rows = []
+        for one in found:
+            word = Cell(f"{one.colour} {one.word}", _COLOURS[one.colour])
+            rows.append((word, f"{int(one.age)}s ago", *_row(one.component)))
+        output.table(columns, rows)
+
+    data = [{**one._asdict(), "component": one.component._asdict()} for one in found]
+    return Answer({"components": data}, show)
+
+
 def _listed(found: Sequence[Component], none: str) -> Answer:
     def show(output: Output) -> None:
         if not found:
             output.err(none)
             return
-        columns = (Column("NAME"), Column("TYPE"), Column("STATE", keep="all"), Column("URL"), Column("TASK", 1))
-        output.table(columns, [_row(one) for one in found])
+        output.table(_COLUMNS, [_row(one) for one in found])
         for one in found:
             if one.trouble:
                 output.err(f"{plain(one.name)}: {plain(one.trouble)}", "bad")
@@ -124,7 +180,8 @@ def _listed(found: Sequence[Component], none: str) -> Answer:
 def _row(one: Component) -> tuple[str | Cell, ...]:
     task = (one.says or {}).get("current_task")
     shown = f"{task.get('id', '')} {task.get('prompt_preview', '')}" if isinstance(task, dict) else ""
-    return plain(one.name), one.type, Cell(one.state, _STYLES.get(one.state, "")), one.url or "-", plain(shown) or "-"
+    state = Cell(one.state, _STYLES.get(one.state, "")) if one.is_ours else Cell(f"not ours: {plain(one.state)}", "dim")
+    return plain(one.name) or "-", one.type, state, one.url or "-", plain(shown) or "-"
 
 
 def _ended(found: Sequence[ComponentEnded]) -> Answer:

@@ -88,6 +88,10 @@ AgentUrl = Annotated[
         "--agent-url", metavar="URL", help="Ask a served agent, such as http://127.0.0.1:9000.", show_default=False
     ),
 ]
+AnyAgent = Annotated[
+    bool,
+    typer.Option("--any-agent", help="Ask a served agent of this swarm directory that is idle.", show_default=False),
+]
 
 
 @verb(
@@ -117,6 +121,7 @@ def submit(
     task_id: OwnId = "",
     detach: Detach = False,
     agent_url: AgentUrl = None,
+    any_agent: AnyAgent = False,
 ) -> Answer:
     """Give a task to an agent program, wait for its end, and print its result.
 
@@ -124,10 +129,12 @@ def submit(
     """
     if agent and agent_cmd:
         raise UsageProblem("both --agent and --agent-cmd are given", hint="give one of them")
-    if agent_url is not None:
+    if agent_url is not None or any_agent:
+        if agent_url is not None and any_agent:
+            raise UsageProblem("both --agent-url and --any-agent are given", hint="give one of them")
         if agent or agent_cmd or role or tries or task_id:
             what = "--agent, --agent-cmd, --role, --tries and --id"
-            raise UsageProblem(f"--agent-url goes without {what}", hint="the served agent has its own")
+            raise UsageProblem(f"--agent-url and --any-agent go without {what}", hint="the served agent has its own")
         from swarm.cli.commands import task_by_url
 
         asked: dict[str, Any] = {"prompt": _text(run, text), "model": model, "session_id": session, "hold": hold}

@@ -20,11 +20,21 @@ _PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _WRONG = range(400, 404)
 
 
-def submit(run: Run, url: str, asked: dict[str, Any], *, detach: bool) -> Answer:
-    """Give a served agent a task, wait for its end, and print its result."""
+def submit(run: Run, url: str | None, asked: dict[str, Any], *, detach: bool) -> Answer:
+    """Give a served agent a task, wait for its end, and print its result.
+
+    Args:
+        url: which agent; None: any that is idle.
+    """
     services = run.open().services
     body = {key: value for key, value in asked.items() if value not in (None, "", False)}
-    task_id = str(_good(services.ask(url, "POST", "/task", body))["task_id"])
+    if url is None:
+        chosen, reply = services.give(body)
+        url = chosen.url
+        run.output.err(f"agent {plain(chosen.name)} is idle")
+    else:
+        reply = services.ask(url, "POST", "/task", body)
+    task_id = str(_good(reply)["task_id"])
     if detach:
         return Answer({"task": {"task_id": task_id}}, lambda output: output.out(f"{task_id} is queued"))
     run.output.err(f"accepted {task_id}; Ctrl-C leaves it at work")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, cast
 
 from swarm.kit import commandline as setups
-from swarm.kit.forms import Form, listing, program, text
+from swarm.kit.forms import Form, listing, program, refuse, shown, text
+from swarm.kit.scalars import plain_scalar
 from swarm.project.config.prices import parse as parse_price
 from swarm.project.errors import InvalidName, ReservedName
 from swarm.project.layout import SUBTREES
@@ -114,6 +116,28 @@ def prices() -> Form[tuple[str, ...]]:
         return line
 
     return _listed(check, "list of `MODEL = INPUT/OUTPUT/CACHE READ/CACHE WRITE`")
+
+
+def port_range() -> Form[tuple[int, int]]:
+    """The first and the last of some ports."""
+
+    def read(raw: object) -> tuple[int, int]:
+        ports = list(raw) if isinstance(raw, (list, tuple)) else []
+        if len(ports) != 2 or any(isinstance(one, bool) or not isinstance(one, int) for one in ports):
+            refuse("must be the first and the last port", "for example: [9000, 9199]", value=shown(raw))
+        first, last = ports
+        if not 1 <= first <= last <= 65_535:
+            refuse("must be two ports from 1 to 65535, the smaller one first", value=shown(raw))
+        return first, last
+
+    one = {"type": "integer", "minimum": 1, "maximum": 65_535}
+    return Form(
+        "first and last port",
+        read,
+        {"type": "array", "items": one, "minItems": 2, "maxItems": 2},
+        split=lambda text: [plain_scalar(part.strip()) for part in text.split(",")],
+        show=lambda value: json.dumps(list(value)),
+    )
 
 
 def _listed(check: Callable[[str], str], name: str) -> Form[tuple[str, ...]]:

@@ -26,7 +26,7 @@ from swarm.project.config.sections import (
     Tmux,
     Worktrees,
 )
-from swarm.project.config.work_sections import Limits, Mcp, Tasks, Tree, Usage
+from swarm.project.config.work_sections import Discovery, Limits, Mcp, Tasks, Tree, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ SECTION_TYPES: Mapping[str, type[Section]] = {
     kind.__name__.lower(): kind
     for kind in (
         *(Worktrees, Git, Lock, Cleanup, Tmux, Agents, Sandbox, Notify, Editor, Messages),
-        *(Telemetry, Setup, Teardown, Limits, Tree, Tasks, Mcp, Usage),
+        *(Telemetry, Setup, Teardown, Limits, Tree, Tasks, Mcp, Discovery, Usage),
     )
 }
 
@@ -95,6 +95,7 @@ class Settings:
     tree: Tree
     tasks: Tasks
     mcp: Mcp
+    discovery: Discovery
     usage: Usage
     origins: Mapping[str, Origin]
 

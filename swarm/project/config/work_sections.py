@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swarm.kit.forms import amount, choice, milliseconds, number, seconds, size, switch, text
-from swarm.project.config.checks import Section, folder_of_subtrees, key, prices, role_name
+from swarm.project.config.checks import Section, folder_of_subtrees, key, port_range, prices, role_name
 from swarm.project.layout import SUBTREES
 
 _GIB = 1024**3
@@ -102,3 +102,21 @@ class Usage(Section):
         "Prices of models in US dollars for a million tokens; they override swarm's own. `*` stands for any part of a "
         "name.",
     )
+
+
+class Discovery(Section):
+    """Where `swarm discover` looks for servers, beside those that are written down in the swarm directory."""
+
+    method = key(
+        "port_scan",
+        choice("port_scan", "mdns"),
+        "How: ask the ports of this machine, or also listen to announcements on its networks. With `mdns` servers "
+        "announce themselves.",
+    )
+    port_range = key(
+        (9000, 9199),
+        port_range(),
+        "First and last port that are asked.",
+    )
+    refresh_interval = key(1, seconds(0.1, 3600), "Time between two tables of `swarm discover --watch`.")
+    keep = key(300, seconds(1, 86_400), "How long a server that does not answer is shown.")
