@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.approvals.errors import GrantExists, GrantNotFound
 from swarm.kit import files
-from swarm.kit.errors import SwarmError
+from swarm.machine import records
 from swarm.project.layout import GRANTS
 from swarm.project.names import check_name
 from swarm.project.proof import Proof
@@ -103,10 +103,10 @@ class Grants:
     def _read(self, name: str) -> dict[str, Any]:
         """Return a record; empty unless swarm wrote it under this name."""
         try:
-            record = json.loads(files.read_small(self._path(name)))
+            record = records.read_object(str(self._path(name)))
             code = record.pop("mac", None)
             good = record.get("name") == name and self._proof.holds(_KIND, record, code)
-        except (OSError, ValueError, AttributeError, RecursionError, SwarmError):
+        except (OSError, ValueError):
             return {}
         return record if good else {}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +30,9 @@ def _waiting(folder: str, session: str, agent: str) -> Iterator[dict[str, Any]]:
         if word == name or name[0] == "." or word + ANSWER in names:
             continue
         try:
-            record = json.loads(records.read_bytes(os.path.join(folder, name), _LIMIT))
+            record = records.read_object(os.path.join(folder, name), _LIMIT)
             mine = (record["session"], record["agent"], record["boot"]) == (session, agent, boot)
             if mine and processes.is_alive(int(record["pid"]), int(record["pid_start"])):
                 yield {**record, "id": word, "asked_ms": int(record["asked_ms"]), "tool": str(record["tool"])}
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError):
             continue  # `swarm approvals` says what is wrong with it

@@ -20,7 +20,7 @@ from swarm.approvals.values import Approval
 from swarm.kit import files
 from swarm.kit.errors import Ambiguous, SwarmError, UsageProblem
 from swarm.kit.words import count
-from swarm.machine import own
+from swarm.machine import own, records
 from swarm.project.errors import RecordProblem
 from swarm.project.proof import Proof
 
@@ -270,12 +270,12 @@ def _bytes(record: dict[str, Any]) -> bytes:
     return json.dumps(record, ensure_ascii=True).encode("ascii") + b"\n"
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> dict[str, Any] | None:
     try:
-        return json.loads(files.read_small(path, _LIMIT))
+        return records.read_object(str(path), _LIMIT)
     except FileNotFoundError:
         return None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RecordProblem(f"cannot read {path}: {error}") from error
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swarm.kit import files
+from swarm.machine import records
 from swarm.project.errors import RecordProblem
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Ledger:
 
     def _read(self) -> None:
         try:
-            record: Any = json.loads(files.read_small(self._path, _LIMIT))
+            record = records.read_object(str(self._path), _LIMIT)
             self._upto = {str(lane): int(number) for lane, number in record["upto"].items()}
             self._acked = {str(lane): set(map(int, numbers)) for lane, numbers in record["acked"].items()}
             self._codes = {str(name): str(code) for name, code in record["codes"].items()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
-from swarm.machine import atomic, locks
+from swarm.machine import atomic, locks, records
 from swarm.messages.directory import BRIDGE_LOCK, BRIDGES
 from swarm.project.names import check_name
 
@@ -93,11 +93,11 @@ def read(state: Path, name: str, may: tuple[str, ...] = ()) -> BridgeStatus:
     """Return a bridge as it is now; without a living supervisor it is stopped, whatever was written down."""
     folder = folder_of(state, name)
     try:
-        record = json.loads(files.read_small(folder / _STATE))
+        record = records.read_object(str(folder / _STATE))
         found = BridgeStatus(
             name, str(record["state"]), str(record["detail"]), int(record["since_ms"]), int(record["pid"]), may
         )
-    except (OSError, ValueError, KeyError, TypeError, SwarmError):
+    except (OSError, ValueError, KeyError, TypeError):
         found = BridgeStatus(name, STOPPED, "never started here", 0, 0, may)
     if is_taken(folder):
         return found if found.pid else found._replace(state=STARTING)

@@ -10,14 +10,14 @@ import json
 import os
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swarm.bus.log.files import lock
 from swarm.eventlog import changes
 from swarm.eventlog.log import FOLDER, EventLog
 from swarm.eventlog.values import GAP, Happened
 from swarm.kit import files
-from swarm.machine import locks, own
+from swarm.machine import locks, own, records
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -136,7 +136,7 @@ class Recorder:
 
     def _read(self) -> tuple[dict[Key, Fields], int]:
         try:
-            kept: dict[str, Any] = json.loads(files.read_small(self._folder / _SEEN, _LIMIT))
+            kept = records.read_object(str(self._folder / _SEEN), _LIMIT)
             return {(thing, subject): fields for thing, subject, fields in kept["table"]}, int(kept["at"])
         except (OSError, ValueError, KeyError, TypeError):  # the log has it all
             return {}, 0

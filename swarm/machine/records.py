@@ -25,23 +25,41 @@ _REGULAR, _KIND = 0o100000, 0o170000  # `stat` tells the same
 def read(path: str, limit: int = _LIMIT) -> dict[str, Any] | None:
     """Return a record; None: not there, not readable, not one of ours, or of a newer schema."""
     try:
-        record = loads(read_bytes(path, limit))
-    except (OSError, ValueError, RecursionError):
+        record = read_object(path, limit)
+    except (OSError, ValueError):
         return None
-    return record if isinstance(record, dict) and record.get("schema") == SCHEMA else None
+    return record if record.get("schema") == SCHEMA else None
 
 
-def read_bytes(path: str, limit: int, *, private: bool = False) -> bytes:
-    """Return the content of a regular file; links are not followed and opening never blocks.
+def read_object(path: str, limit: int = _LIMIT, *, private: bool = False, follow: bool = False) -> dict[str, Any]:
+    """Return the JSON object in a small file: the one reader of such files, of swarm's own and of others.
 
     Args:
         private: refuse a file that is not ours or that others can read or write.
+        follow: the file may be a link, as a user's own settings often are.
 
     Raises:
         OSError: it is not there or cannot be read.
         ValueError: it is something else, too large, or not private.
     """
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    found = loads(read_bytes(path, limit, private=private, follow=follow))
+    if not isinstance(found, dict):
+        raise ValueError("it is not a JSON object")  # noqa: TRY004  # one kind for all that is wrong with it
+    return found
+
+
+def read_bytes(path: str, limit: int, *, private: bool = False, follow: bool = False) -> bytes:
+    """Return the content of a regular file; opening never blocks.
+
+    Args:
+        private: refuse a file that is not ours or that others can read or write.
+        follow: the file may be a link; below the box of an agent none is followed.
+
+    Raises:
+        OSError: it is not there or cannot be read.
+        ValueError: it is something else, too large, or not private.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     if _BOX in path:
         from swarm.machine import own  # hooks start without
 

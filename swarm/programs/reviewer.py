@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from swarm.approvals.values import REVIEWER, Answer, Verdict
 from swarm.kit import limited
-from swarm.machine import processes
+from swarm.machine import processes, records
 from swarm.machine.run_folder import hooklog, runfiles
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Spec:
 def spec_of(run_dir: Path) -> Spec | None:
     """Return the reviewer that was written down for an agent; None when it has none, or none that can be read."""
     try:
-        said = json.loads((run_dir / runfiles.REVIEWER).read_text(encoding="utf-8"))
+        said = records.read_object(str(run_dir / runfiles.REVIEWER))
         text = (run_dir / INSTRUCTIONS).read_text(encoding="utf-8")
         return Spec(text, str(said["executable"]), str(said["model"]), float(said["timeout"]))
     except FileNotFoundError:

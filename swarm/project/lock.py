@@ -15,8 +15,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from swarm.kit import files
-from swarm.machine import own
+from swarm.machine import own, records
 from swarm.project.errors import Locked
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class Doing:
 
 def _holder(path: Path) -> str:
     try:
-        note = json.loads(files.read_small(path, 2 * _ROOM))
+        note = records.read_object(str(path), 2 * _ROOM)
         doing = f": {note['doing']}" if note.get("doing") else ""
         return f"held by `{note['command']}` (pid {note['pid']}) since {note['since']}{doing}"
     except (OSError, ValueError, KeyError, TypeError):

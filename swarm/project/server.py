@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
-from swarm.machine import locks, own
+from swarm.machine import locks, own, records
 from swarm.machine.mcp import forward
 from swarm.project.errors import ServerRuns
 
@@ -78,9 +78,9 @@ def status(state: Path) -> ServerStatus | None:
     finally:
         os.close(fd)
     try:
-        record = json.loads(files.read_small(folder / _STATE))
+        record = records.read_object(str(folder / _STATE))
         return ServerStatus(int(record["pid"]), int(record["port"]))
-    except (OSError, ValueError, KeyError, TypeError, SwarmError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
-from swarm.machine import locks, own, processes
+from swarm.machine import locks, own, processes, records
 from swarm.project import names
 from swarm.services.errors import ComponentRuns
 from swarm.services.values import Record
@@ -67,10 +67,10 @@ def find(root: Path, kind: str, name: str) -> Record | None:
     if not locks.is_held(folder / _LOCK):
         return None
     try:
-        said = json.loads(files.read_small(folder / _STATE))
+        said = records.read_object(str(folder / _STATE))
         pid, start, port = (int(said[key]) for key in ("pid", "start", "port"))
         found = Record(kind, name, pid, start, str(said["boot"]), port)
-    except (OSError, ValueError, KeyError, TypeError, SwarmError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     return found if found.boot == processes.boot_id() and processes.is_alive(found.pid, found.start) else None
 

@@ -11,7 +11,6 @@ only after another look at the record.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
@@ -149,7 +148,7 @@ def read(path: str) -> Launch:
         Closed: there is none, or it is not one.
     """
     try:
-        return Launch(json.loads(records.read_bytes(path, _LIMIT, private=True)))
+        return Launch(records.read_object(path, _LIMIT, private=True))
     except FileNotFoundError:
         raise Closed("nothing to start: this pane's program was started before", 3) from None
     except OSError as error:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import files
 from swarm.kit.errors import UsageProblem
-from swarm.machine import locks, own
+from swarm.machine import locks, own, records
 from swarm.project.errors import Locked, RecordProblem
 from swarm.tasks import record
 from swarm.tasks.errors import TaskNotFound
@@ -154,10 +154,10 @@ class Store:
     def environment(self, task_id: str) -> dict[str, str]:
         """Return the variables that the caller gave for the program."""
         try:
-            found = json.loads(files.read_small(self.folder(task_id) / ENVIRONMENT, _LARGEST))
+            found = records.read_object(str(self.folder(task_id) / ENVIRONMENT), _LARGEST)
         except (FileNotFoundError, ValueError):
             return {}
-        return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+        return {str(name): str(value) for name, value in found.items()}
 
     # --- write ----------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm import supervisor
 from swarm.kit import files
-from swarm.machine import own, processes
+from swarm.machine import own, processes, records
 from swarm.programs import turns
 from swarm.worktrees.steps.step import Step
 
@@ -96,7 +96,7 @@ def start(launch_file: Path, folder: Path) -> Started:
 def started(folder: Path) -> Started | None:
     """Return the supervisor that was started for a run; None: there was none."""
     try:
-        record = json.loads(files.read_small(folder / STARTED, _LARGEST))
+        record = records.read_object(str(folder / STARTED), _LARGEST)
         return Started(int(record["pid"]), int(record["start"]), str(record["boot_id"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

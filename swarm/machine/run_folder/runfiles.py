@@ -73,10 +73,9 @@ def read(folder: str, name: str) -> dict[str, object] | None:
 def read_any(path: str) -> dict[str, object] | None:
     """Return a record of another program; None when it is not there, not readable, or none."""
     try:
-        record = json.loads(records.read_bytes(path, _LIMIT))
-    except (OSError, ValueError, RecursionError):
+        return records.read_object(path, _LIMIT)
+    except (OSError, ValueError):
         return None
-    return record if isinstance(record, dict) else None
 
 
 def remove(folder: str, name: str) -> None:

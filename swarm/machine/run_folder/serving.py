@@ -10,7 +10,6 @@ record says where it takes place.
 from __future__ import annotations
 
 import glob
-import json
 import os
 
 from swarm.machine import processes, records
@@ -97,10 +96,8 @@ def _in_background(words: bytes, marks: Mapping[str, object]) -> bool:
 def named(path: str) -> Iterator[tuple[int, int]]:
     """Give each process that a service has written down, with its start."""
     try:
-        record = json.loads(records.read_bytes(path, _LIMIT))
-    except (OSError, ValueError, RecursionError):
-        return
-    if not isinstance(record, dict):
+        record = records.read_object(path, _LIMIT)
+    except (OSError, ValueError):
         return
     workers = record.get("workers")
     for one in (record, *(workers.values() if isinstance(workers, dict) else ())):

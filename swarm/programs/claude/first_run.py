@@ -128,10 +128,10 @@ def login(folder: Path, config: Path, environ: Mapping[str, str]) -> str:
     if seen or not config.is_file():
         return seen
     try:
-        known = json.loads(files.read_small(config, _LIMIT))
-    except (OSError, SwarmError, ValueError, RecursionError):
+        known = records.read_object(str(config), _LIMIT, follow=True)
+    except (OSError, ValueError):
         return ""
-    return str(config) if isinstance(known, dict) and known.get("oauthAccount") else ""
+    return str(config) if known.get("oauthAccount") else ""
 
 
 def _approve_key(config: dict[str, Any], key: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
-from swarm.machine import hook_events
+from swarm.machine import hook_events, records
 from swarm.machine.run_folder import runfiles as files
 from swarm.programs import door, prompts, reviewer
 from swarm.programs.claude import SETTINGS, access, rules, settings
@@ -238,10 +238,9 @@ def mcp_servers(worktree: Path, main: Path, config: Path) -> dict[str, bool]:
 
 def _object(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(fsio.read_small(path, 64 << 20))
-    except (OSError, SwarmError, ValueError, RecursionError):
+        return records.read_object(str(path), 64 << 20, follow=True)
+    except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:

@@ -6,7 +6,6 @@ file of the program goes on to say that it is idle.
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -43,10 +42,9 @@ def moved_to(folder: str | Path, run_dir: str | Path, pid: int) -> str:
 def _workers(folder: str | Path) -> dict[str, dict[str, Any]]:
     """Return the sessions of the service by their names, as it has written them down."""
     try:
-        roster = json.loads(records.read_bytes(os.path.join(folder, "daemon", "roster.json"), _LIMIT))
-    except (OSError, ValueError, RecursionError):
+        workers = records.read_object(os.path.join(folder, "daemon", "roster.json"), _LIMIT).get("workers")
+    except (OSError, ValueError):
         return {}
-    workers = roster.get("workers") if isinstance(roster, dict) else None
     return {k: v for k, v in workers.items() if isinstance(v, dict)} if isinstance(workers, dict) else {}
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
+from swarm.machine import records
 from swarm.programs import model_access
 from swarm.programs.model_access import PLACEHOLDER, TokenFile
 
@@ -75,7 +75,6 @@ def _own_provider(home: Path) -> dict[str, Any]:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(files.read_small(file))
-    except (OSError, SwarmError, ValueError, RecursionError):
+        return records.read_object(str(file), 1 << 20, follow=True)
+    except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
+from swarm.machine import records
 from swarm.permissions.decide import Rules
 from swarm.programs import door, model_access, prompts
 from swarm.programs.base import COUNTED, OWN, RULES, Program, home_of, seen_login
@@ -148,10 +149,10 @@ class Gemini(Program):
         if not launch.door or launch.models_at or not _is_administrators(launch.run_dir):
             return {}
         try:
-            found = json.loads(fsio.read_small(machine, _LARGEST)) if fsio.exists(machine) else {}
-        except (OSError, SwarmError, ValueError, RecursionError):
+            found = records.read_object(str(machine), _LARGEST, follow=True) if fsio.exists(machine) else {}
+        except (OSError, ValueError):
             return {}
-        if not isinstance(found, dict) or not isinstance(found.get("mcpServers", {}), dict):
+        if not isinstance(found.get("mcpServers", {}), dict):
             return {}
         known = (machine, _home(launch.environ) / "settings.json", launch.worktree / ".gemini/settings.json")
         servers = {**found.get("mcpServers", {}), door.name_beside(known): _server(launch)}

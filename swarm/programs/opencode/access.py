@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm.kit import files
-from swarm.kit.errors import SwarmError
+from swarm.machine import records
 from swarm.programs import model_access
 from swarm.programs.base import home_of
 from swarm.programs.model_access import PLACEHOLDER, Service, TokenFile
@@ -56,8 +54,8 @@ def providers(door: str) -> dict[str, Any]:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return _table(json.loads(files.read_small(file)))
-    except (OSError, SwarmError, ValueError, RecursionError):
+        return records.read_object(str(file), 1 << 20, follow=True)
+    except (OSError, ValueError):
         return {}
 
 

@@ -8,7 +8,6 @@ So the credential is never in the box.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import ssl
 import time
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 
 import h11
 
+from swarm.machine import records
 from swarm.sandbox.network import wire
 
 if TYPE_CHECKING:
@@ -130,9 +130,8 @@ def _merge_beta(headers: Sequence[tuple[bytes, bytes]], added: dict[str, str]) -
 def _token(file: TokenFile) -> str:
     """Return the token in a file; empty: there is none, or its time is over."""
     try:
-        with open(file.path, "rb") as opened:
-            found: Any = json.loads(opened.read(_LARGEST_FILE))
-    except (OSError, ValueError, RecursionError):
+        found = records.read_object(file.path, _LARGEST_FILE, follow=True)
+    except (OSError, ValueError):
         return ""
     ends = _at(found, file.expires)
     if file.expires and isinstance(ends, (int, float)) and ends <= time.time() * 1000:

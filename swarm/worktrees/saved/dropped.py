@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swarm.kit import files
+from swarm.machine import records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +27,7 @@ def since(world: World) -> dict[str, int]:
     What cannot be read counts as not dropped: then nothing is deleted too early.
     """
     try:
-        found: Any = json.loads(files.read_small(world.layout.dropped, _LIMIT))["dropped"]
+        found = records.read_object(str(world.layout.dropped), _LIMIT)["dropped"]
         return {str(name): int(at_ms) for name, at_ms in found.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from swarm.kit import files
-from swarm.kit.errors import EnvironmentProblem
+from swarm.machine import records
 from swarm.worktrees.setup.setup_values import Ended, Notes
 
 if TYPE_CHECKING:
@@ -64,10 +64,9 @@ def give_back(world: World, session: str, agent: str, plain: Mapping[str, Any]) 
 def plain(world: World, session: str, agent: str) -> dict[str, Any] | None:
     """Return the notes as they are kept; None where there are none that can be read."""
     try:
-        data = json.loads(files.read_small(world.layout.run_folder(session, agent) / NOTES, _LIMIT))
-    except (OSError, EnvironmentProblem, ValueError):
+        return records.read_object(str(world.layout.run_folder(session, agent) / NOTES), _LIMIT)
+    except (OSError, ValueError):
         return None
-    return data if isinstance(data, dict) else None
 
 
 def to_save(world: World, session: str, agent: str, again: AbstractSet[str]) -> dict[str, Any] | None:
