@@ -18,7 +18,7 @@ from swarm.machine import locks, own
 from swarm.machine.inbox_watch import SCAN_EVERY
 from swarm.machine.run_folder import runfiles
 
-#: Beside the run folders of a session: its time is that of the last look at all of them.
+#: Beside the run folders of a session: its time is that of the last look at all of them; empty: there was none.
 LOCK = "label.lock"
 #: What tells of a new state when it changes.
 _FILES = (runfiles.STATE, runfiles.PROCESS, runfiles.EXIT, runfiles.REVIEWING)
@@ -41,17 +41,18 @@ class Label:
         run_dir: where it says its state; the lock is in the folder above.
         argv: the command that shows the states of all; empty: nobody does.
         env: its environment.
-        screen: whether the program is judged by what it shows.
+        terminal: that of a program that is judged by what it shows; empty for any other.
     """
 
-    def __init__(self, run_dir: str, argv: list[bytes], env: dict[bytes, bytes], *, screen: bool = False) -> None:
+    def __init__(self, run_dir: str, argv: list[bytes], env: dict[bytes, bytes], *, terminal: str = "") -> None:
         self._watched = [os.path.join(run_dir, name) for name in _FILES]
         self._lock = os.path.join(os.path.dirname(run_dir), LOCK)
         self._argv = argv
         self._env = env
         self._shown = 0
         self._next = 0.0
-        self._terminal = _terminal() if screen else ""
+        self._terminal = terminal
+        self._step = self._step_before = 0
         self._says = ""
 
     def also(self, says: str) -> None:
@@ -97,22 +98,27 @@ class Label:
         return True
 
     def _written(self) -> int:
-        """Return the end of the last step of time in which the program wrote something, once it is over."""
+        """Return the end of the last step of time that is over, and in which the program wrote something.
+
+        A program that writes without a pause, as for a clock on its screen, is looked at once for each step.
+        """
         end = _time_of(self._terminal) // _STEP_NS * _STEP_NS + _STEP_NS
-        return end if end < time.time_ns() else 0
+        if end > self._step:
+            self._step, self._step_before = end, self._step
+        return end if end < time.time_ns() else self._step_before
 
     def _show(self, changed: int) -> bool:
         import subprocess  # the launcher's start must not wait for it
 
-        if _time_of(self._lock) > changed + _TICK_NS:
+        if looked_at(self._lock) > changed + _TICK_NS:
             return True  # a refresh that began after that covers all of us
         fd = own.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             if not locks.try_lock(fd):
                 return False
-            if _time_of(self._lock) > changed + _TICK_NS:
+            if looked_at(self._lock) > changed + _TICK_NS:
                 return True
-            os.utime(fd)
+            note_look(fd, time.time_ns())
             subprocess.Popen(
                 self._argv,
                 env=self._env,
@@ -136,7 +142,26 @@ def _leave_terminal() -> None:
         os.dup2(nothing, fd)
 
 
-def _terminal() -> str:
+def looked_at(path: str) -> int:
+    """Return when the last look at a session began, by the path of its lock; 0: there was none.
+
+    A file that was only just made has a time, too.
+    """
+    try:
+        info = os.stat(path)
+    except OSError:
+        return 0
+    return info.st_mtime_ns if info.st_size else 0
+
+
+def note_look(fd: int, began_ns: int) -> None:
+    """Note when a look at a session began, in its open lock."""
+    os.ftruncate(fd, 1)
+    os.utime(fd, ns=(began_ns, began_ns))
+
+
+def own_terminal() -> str:
+    """Return the path of this process's terminal; empty without one."""
     try:
         return os.ttyname(0)
     except OSError:

@@ -24,7 +24,7 @@ from swarm.supervisor import gate
 from swarm.supervisor import signals as sig
 from swarm.supervisor.awaited import Reminder
 from swarm.supervisor.chores import Chores
-from swarm.supervisor.label import Label
+from swarm.supervisor.label import Label, own_terminal
 from swarm.supervisor.mail import Heartbeat, Mail, Quiet
 from swarm.supervisor.status_socket import StatusSocket
 from swarm.supervisor.terminal import Terminal
@@ -73,7 +73,8 @@ class Supervisor:
         self._terminal = Terminal()
         self._boot_id = processes.boot_id()
         self._me = (os.getpid(), processes.start_of(os.getpid()) or 0)
-        self._label = Label(launch.run_dir, launch.label, launch.label_env, screen=launch.screen)
+        shown = own_terminal() if launch.screen else ""
+        self._label = Label(launch.run_dir, launch.label, launch.label_env, terminal=shown)
         self._chores = Chores()
         self._socket = StatusSocket(launch)
         self._turn = _turn_of(launch)
