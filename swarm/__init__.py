@@ -115,6 +115,7 @@ _PUBLIC = {
         "NotCommitted",
         "TargetMoved",
         "TargetNotFound",
+        "TooMuchToRead",
     ),
     "swarm.merging.values": (
         "ActingFile",
@@ -132,7 +133,7 @@ _PUBLIC = {
         "PairForecast",
     ),
     "swarm.messages.deadlines": ("Reply",),
-    "swarm.messages.errors": ("AttachmentExists", "SentInPart"),
+    "swarm.messages.errors": ("AttachmentExists", "SentInPart", "TooManyMessages"),
     "swarm.messages.office.post": ("Sender", "Sent", "Taken"),
     "swarm.messages.queues": ("Queue", "TaskOutcome"),
     "swarm.messages.send_options": ("SendOptions",),

@@ -116,6 +116,7 @@ from swarm.merging.errors import MergeConflict as MergeConflict
 from swarm.merging.errors import NotCommitted as NotCommitted
 from swarm.merging.errors import TargetMoved as TargetMoved
 from swarm.merging.errors import TargetNotFound as TargetNotFound
+from swarm.merging.errors import TooMuchToRead as TooMuchToRead
 from swarm.merging.values import ActingFile as ActingFile
 from swarm.merging.values import AgentForecast as AgentForecast
 from swarm.merging.values import ConflictReport as ConflictReport
@@ -132,6 +133,7 @@ from swarm.merging.values import PairForecast as PairForecast
 from swarm.messages.deadlines import Reply as Reply
 from swarm.messages.errors import AttachmentExists as AttachmentExists
 from swarm.messages.errors import SentInPart as SentInPart
+from swarm.messages.errors import TooManyMessages as TooManyMessages
 from swarm.messages.office.post import Sender as Sender
 from swarm.messages.office.post import Sent as Sent
 from swarm.messages.office.post import Taken as Taken
@@ -515,6 +517,8 @@ __all__ = [
     "TmuxSessionTaken",
     "TmuxTooOld",
     "TokenUsage",
+    "TooManyMessages",
+    "TooMuchToRead",
     "Trace",
     "TranscriptEntry",
     "Tree",

@@ -29,9 +29,9 @@ class BoxReport:
         network: the preset of hosts.
         hosts: further hosts.
         private_networks: networks that are reached although they are not public.
-        limits: how much it may use up: ``processes``, and in bytes ``memory``, ``tmp`` and ``disk``; 0 is no limit.
-            ``memory_by`` is ``cgroup`` where memory counts for all its processes together, ``process`` where for each;
-            ``disk_used`` is what it took at the last look.
+        limits: how much it may use up: ``processes``, and in bytes ``memory``, ``tmp`` and ``disk``; ``messages``
+            in an hour; 0 is no limit. ``memory_by`` is ``cgroup`` where memory counts for all its processes together,
+            ``process`` where for each; ``disk_used`` is what it took at the last look.
         rules: the deny rules of its role: each as written, whether the box holds it, and what is to be said of that.
         decisions: the last ones about the network, newest first: ``at_ms``, ``by``, ``target``, ``allowed``, ``reason``
             and ``times``.

@@ -84,7 +84,7 @@ def _world_of(
     if layout.state.is_dir():
         from swarm.sandbox.looking import Looking
 
-        runner.confine = Looking(layout, place.common, environ)
+        runner.confine = Looking(layout, place.common, environ, settings.git.timeout)
     return World(
         git=repository(place, runner, jobs=settings.git.jobs),
         layout=layout,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from swarm.git import gitdir
 from swarm.git.content import converted
 from swarm.git.content.blobs import Folders, name_of
-from swarm.git.content.walk import Walk, walk
+from swarm.git.content.walk import MOST, Walk, walk
 from swarm.git.shortcuts import index, ordinary
 from swarm.kit import files
 from swarm.kit.errors import SwarmError
@@ -123,6 +123,8 @@ def _see(
     paths = [path for _, _, _, path in known.entries]
     if strange or converted.has_attributes(git, common, (*paths, *found.files)):
         return None
+    if sum(found.sizes.get(path, 0) for path in paths) > sum(_size(known, place) for place in known.places) + MOST:
+        return None  # to read all that was put into them may take days; git stops after a while
     changed = (
         path
         for place, path in zip(known.places, paths, strict=True)
@@ -147,7 +149,14 @@ def _is_as_known(known: _Index, place: int, path: str, found: Walk, tree: Path, 
     settled = max(info.st_ctime_ns, info.st_mtime_ns) <= known.written_ns - index.CLOCK_STEP_NS
     if settled and now == (*facts[:4], *facts[5:]):
         return True
+    if _size(known, place) not in (0, info.st_size & word):  # 0 is also that of one that git wants to read
+        return False
     return name_of(tree / path, digits) == known.data[place + index.STAT.size :][: digits // 2].hex()
+
+
+def _size(known: _Index, place: int) -> int:
+    """Return how large a file was when the index was written, of which git keeps 32 bits."""
+    return int(index.STAT.unpack_from(known.data, place)[-1])
 
 
 def _git_mode(mode: int) -> int:

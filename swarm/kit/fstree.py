@@ -85,10 +85,28 @@ def copy(source: tuple[int | None, str], target: tuple[int | None, str], *, pipe
             open(name, "rb", opener=lambda _, flags: os.open(name, flags | os.O_NOFOLLOW, dir_fd=at)) as inside,
             open(other, "wb", opener=lambda *_: os.open(other, new, 0o600, dir_fd=to)) as copied,
         ):
-            while data := inside.read(_PIECE):
-                copied.write(data)
-            copied.flush()
+            for start, end in _written(inside.fileno()):
+                inside.seek(start)
+                copied.seek(start)
+                left = end - start
+                while left > 0 and (data := inside.read(min(_PIECE, left))):
+                    left -= copied.write(data)
+            copied.truncate(os.fstat(inside.fileno()).st_size)
             _copy_facts(inside.fileno(), copied.fileno())
+
+
+def _written(fd: int) -> Iterator[tuple[int, int]]:
+    """Give the parts of a file that are no holes: terabytes of nothing are copied at once, and take no room."""
+    size, at = os.fstat(fd).st_size, 0
+    while at < size:
+        try:
+            start = os.lseek(fd, at, os.SEEK_DATA)
+            at = os.lseek(fd, start, os.SEEK_HOLE)
+        except (AttributeError, OSError) as error:
+            if getattr(error, "errno", None) != errno.ENXIO:  # else there is nothing more
+                yield at, size  # the system knows of no holes
+            return
+        yield start, at
 
 
 def _copy_facts(source: int, target: int) -> None:

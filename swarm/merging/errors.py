@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from swarm.git.content.walk import MOST
 from swarm.kit.errors import EXIT_NOT_FOUND, EXIT_REFUSED, EXIT_TRY_AGAIN, EnvironmentProblem, SwarmError
 from swarm.worktrees.errors import WorkAtRisk
 
@@ -11,6 +12,22 @@ class NotCommitted(WorkAtRisk):
 
     code = "NOT_COMMITTED"
     default_hint = "let them commit it, or add --committed-only to merge without it"
+
+
+class TooMuchToRead(SwarmError):
+    """What is not committed in a worktree is more than swarm reads of it."""
+
+    code = "TOO_MUCH_TO_READ"
+    exit_code = EXIT_REFUSED
+    default_hint = "commit it, have git ignore it, or delete it; in a box: swarm sandbox exec AGENT -- rm FILE"
+
+
+def too_much_to_read(tree: object, largest: str, total: int) -> TooMuchToRead:
+    """Return the error for a worktree in which so many bytes are not committed."""
+    return TooMuchToRead(
+        f"cannot read what is not committed in {tree}: it has {total / 2**30:.0f} GiB, and swarm reads "
+        f"{MOST >> 30} GiB; its largest file is {largest}"
+    )
 
 
 class MergeConflict(SwarmError):

@@ -14,6 +14,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from swarm.git.content.walk import MOST
 from swarm.git.errors import GitFailed
 from swarm.git.graph import Graph
 from swarm.git.history import landed_by
@@ -23,6 +24,7 @@ from swarm.git.running import standin
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
 from swarm.merging.committing import Committer
+from swarm.merging.errors import too_much_to_read
 from swarm.merging.values import FileChange, Merged, Snapshot
 from swarm.merging.words import file_changes, read_merge
 
@@ -111,6 +113,7 @@ class Quarantine:
                 if not path.endswith("/")
             ]
             paths = dict.fromkeys((*changed, *(others if untracked else ())))
+            self._refuse_endless(checkout.tree, paths)
             behind = _behind_links(checkout.tree, changed)  # their folder is a link now, and git would not remove them
             for how, some in (
                 ("--force-remove", behind),
@@ -130,6 +133,17 @@ class Quarantine:
         if differing:
             commit = self._throw_away(tree, (head, *_merging_with(checkout.gitdir)))
         return Snapshot(head, commit, differing, tuple(dict.fromkeys(staged)), tuple(others))
+
+    @staticmethod
+    def _refuse_endless(tree: Path, paths: Iterable[str]) -> None:
+        """Refuse files that would take forever to read.
+
+        Raises:
+            TooMuchToRead
+        """
+        sizes = {path: os.lstat(tree / path).st_size for path in paths if os.path.lexists(tree / path)}
+        if sum(sizes.values()) > MOST:
+            raise too_much_to_read(tree, max(sizes, key=sizes.__getitem__), sum(sizes.values()))
 
     def ignored(self, checkout: Checkout, names: Iterable[str]) -> tuple[str, ...]:
         """Return those of some paths that are in a worktree and that git ignores there."""

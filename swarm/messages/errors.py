@@ -18,6 +18,14 @@ class SentInPart(BusProblem):
     default_hint = "send it again under the same id to the recipients without it"
 
 
+class TooManyMessages(BusProblem):
+    """An agent in a box has sent as many messages within an hour as it may; nothing was sent."""
+
+    code = "TOO_MANY_MESSAGES"
+    exit_code = EXIT_TRY_AGAIN
+    default_hint = "wait, and say more in fewer messages; the limit is the setting sandbox.messages"
+
+
 class AttachmentExists(AttachmentProblem):
     """A file already exists at the destination of an attachment."""
 

@@ -34,6 +34,7 @@ class Worker(NamedTuple):
     address: str
     holder: Holder
     generation: str = ""
+    run_dir: str = ""
 
     @property
     def is_person(self) -> bool:
@@ -49,7 +50,7 @@ def worker(environ: Mapping[str, str], acting: Identity | None = None) -> Worker
     who = acting or whoami(environ)
     if who is None:
         return Worker(PERSON, Holder(boot_id(), 0, 0))
-    return Worker(who.address, Holder(who.boot, who.program_pid, who.program_start), who.generation)
+    return Worker(who.address, Holder(who.boot, who.program_pid, who.program_start), who.generation, who.run_dir)
 
 
 class TaskOutcome(NamedTuple):
@@ -93,7 +94,7 @@ class Queue:
 
         Raises:
             MessageNotFound: a task in *after* is not there, so nothing can wait in a circle.
-            MessageProblem, QuotaReached, IdTaken: nothing was added.
+            TooManyMessages, MessageProblem, QuotaReached, IdTaken: nothing was added.
         """
         if ttl and not round(ttl * 1000):
             raise UsageProblem("a task cannot be given up at once", hint="leave the time out, or name one, such as 2h")
@@ -109,6 +110,10 @@ class Queue:
             after=tuple(dict.fromkeys(after)),
             sender_generation=me.generation,
         )
+        if me.run_dir:
+            from swarm.messages import allowance  # people have as many as they like
+
+            allowance.spend(me.run_dir)
         if message.ttl_ms:
             self._note_life(message)
         try:

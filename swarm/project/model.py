@@ -38,6 +38,7 @@ class Boxed(NamedTuple):
         private: networks that may be reached although they are not public.
         processes, memory, tmp: how much may be used up in it; 0 is no limit.
         disk: bytes that its worktree, home and git folder may take together; 0 is no limit.
+        messages: how many its agent may send in an hour; 0 is no limit.
         denied: the deny rules of the agents in boxes above it, which hold for it as well.
     """
 
@@ -51,6 +52,7 @@ class Boxed(NamedTuple):
     memory: int = 0
     tmp: int = 0
     disk: int = 0
+    messages: int = 0
     denied: tuple[str, ...] = ()
 
     @property

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import tempfile
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swarm.kit.errors import SwarmError
+from swarm.machine import records
+from swarm.machine.run_folder import runfiles
 from swarm.sandbox import command, machine
 from swarm.sandbox.errors import SandboxUnavailable
 from swarm.sandbox.inside import Inside
@@ -15,6 +20,7 @@ from swarm.sandbox.values import Box, PrivateGit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 #: What is asked in the trial: the filter works (a new user namespace is refused), nobody can be seen, no network.
 _TRIAL = (
@@ -27,6 +33,18 @@ _APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 _CLONE = "/proc/sys/kernel/unprivileged_userns_clone"
 _MOST = "/proc/sys/user/max_user_namespaces"
 _PROFILE = "bwrap-userns-restrict"
+#: In swarm's state folder: that a box was made here, on which machine and when.
+MADE = "box-made.json"
+_KEPT_SECONDS = 3600.0
+#: What an answer depends on beside the kernel's settings: the program's file, the boot, rules and rights of the caller.
+_OF_PROGRAM = ("dev", "ino", "size", "mtime_ns", "ctime_ns", "mode", "uid")
+_OF_MACHINE = (
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/self/attr/current",
+    "/sys/kernel/security/apparmor/revision",
+    "/sys/fs/selinux/enforce",
+)
+_OF_CALLER = ("NoNewPrivs:", "Seccomp:", "Seccomp_filters:", "CapEff:", "CapBnd:")
 #: Words of bubblewrap or of the trial, what they mean, the way out.
 _BY_WORDS = (
     (
@@ -87,6 +105,34 @@ def trouble(environ: Mapping[str, str]) -> tuple[str, str]:
     return explain(words, {path: _setting(path) for path in (_APPARMOR, _CLONE, _MOST)})
 
 
+def mark(environ: Mapping[str, str]) -> str:
+    """Return a text that changes with whatever decides whether a box can be made, as far as that can be read."""
+    program = command.find(environ)
+    found = os.stat(program) if program else None
+    by = [program, *(getattr(found, f"st_{name}") for name in _OF_PROGRAM)] if found is not None else []
+    kernel = [os.uname(), *(_setting(path) for path in (_APPARMOR, _CLONE, _MOST, *_OF_MACHINE))]
+    status = [line for line in _setting("/proc/self/status").splitlines() if line.startswith(_OF_CALLER)]
+    spaces = [_link(f"/proc/self/ns/{name}") for name in ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup")]
+    asked = [*command.options(_box("/", "")), command.call_filter().hex()]
+    text = json.dumps([by, kernel, os.geteuid(), os.getegid(), status, spaces, asked, _TRIAL])
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def is_known(state: Path, environ: Mapping[str, str]) -> bool:
+    """Whether a box was made here within the last hour, and nothing has changed since on which that depends."""
+    noted = runfiles.read(str(state), MADE) or {}
+    at = noted.get("at")
+    fresh = isinstance(at, float) and 0 <= time.clock_gettime(time.CLOCK_BOOTTIME) - at < _KEPT_SECONDS
+    return fresh and bool(command.find(environ)) and noted.get("mark") == mark(environ)
+
+
+def note(state: Path, environ: Mapping[str, str]) -> None:
+    """Write down that a box was just made here."""
+    if not is_known(state, environ):
+        at = time.clock_gettime(time.CLOCK_BOOTTIME)
+        runfiles.write(str(state), MADE, {"schema": records.SCHEMA, "mark": mark(environ), "at": at})
+
+
 def require(environ: Mapping[str, str]) -> None:
     """Refuse to go on where no box can be made.
 
@@ -98,8 +144,10 @@ def require(environ: Mapping[str, str]) -> None:
         raise SandboxUnavailable(f"cannot make a box: {cause}", hint=hint)
 
 
-def problems(environ: Mapping[str, str]) -> Iterator[SwarmError]:
+def problems(state: Path, environ: Mapping[str, str]) -> Iterator[SwarmError]:
     """Yield the error where no box can be made."""
+    if is_known(state, environ):
+        return
     try:
         require(environ)
     except SwarmError as problem:
@@ -114,16 +162,18 @@ def _trial(environ: Mapping[str, str]) -> str:
         for name in ("tree/.git", "store/info/alternates", "empty"):
             with open(f"{scratch}/{name}", "xb"):
                 pass
-        hidden = (f"{scratch}/store/info/alternates",)
-        git = PrivateGit(f"{scratch}/git", f"{scratch}/private", (f"{scratch}/store",), hidden, f"{scratch}/empty")
-        tree = f"{scratch}/tree"
-        path = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
-        box = Box(tree, f"{scratch}/home", machine.system(), git, env=path)
+        box = _box(scratch, f"{scratch}/store/info/alternates")
         code, out, err = Inside(box, environ, timeout=20).run("sh", "-c", _TRIAL, limit=1 << 16)
     if code == 0 and out.strip() == b"made":
         return ""
     said = (err.strip() or out.strip() or b"exit code %d" % code).decode("utf-8", "replace")
     return said.splitlines()[-1]
+
+
+def _box(scratch: str, hidden: str) -> Box:
+    git = PrivateGit(f"{scratch}/git", f"{scratch}/private", (f"{scratch}/store",), (hidden,), f"{scratch}/empty")
+    path = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+    return Box(f"{scratch}/tree", f"{scratch}/home", machine.system(), git, env=path)
 
 
 def explain(words: str, settings: Mapping[str, str]) -> tuple[str, str]:
@@ -152,8 +202,15 @@ def explain(words: str, settings: Mapping[str, str]) -> tuple[str, str]:
 
 def _setting(path: str) -> str:
     try:
-        with open(path, encoding="ascii") as file:
+        with open(path, encoding="ascii", errors="replace") as file:
             return file.read().strip()
+    except OSError:
+        return ""
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
     except OSError:
         return ""
 

@@ -8,9 +8,10 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from swarm.sandbox import enter, machine, seccomp
+from swarm.sandbox import machine, seccomp
 from swarm.sandbox.errors import SandboxUnavailable
 from swarm.sandbox.values import HOME, IO, STORES, Box, Mount
+from swarm.supervisor.boxed import enter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -77,8 +78,8 @@ def look_options(
     made[made.index("--uid") : made.index("--gid") + 2] = ["--uid", str(os.geteuid()), "--gid", str(os.getegid())]
     for name, value in env.items():
         made += ["--setenv", name, value]
-    made += _mounts(machine.system())
-    made += ["--dev", "/dev", "--proc", "/proc", *_mounts(machine.kernel()), "--perms", "1777", "--tmpfs", "/tmp"]  # noqa: S108
+    made += [*_mounts(machine.for_git()), "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
+    made += ["--perms", "1777", "--tmpfs", "/tmp"]  # noqa: S108
     for path in (*read_only, tree):
         made += ["--ro-bind", path, path]
     for path in read_write:
@@ -94,7 +95,8 @@ def _mounts(mounts: Iterable[Mount]) -> list[str]:
 def inner(box: Box, argv: Sequence[str]) -> tuple[str, ...]:
     """Return what bubblewrap starts in a box: limits, the signals as they were, then the program."""
     memory = (f"--as={box.memory}",) if box.memory else ()
-    return ("prlimit", f"--nproc={box.processes}", *memory, "--core=0", "env", _HEARD, "--", *argv)
+    file = (f"--fsize={box.file}",) if box.file else ()
+    return ("prlimit", f"--nproc={box.processes}", *memory, *file, "--core=0", "env", _HEARD, "--", *argv)
 
 
 def call_filter() -> bytes:

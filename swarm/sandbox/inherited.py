@@ -57,6 +57,7 @@ def within(own: Boxed, above: Boxed) -> Boxed:
         memory=_least(own.memory, above.memory),
         tmp=_least(own.tmp, above.tmp),
         disk=_least(own.disk, above.disk),
+        messages=_least(own.messages, above.messages),
     )
 
 

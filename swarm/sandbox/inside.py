@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit.errors import SwarmError
 from swarm.sandbox import command
-from swarm.sandbox.enter import descriptor
 from swarm.sandbox.errors import SandboxUnavailable
+from swarm.supervisor.boxed.enter import descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from swarm.git.content.walk import MOST
 from swarm.git.errors import GitFailed
 from swarm.git.plumbing import GITLINK, alternate
 from swarm.kit import files
@@ -39,13 +40,15 @@ BOX_REFS = "refs/swarm/box/"
 LIMIT = 256 << 20
 _OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MOST_NAMED = 5
-#: Run in the box: every file that git does not ignore into a copy of the index. A path that ends in a slash is a
-#: separate repository.
+#: Run in the box, where there is not too much to read: every file that git does not ignore into a copy of the index.
+#: A path that ends in a slash is a separate repository.
 _ADD_ALL = """
+find . -xdev -type f -printf '%s\\n' | awk -v most="$2" '{ sum += $1 } END { exit sum > most }' || exit 4
 if [ -e "$1" ]; then cp -- "$1" "$GIT_INDEX_FILE"; fi
 git add --update -- . && git ls-files -z --others --exclude-standard >/tmp/others || exit 1
 grep -zv '/$' /tmp/others | git update-index -z --add --remove --replace --stdin && exec git write-tree
 """
+_TOO_MUCH = 4
 _PARTS = ("pack", "rev", "idx")  # the index last: with it git sees the pack
 
 
@@ -334,7 +337,7 @@ def _parts(inside: Inside, source: Source, known: Mapping[str, str]) -> dict[str
     index = git("rev-parse", "--git-path", "index")
     copy = {"GIT_INDEX_FILE": "/tmp/swarm-index"}  # noqa: S108  # the box's own
     # In one go: what lies in the /tmp of a box goes with it.
-    code, out, _ = inside.run("sh", "-c", _ADD_ALL, "sh", index, env=copy)
+    code, out, _ = inside.run("sh", "-c", _ADD_ALL, "sh", index, str(MOST), env=copy)
     work = out.decode("ascii", "replace").strip() if code == 0 else ""
     found = {"head": head, "index": commit(git("write-tree"), head), "work": commit(work, head)}
     for number, tip in enumerate(git("log", "--walk-reflogs", "--format=%H", "refs/stash").split()):
@@ -344,7 +347,9 @@ def _parts(inside: Inside, source: Source, known: Mapping[str, str]) -> dict[str
         if known.get(ref) != tip:
             found[f"branch/{ref.removeprefix(HEADS)}"] = tip
     if not _OBJECT.fullmatch(found["work"]):
-        raise IntakeRefused(f"cannot save the work of {source.name}: git in its box cannot read its files")
+        too_much = f"its worktree has more than {MOST >> 30} GiB"
+        why = too_much if code == _TOO_MUCH else "git in its box cannot read its files"
+        raise IntakeRefused(f"cannot save the work of {source.name}: {why}")
     return {name: tip for name, tip in found.items() if _OBJECT.fullmatch(tip)}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from swarm.machine import broker
 from swarm.project.chore import chore
 from swarm.project.config.hosts import NONE
-from swarm.sandbox import command, fresh, machine, private
+from swarm.sandbox import check, command, fresh, machine, private
 from swarm.sandbox.bounds import denied, limits
 from swarm.sandbox.values import HOME, IO
 
@@ -126,6 +126,7 @@ def wrapped(world: World, launch: Launch, made: LaunchSpec, cwd: str, boxed: Box
         ports=(PROXY, DOOR) if boxed.network != NONE else (),
         tmp=boxed.tmp or box.tmp,
         memory=0 if manager else boxed.memory,
+        file=boxed.disk,
         processes=boxed.processes or box.processes,
         env={name: value for name, value in inside.items() if name not in made.without},
     )
@@ -133,6 +134,7 @@ def wrapped(world: World, launch: Launch, made: LaunchSpec, cwd: str, boxed: Box
     mine = denied.Mine(base, home, launch.shared, lambda path: _is_tracked(world, launch, path))
     cover = denied.covered(box, (*deny, *boxed.denied), mine)
     box = replace(box, covers=cover.options)
+    check.note(world.layout.state, world.environ)
     spec = command.wrap(replace(made, argv=argv), box, str(launch.run_dir), command.find(world.environ))
     return limits.held(spec, boxed, manager, world.environ, cover.held)
 

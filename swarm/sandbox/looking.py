@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from swarm.project.layout import Layout
 
+#: A git that looks also ends where swarm was killed, and does not end it: after some more seconds than swarm waits.
+_ENDS = ("timeout", "--foreground", "--kill-after=5")
+_LATER = 30.0
 #: Folders of swarm's own, in which git keeps its notes for one look.
 _PLACES = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
 
@@ -28,12 +31,14 @@ class Looking:
 
     Args:
         environ: the caller's; of it only the way to bubblewrap and to git's settings counts.
+        patience: seconds that one git may take.
     """
 
-    def __init__(self, layout: Layout, common: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, layout: Layout, common: Path, environ: Mapping[str, str], patience: float) -> None:
         self._layout = layout
         self._common = common
         self._environ = environ
+        self._ends = (*_ENDS, f"{patience + _LATER:g}")
 
     @contextlib.contextmanager
     def __call__(self, cwd: Path, env: Mapping[str, str]) -> Iterator[Confined | None]:
@@ -47,8 +52,8 @@ class Looking:
             yield None
             return
         from swarm.sandbox import command  # most repositories have no boxes
-        from swarm.sandbox.enter import descriptor
         from swarm.sandbox.errors import SandboxUnavailable
+        from swarm.supervisor.boxed.enter import descriptor
 
         program = command.find(self._environ)
         if not program:
@@ -61,7 +66,7 @@ class Looking:
             words = "\0".join((*made, "--seccomp", str(calls)))
             options = descriptor("options", os.fsencode(words))
             stack.callback(os.close, options)
-            yield Confined(program, ("bwrap", "--args", str(options), "--"), (calls, options))
+            yield Confined(program, ("bwrap", "--args", str(options), "--", *self._ends), (calls, options))
 
     def _tree_of(self, path: str) -> str | None:
         """Return the worktree of an agent in a box in which a path lies."""

@@ -6,31 +6,42 @@ import functools
 import os
 import shutil
 import sys
+from typing import TYPE_CHECKING
 
 from swarm.sandbox.values import Mount
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 #: Beside /usr; on most machines links into it.
 _BESIDE = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-#: Of /etc: nothing about users, keys, names or hosts.
-_SETTINGS = (
-    *("alternatives", "ca-certificates", "ssl", "pki", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"),
-    *("nsswitch.conf", "terminfo", "gitconfig", "mime.types", "gai.conf", "fonts", "java", "python3", "npmrc"),
-)
+#: Of /etc what git needs to look at a worktree.
+_FOR_GIT = ("ld.so.cache", "gitconfig", "alternatives")
+#: Of /etc what programs need: nothing about users, keys, names or hosts. Each mount costs time at every start.
+_SETTINGS = (*_FOR_GIT, "ssl", "pki", "localtime", "nsswitch.conf", "terminfo", "mime.types", "fonts", "java", "npmrc")
 
 _WRITE = 0o222
 
 
 @functools.cache
 def system() -> tuple[Mount, ...]:
-    """Return what every box on this machine shows of it, read-only."""
-    found = [Mount("--ro-bind", "/usr", "/usr")]
-    for path in _BESIDE:
-        if os.path.islink(path):
-            found.append(Mount("--symlink", os.readlink(path), path))
-        elif os.path.isdir(path):
-            found.append(Mount("--ro-bind", path, path))
-    found += [Mount("--ro-bind", path, path) for path in map("/etc/{}".format, _SETTINGS) if os.path.exists(path)]
-    return tuple(found)
+    """Return what every box of an agent shows of this machine, read-only."""
+    return tuple(_shown(_SETTINGS))
+
+
+@functools.cache
+def for_git() -> tuple[Mount, ...]:
+    """Return what a box shows of this machine in which git looks at a worktree, read-only."""
+    return tuple(_shown(_FOR_GIT))
+
+
+def _shown(settings: Iterable[str]) -> Iterator[Mount]:
+    yield Mount("--ro-bind", "/usr", "/usr")
+    for path in (*_BESIDE, *map("/etc/{}".format, settings)):
+        if os.path.islink(path) and os.path.join(os.path.dirname(path), os.readlink(path)).startswith("/usr/"):
+            yield Mount("--symlink", os.readlink(path), path)
+        elif os.path.isdir(path) or (path.startswith("/etc/") and os.path.exists(path)):
+            yield Mount("--ro-bind", path, path)
 
 
 @functools.cache

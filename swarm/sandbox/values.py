@@ -68,6 +68,7 @@ class Box:
         tmp, shm: bytes that fit into ``/tmp`` and ``/dev/shm``.
         ports: on its loopback, at which the supervisor's proxy serves; none: the box has no network.
         memory: bytes of address space that each process may have; 0 is no limit.
+        file: bytes that one file may have; 0 is no limit.
         processes: how many there may be at once; the kernel does not count those of root.
     """
 
@@ -86,4 +87,5 @@ class Box:
     shm: int = 256 << 20
     ports: tuple[int, ...] = ()
     memory: int = 0
+    file: int = 0
     processes: int = PROCESSES

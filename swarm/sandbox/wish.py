@@ -67,6 +67,7 @@ def boxed(world: World, asked: bool | None, role: Role | None) -> Boxed | None: 
         memory=settings.memory,
         tmp=settings.tmp,
         disk=settings.disk,
+        messages=settings.messages,
     )
     above = inherited.of_caller(world)
     return made if above is None else inherited.within(made, above)._replace(denied=inherited.rules_of_caller(world))
@@ -74,7 +75,7 @@ def boxed(world: World, asked: bool | None, role: Role | None) -> Boxed | None: 
 
 def begin(world: World, asked: bool | None, roles: Iterable[Role | None]) -> None:  # noqa: FBT001
     """Begin to find out whether a box can be made, where one is wanted: it takes longer than most other checks."""
-    if any(is_wanted(world, asked, role) for role in roles):
+    if any(is_wanted(world, asked, role) for role in roles) and not check.is_known(world.layout.state, world.environ):
         _trial(world)
 
 
@@ -146,7 +147,7 @@ def warnings(world: World, asked: bool | None, roles: Iterable[Role | None]) -> 
 
 def _unavailable(world: World) -> tuple[str, str]:
     """Return why no box can be made, and the way out; asked once, by making one."""
-    return _trial(world).result()
+    return ("", "") if check.is_known(world.layout.state, world.environ) else _trial(world).result()
 
 
 def _trial(world: World) -> Future[tuple[str, str]]:

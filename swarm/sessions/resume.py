@@ -165,7 +165,7 @@ def refuse_start(
         wish = launch_request.LaunchRequest(agent.program, agent.command)
         problems += [p for p in launch_checks.problems(world, wish) if str(p) not in map(str, problems)]
     if any(agent.is_boxed for agent in wanted):
-        problems += box_check.problems(world.environ)
+        problems += box_check.problems(world.layout.state, world.environ)
     raise_all(f"cannot resume session {session.name}", problems)
     told = [(agent, launch_request.role_for(agent, role(agent.role))) for agent in wanted]
     refused = [p for a, r in told for p in launch_checks.refusals(world, _wish_of(a, session), r, placed=a.shared)]

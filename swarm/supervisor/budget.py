@@ -12,7 +12,7 @@ import time
 
 from swarm.machine.inbox_watch import SCAN_EVERY
 from swarm.machine.run_folder import drawn, runfiles
-from swarm.supervisor.disk import Disk
+from swarm.supervisor.boxed.disk import Disk
 from swarm.usage.spending.meter import Meter, open_record
 from swarm.usage.spending.prices import Prices
 

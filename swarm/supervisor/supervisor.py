@@ -31,15 +31,16 @@ from swarm.supervisor.terminal import Terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from swarm.supervisor.box import Box
+    from swarm.supervisor.boxed.box import Box
+    from swarm.supervisor.boxed.network import Network
     from swarm.supervisor.budget import Budget
-    from swarm.supervisor.network import Network
     from swarm.supervisor.turn import Turn
 
 _CANNOT_START = 126
 _NOT_FOUND = 127
 _LAST_WAIT = 5.0  # for the kernel to release killed processes
 _LOOK_AGAIN = 0.05
+_BOX_PATIENCE, _BOX_LOOK = 2.0, 0.005
 _HANG_UP_AFTER = 0.5  # an interactive shell ignores SIGTERM, and ends when its terminal goes
 _KEPT_OPEN = 3
 _MOST_DESCRIPTORS = 1024
@@ -96,6 +97,7 @@ class Supervisor:
         except OSError as error:
             _tell(f"{self._launch.agent} was not started: {error.strerror}: {error.filename or self._launch.run_dir}")
             return _CANNOT_START
+        self._wait_for_box()
         self._socket.open()
         self._watch()
         cause = self._cause()
@@ -140,7 +142,7 @@ class Supervisor:
         try:
             self._start = processes.start_of(self._pid) or 0
             if launch.boxed:
-                from swarm.supervisor.box import Box  # few have one
+                from swarm.supervisor.boxed.box import Box  # few have one
 
                 self._box = Box(launch, self._chores, self._pid)
             if self._network is not None:
@@ -170,6 +172,10 @@ class Supervisor:
                     self._turn.open_streams()
                 handed = self._network.hand_over() if self._network is not None else {}
                 env = {**self._launch.program_env(), **handed}
+                if self._launch.boxed:
+                    from swarm.supervisor.boxed import enter  # few have one
+
+                    enter.instead_of(self._launch.argv, env, trouble_write)
                 os.execvpe(self._launch.argv[0], self._launch.argv, env)  # noqa: S606
         except OSError as error:
             if stage == b"run" and error.errno in (errno.ENOENT, errno.ENOTDIR):
@@ -236,6 +242,14 @@ class Supervisor:
                 self._over = self._over or self._turn.over
             self._wait(min(waits), watched)
 
+    def _wait_for_box(self) -> None:
+        """Let the box have the processors until the program begins there: what we do meanwhile holds it up."""
+        until = time.monotonic() + _BOX_PATIENCE
+        while self._box is not None and not self._box.has_begun() and time.monotonic() < until:
+            if not self._is_running() or self._signals.stops:
+                return
+            self._wait(_BOX_LOOK)
+
     def _wait(self, seconds: float, watched: tuple[int, ...] = ()) -> None:
         """Wait for a signal, or what is watched, and answer those who ask meanwhile."""
         asked = self._socket.descriptors()
@@ -253,7 +267,7 @@ class Supervisor:
         """Return what sees to the network of the program's box; None when it has none."""
         if not self._launch.network_argv:
             return None
-        from swarm.supervisor.network import Network  # few need it
+        from swarm.supervisor.boxed.network import Network  # few need it
 
         return Network(self._launch, self._chores)
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git import owner
 from swarm.git.changes import Checkout
-from swarm.git.errors import GitBroken, GitFailed
+from swarm.git.content.walk import MOST
+from swarm.git.errors import GitBroken, GitFailed, GitTimeout
 from swarm.kit import files as fsio
 from swarm.kit.errors import SwarmError
 from swarm.kit.host import processes_in
@@ -191,7 +192,8 @@ def _judged(world: World, present: _Present, state: TreeState | SwarmError) -> T
         return _hidden(session, agent, tree, admin, present.way)
     if isinstance(state, (GitFailed, GitBroken)):
         # git's folder for it says that it is ours; what its own .git file says may have been spoiled.
-        if world.trees.can_read(tree, admin.path):
+        endless = isinstance(state, GitTimeout) and agent.is_boxed  # it would be so at every look
+        if not endless and world.trees.can_read(tree, admin.path):
             raise state  # something else was in the way, such as a full disk
         return _spoiled(world, session, agent, tree, admin, living, state)
     if isinstance(state, SwarmError):
@@ -333,15 +335,29 @@ def _sort_files(world: World, present: _Present, state: TreeState) -> SortedFile
         *(path for path in (*wanted_ignored, *untracked) if not _git_can_name(path)),
         *(path for path in state.unreadable if path not in bulk),  # to be moved it need not be read
     }
+    kept = [path for path in (*untracked, *wanted_ignored, *sorted(untouched)) if path not in apart]
+    apart |= _beyond(world, tree, [*state.modified, *state.rewritten, *state.hidden, *state.unmerged, *kept])
     precious = [path for path in wanted_ignored if path in edited or is_precious(path, rules)]
     return SortedFiles(
-        keep=tuple(path for path in (*untracked, *wanted_ignored, *sorted(untouched)) if path not in apart),
+        keep=tuple(path for path in kept if path not in apart),
         aside=(*sorted(apart), *state.nested),
         dropped=roots_of(bulk, rules.bulk),
         precious=tuple(precious),
         untracked=tuple(untracked),
         untouched=tuple(sorted(untouched)),
     )
+
+
+def _beyond(world: World, tree: Path, paths: Iterable[str]) -> set[str]:
+    """Return the largest of some files, as many as there are beyond what one save reads: they are moved."""
+    sizes = world.trees.sizes(tree, paths)
+    left, found = sum(sizes.values()), set()
+    for path, size in sorted(sizes.items(), key=lambda one: one[1], reverse=True):
+        if left <= MOST:
+            break
+        found.add(path)
+        left -= size
+    return found
 
 
 def _worth_saving(world: World, tree: Path, given: frozenset[str]) -> set[str]:

@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.programs.values import LaunchSpec
-from swarm.sandbox import command, enter, private
+from swarm.sandbox import command, private
+from swarm.supervisor.boxed import enter
 from swarm.testing.lab import Lab
 from tests.sandbox.conftest import SESSION, Boxed
 from tests.sandbox.supervised import PORTS, Network

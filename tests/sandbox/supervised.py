@@ -7,8 +7,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Self
 
-from swarm.sandbox.enter import NETWORK_FD
-from swarm.supervisor import network
+from swarm.supervisor.boxed import network
+from swarm.supervisor.boxed.enter import NETWORK_FD
 from swarm.supervisor.chores import Chores
 
 if TYPE_CHECKING:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +17,8 @@ from swarm.sandbox import check
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from swarm.testing.panes import PaneLab
 
 pytestmark = pytest.mark.integration
 
@@ -97,3 +101,47 @@ def test_the_words_of_bubblewrap_lead_to_the_cause(words: str, settings: dict[st
 
     assert cause in found[0]
     assert hint in found[1]
+
+
+@pytest.mark.usefixtures("boxes")
+def test_a_box_that_was_made_is_known_until_something_changes_on_which_that_depends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin/bwrap"
+    program.parent.mkdir()
+    shutil.copy2(shutil.which("bwrap") or "", program)
+    environ = {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+    assert not check.is_known(tmp_path, environ)
+    check.note(tmp_path, environ)
+    assert check.is_known(tmp_path, environ)
+
+    with monkeypatch.context() as an_hour_later:
+        now = time.clock_gettime(time.CLOCK_BOOTTIME)
+        an_hour_later.setattr(time, "clock_gettime", lambda _: now + 3601)
+        assert not check.is_known(tmp_path, environ)
+    with monkeypatch.context() as with_a_rule:
+        told = check._setting
+        with_a_rule.setattr(check, "_setting", lambda path: "1" if path == check._APPARMOR else told(path))
+        assert not check.is_known(tmp_path, environ)
+    os.utime(program, ns=(0, 0))
+
+    assert not check.is_known(tmp_path, environ)
+    program.unlink()
+    assert not check.is_known(tmp_path, {"PATH": str(program.parent)})
+
+
+@pytest.mark.usefixtures("boxes")
+def test_where_boxes_cannot_be_made_any_more_a_resume_says_so(panes: PaneLab) -> None:
+    """Although one was made a moment before: the program is another one now."""
+    fake = panes.root.parent / "bin"
+    panes.swarm.start("s", ["developer"], command="sleep 1000", sandbox=True)
+    panes.swarm.stop(["s"])
+    fake.mkdir()
+    (fake / "bwrap").write_text("#!/bin/sh\necho 'bwrap: cannot' >&2\nexit 1\n")
+    (fake / "bwrap").chmod(0o755)
+    panes.env["PATH"] = f"{fake}:{panes.env['PATH']}"
+
+    with pytest.raises(SwarmError) as caught:
+        panes.open().resume(["s"])
+
+    assert "SANDBOX_UNAVAILABLE" in (caught.value.code, *(one.code for one in getattr(caught.value, "problems", ())))

@@ -169,3 +169,16 @@ def test_an_agent_is_run_again_in_a_box_only_if_it_was_first(panes: PaneLab, box
     with pytest.raises(SwarmError, match="was started in a box"):
         panes.swarm.run("own", command="true", sandbox=False)
     panes.swarm.run("own", command="true", sandbox=True)
+
+
+def test_a_program_in_a_box_gets_no_descriptor_but_its_terminal(panes: PaneLab, boxes: None) -> None:
+    """The supervisor's child becomes the box itself, with all that the supervisor has open."""
+    script = "for one in /proc/self/fd/*; do readlink $one; done > tried; mv tried told; sleep 1000"
+    tree = start(panes, f"sh -c '{script}'")
+
+    wait_for((tree / "told").exists, "the agent in its box")
+
+    found = [line for line in (tree / "told").read_text().splitlines() if line]
+    ours = [line for line in found if not line.startswith("/dev/pts/") and not line.endswith("/tried")]
+    assert [line for line in ours if not line.startswith("/proc/")] == []
+    assert len(found) <= 4

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.machine.run_folder import runfiles
-from swarm.supervisor import disk
+from swarm.supervisor.boxed import disk
 
 if TYPE_CHECKING:
     from pathlib import Path

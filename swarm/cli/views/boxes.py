@@ -39,6 +39,8 @@ def _words(limits: Mapping[str, int | str], *, used: bool) -> Iterator[str]:
         yield f"disk {show_bytes(int(limits['disk']))}{taken}"
     else:
         yield "no limit of the disk"
+    if limits["messages"]:
+        yield f"{limits['messages']} messages an hour"
 
 
 def by_limits(found: Sequence[SessionStatus]) -> Iterator[str]:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+#: So much of what is in no commit is read in one look or one save; an agent can make terabytes of nothing at once.
+MOST = 4 << 30
 _KIND, _BITS = 0o170000, 0o7777
 _LONGEST_PATH, _LONGEST_NAME = 4096, 256
 #: A folder's path with fewer characters cannot come near that.

@@ -23,8 +23,14 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 _GRACE = 5.0
+#: So much of an output is kept, and of what git and a filter complain: an agent could make either endless.
+LONGEST_OUTPUT, LONGEST_COMPLAINT = 2 << 30, 1 << 20
 #: How many gits look at the same time.
 _AT_ONCE = 8
+
+
+class _TooLong(Exception):
+    """A program says more than anybody reads."""
 
 
 class Started:
@@ -62,6 +68,9 @@ class Started:
         except subprocess.TimeoutExpired:
             end_process(self._process)
             raise GitTimeout(f"{self._what}: git did not end within {self._timeout:g} s") from None
+        except _TooLong:
+            end_process(self._process)
+            raise GitFailed(f"{self._what}: git said more than {LONGEST_OUTPUT} bytes") from None
         except BaseException:
             # A signal or Ctrl-C: git must not go on changing things while we roll back.
             end_process(self._process)
@@ -130,7 +139,7 @@ class Started:
             for fd, _ in poll.poll(_left(process, deadline, self._timeout) * 1000):
                 chunk = os.read(fd, 1 << 16)
                 if fd == err:
-                    self._complaints += chunk
+                    self._complaints += chunk[: LONGEST_COMPLAINT - len(self._complaints)]
                     if not chunk:
                         poll.unregister(err)
                 elif chunk:
@@ -206,13 +215,14 @@ def _listen(process: subprocess.Popen[bytes], timeout: float) -> tuple[bytes, by
     ended; that is as long as most git commands take.
 
     Raises:
-        subprocess.TimeoutExpired
+        subprocess.TimeoutExpired, _TooLong
     """
     deadline = time.monotonic() + timeout
     assert process.stdout is not None  # noqa: S101  # they are pipes
     assert process.stderr is not None  # noqa: S101
     with process.stdout as out, process.stderr as err:
         heard: dict[int, list[bytes]] = {out.fileno(): [], err.fileno(): []}
+        left = {out.fileno(): LONGEST_OUTPUT, err.fileno(): LONGEST_COMPLAINT}
         said = tuple(heard.values())
         poll = select.poll()
         for fd in heard:
@@ -222,7 +232,11 @@ def _listen(process: subprocess.Popen[bytes], timeout: float) -> tuple[bytes, by
             for fd, _ in ready:
                 chunk = os.read(fd, 1 << 16)
                 if chunk:
-                    heard[fd].append(chunk)
+                    left[fd] -= len(chunk)
+                    if left[fd] > 0:
+                        heard[fd].append(chunk)
+                    elif fd == out.fileno():
+                        raise _TooLong
                 else:
                     poll.unregister(fd)
                     del heard[fd]

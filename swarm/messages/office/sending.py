@@ -89,6 +89,7 @@ class Sending(PostBase):
             attach: files; each is copied.
 
         Raises:
+            TooManyMessages: this agent may send no more for now; nothing was sent.
             Refused, AgentNotFound, Ambiguous, MessageProblem: a name is unknown, or it is no message; nothing was sent.
             QuotaReached, NoSpace, Locked, IdTaken: nobody could be given it; ``Refused`` holds several of these.
             SentInPart: some have it, and others do not.
@@ -96,6 +97,10 @@ class Sending(PostBase):
         me, answered = self.me(), self._answered(reply_to) if reply_to else None
         recipients = self._recipients(to, me, answered)
         _refuse_far(recipients, me)
+        if me.who is not None:
+            from swarm.messages import allowance  # people have as many as they like
+
+            allowance.spend(me.who.run_dir, len(recipients))
         message = Message(
             to=USER,
             sender=me.address,

@@ -71,3 +71,8 @@ class Sandbox(Section):
         size(0, 1 << 50),
         "Most that an agent's worktree, home and git folder may take on the disk; swarm stops it there. 0 is no limit.",
     )
+    messages = key(
+        1000,
+        number(0, 1_000_000),
+        "Most messages and tasks for queues that an agent in a box may send in an hour. 0 is no limit.",
+    )

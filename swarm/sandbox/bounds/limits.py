@@ -76,7 +76,7 @@ def held(spec: LaunchSpec, boxed: Boxed, program: str, environ: Mapping[str, str
         program: what `manager` found; without it each process of the box has the limit for itself (`command.inner`).
     """
     by = "" if not boxed.memory else TOGETHER if program else EACH
-    told = {"schema": records.SCHEMA, "memory_by": by, "rules": rules}
+    told = {"schema": records.SCHEMA, "memory_by": by, "messages": boxed.messages, "rules": rules}
     spec = replace(spec, files={**spec.files, runfiles.HELD: json.dumps(told)})
     if not program:
         return spec
@@ -132,5 +132,5 @@ def rules_of(run_dir: Path) -> tuple[tuple[str, bool, str], ...]:
 
 def limits_of(boxed: Boxed, run_dir: Path) -> dict[str, int | str]:
     """Return the limits of an agent's box by name, and what it uses of them; 0 is no limit."""
-    limits = {name: getattr(boxed, name) for name in ("processes", "memory", "tmp", "disk")}
+    limits = {name: getattr(boxed, name) for name in ("processes", "memory", "tmp", "disk", "messages")}
     return {**limits, **used(run_dir)}

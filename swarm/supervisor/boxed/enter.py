@@ -1,6 +1,7 @@
-"""The program in a pane that becomes bubblewrap: it hands over options and filter by descriptors, and no other.
+"""Become bubblewrap: options and filter are handed over by descriptors, and no other descriptor is.
 
-Run by its path, by a Python that has nothing but the standard library: notes, then the command for inside.
+A supervisor's child does it in place of its program.  In a cgroup of its own (`systemd-run`) this file is run by its
+path, by a Python that has nothing but the standard library: notes, then the command for inside.
 A start waits for this, so it loads little, and what the helper loads is loaded while bubblewrap begins.
 Environment values stand in the options, and what stands in a command line can be read by everybody with ``ps``.
 
@@ -20,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
     import socket
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
 #: The variable with the descriptor of the supervisor's socket.
 NETWORK_FD = "SWARM_NETWORK_FD"
@@ -34,7 +35,7 @@ _END = "\0"
 
 
 def notes(program: str, options: Iterable[str], calls: bytes, passes: Iterable[str], ports: Iterable[int]) -> str:
-    """Return what `main` reads. No word of it has a NUL.
+    """Return what `become` reads. No word of it has a NUL.
 
     Args:
         options: of bubblewrap.
@@ -55,14 +56,14 @@ def descriptor(name: str, data: bytes) -> int:
     return fd
 
 
-def with_network(ports: list[int], to: int) -> list[str]:
+def with_network(ports: list[int], to: int, kept: int) -> list[str]:
     """Start the helper, and return bubblewrap's options for it. Without its word the box starts with no network."""
     told, tell = os.pipe()
     go, let_go = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.close(tell)
-        os.close(go)
+        for fd in (tell, go, *([kept] if kept >= 0 else [])):
+            os.close(fd)
         if os.fork() == 0:  # the supervisor adopts it: bubblewrap's children are the box's alone
             _help(told, let_go, to, ports)
         os._exit(0)
@@ -113,24 +114,43 @@ def _listen(pid: int, ports: list[int], library: ctypes.CDLL) -> list[socket.soc
     return [socket.create_server(("127.0.0.1", port), backlog=128) for port in ports]
 
 
-def main(argv: list[str]) -> None:
-    """Read the notes and become bubblewrap."""
-    with open(argv[1], encoding="utf-8", errors="surrogateescape", newline="") as file:
-        program, calls, listening, passes, *given = file.read().split(_END)
+def instead_of(argv: Sequence[bytes], environ: Mapping[bytes, bytes], kept: int) -> None:
+    """Become bubblewrap where a command runs this file: what another Python would do, without its beginning.
+
+    Raises:
+        OSError
+    """
+    if list(argv[1:4]) == [b"-I", b"-S", os.fsencode(__file__)]:
+        become(argv[4], argv[5:], environ, kept)
+
+
+def become(file: str | bytes, words: Sequence[str | bytes], environ: Mapping[bytes, bytes], kept: int = -1) -> None:
+    """Read the notes and become bubblewrap.
+
+    Args:
+        words: the command for inside.
+        environ: what a box takes from its pane, and the number of the supervisor's socket.
+        kept: a descriptor that closes by itself when this process becomes bubblewrap.
+
+    Raises:
+        OSError
+    """
+    with open(file, encoding="utf-8", errors="surrogateescape", newline="") as opened:
+        program, calls, listening, passes, *given = opened.read().split(_END)
     # An open folder would be a way out of the box, and bubblewrap closes nothing.
     ports = [int(port) for port in listening.split()]
-    to = int(os.environ.get(NETWORK_FD) or -1) if ports else -1
+    to = int(environ.get(NETWORK_FD.encode(), -1)) if ports else -1
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != to:
+        if int(name) > 2 and int(name) not in (to, kept):
             try:
                 os.close(int(name))
             except OSError:
                 continue  # one is that by which the list was read
     for name in passes.split():
-        if name in os.environ:
-            given += ["--setenv", name, os.environ[name]]
+        if os.fsencode(name) in environ:
+            given += ["--setenv", name, os.fsdecode(environ[os.fsencode(name)])]
     if to >= 0:
-        given += with_network(ports, to)
+        given += with_network(ports, to, kept)
     given += ["--seccomp", str(descriptor("filter", bytes.fromhex(calls)))]
     options = descriptor("options", os.fsencode("\0".join(given)))
     import signal  # with what it loads it takes longer than all else here: the helper is at work by now
@@ -138,8 +158,8 @@ def main(argv: list[str]) -> None:
     for signum in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
         signal.signal(signum, signal.SIG_IGN)
     # Without an environment: bubblewrap stays in the box as its first process, and there `/proc/1/environ` shows it.
-    os.execve(program, ["bwrap", "--args", str(options), "--", *argv[2:]], {})  # noqa: S606  # no shell is wanted
+    os.execve(program, ["bwrap", "--args", str(options), "--", *words], {})  # noqa: S606  # no shell is wanted
 
 
 if __name__ == "__main__":
-    main(sys.argv)
+    become(sys.argv[1], sys.argv[2:], os.environb)

@@ -12,8 +12,10 @@ import contextlib
 import math
 import os
 import struct
+import time
 
 from swarm.machine import broker
+from swarm.machine.run_folder.decisions import Decisions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 #: Requests that are served at the same time; further ones wait.
 _MOST = 16
 _WAITING = 64
+#: Requests that are served at once, and how many more each second: each is a process outside of the box.
+_BURST, _PER_SECOND = 300, 5.0
 
 
 class Forward:
@@ -37,6 +41,8 @@ class Forward:
         self._chores = chores
         self._running: list[Chore] = []
         self._listener: socket.socket | None = None
+        self._left, self._at = float(_BURST), time.monotonic()
+        self._log = Decisions(launch.run_dir)
 
     def open(self) -> None:
         """Listen; an agent without this works on, and says of each command that nobody answers."""
@@ -59,13 +65,20 @@ class Forward:
     def watch(self) -> tuple[int, ...]:
         """Return the descriptor that calls for a look when it can be read."""
         self._running = [one for one in self._running if one.status is None]
-        return (self._listener.fileno(),) if self._listener is not None and len(self._running) < _MOST else ()
+        hears = self._listener is not None and len(self._running) < _MOST and self._may_serve()
+        return (self._listener.fileno(),) if hears and self._listener is not None else ()
+
+    def _may_serve(self) -> bool:
+        """Whether the agent did not ask for so much of late that it has to wait; nothing that waits is lost."""
+        now = time.monotonic()
+        self._left, self._at = min(float(_BURST), self._left + (now - self._at) * _PER_SECOND), now
+        return self._left >= 1
 
     def look(self) -> None:
         """Have served what is asked."""
         import socket
 
-        while self._listener is not None and len(self._running) < _MOST:
+        while self._listener is not None and len(self._running) < _MOST and self._may_serve():
             try:
                 connection, _ = self._listener.accept()
             except OSError:
@@ -74,6 +87,9 @@ class Forward:
                 pid, uid, _ = struct.unpack("iii", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
                 if uid != os.geteuid():
                     continue
+                self._left -= 1
+                if self._left < 1:
+                    self._log.note("swarm", "requests", f"more than {_PER_SECOND:g} a second: they wait", allowed=False)
                 words = [*self._argv, b"%d" % pid]
                 chore = self._chores.start(words, self._env, seconds=math.inf, stdin=connection.fileno())
                 if chore is not None:

@@ -1,6 +1,6 @@
 """The network of a box: keep what listens there, and start the process that serves it when somebody connects.
 
-The listening descriptors come from the box's helper (``sandbox/enter.py``) and stay here.  So a connection waits while
+The listening descriptors come from the box's helper (``boxed/enter.py``) and stay here.  So a connection waits while
 the proxy starts, or starts again after a crash; an agent that says nothing costs no process; and the proxy needs no
 watch over who uses it: it ends with the supervisor, or by itself when nobody was connected for a while.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Seconds between two starts of the proxy.
 _AGAIN = 1.0
-#: The variable by which `sandbox/enter.py` finds our socket.
+#: The variable by which `boxed/enter.py` finds our socket.
 _VARIABLE = b"SWARM_NETWORK_FD"
 _MOST_FDS, _LONGEST = 8, 300
 

@@ -13,7 +13,7 @@ import os
 import signal
 
 from swarm.machine import processes
-from swarm.supervisor.forward import Forward
+from swarm.supervisor.boxed.forward import Forward
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ class Box:
         self._mark = "".join(map(_seen, launch.commits))
         self._forward = Forward(launch, chores)
         self._forward.open()
+
+    def has_begun(self) -> bool:
+        """Whether there is a program in the box."""
+        return self.program() != self.pid
 
     def program(self) -> int:
         """Return the program's process; before it has begun, the supervisor's child."""
