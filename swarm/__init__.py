@@ -170,7 +170,7 @@ _PUBLIC = {
     "swarm.roles.options": ("RoleOptions",),
     "swarm.roles.pods.template": ("Pod", "PodAgent", "PodTemplate", "PodVariable"),
     "swarm.roles.role": ("Role", "RoleKind"),
-    "swarm.roles.workflow": ("Workflow",),
+    "swarm.roles.workflows": ("Workflow",),
     "swarm.bridges.errors": ("BridgeExists", "BridgeNotFound", "BridgeRuns"),
     "swarm.bridges.place": ("BridgeStatus",),
     "swarm.sandbox.check": ("BoxCheck",),

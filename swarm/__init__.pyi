@@ -185,7 +185,7 @@ from swarm.roles.pods.template import PodTemplate as PodTemplate
 from swarm.roles.pods.template import PodVariable as PodVariable
 from swarm.roles.role import Role as Role
 from swarm.roles.role import RoleKind as RoleKind
-from swarm.roles.workflow import Workflow as Workflow
+from swarm.roles.workflows import Workflow as Workflow
 from swarm.sandbox.check import BoxCheck as BoxCheck
 from swarm.sandbox.errors import IntakeRefused as IntakeRefused
 from swarm.sandbox.errors import NotInBox as NotInBox

@@ -8,7 +8,7 @@ from swarm.api.door import Door
 from swarm.kit import files
 
 if TYPE_CHECKING:
-    from swarm.roles.workflow import Workflow
+    from swarm.roles.workflows import Workflow
 
 
 class Workflows(Door):

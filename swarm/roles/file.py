@@ -14,12 +14,14 @@ from swarm.kit.forms import (
     Form,
     Misfit,
     Trouble,
+    amount,
     choice,
     commands,
     filled,
     gather,
     listing,
     mapping,
+    number,
     refuse,
     seconds,
     switch,
@@ -28,12 +30,14 @@ from swarm.kit.forms import (
 )
 from swarm.kit.scalars import Bare, fraction_from
 from swarm.permissions import decide
+from swarm.project.config import hosts
 from swarm.project.names import PROGRAM_ALIASES, PROGRAMS
-from swarm.roles import bounds
 from swarm.roles.hooks import HOOKS
 from swarm.roles.options import (
     Env,
     Heartbeat,
+    Limits,
+    Network,
     PermissionMode,
     Permissions,
     Policy,
@@ -199,6 +203,24 @@ _WORKTREE = mapping(
 )
 
 
+_LIMITS = mapping(
+    {
+        "tokens": Field(number(1, 10**12), "Tokens that an agent may read and write."),
+        "cost": Field(amount(0.01, 10**6), "US dollars that an agent may cost."),
+        "minutes": Field(amount(0.1, 10**6), "Minutes that an agent may run."),
+        "agents": Field(number(1, 256), "Agents of this role in one session."),
+    },
+    Limits,
+)
+_NETWORK = mapping(
+    {
+        "preset": Field(choice(*hosts.PRESETS), "The setting `sandbox.network`, for this role."),
+        "hosts": Field(listing(text(hosts.host, "host"), "list of hosts"), "Hosts beside those of `sandbox.hosts`."),
+    },
+    Network,
+)
+
+
 # --- environment, hooks and settings ----------------------------------------------------------------
 
 
@@ -349,7 +371,7 @@ ROLE = mapping(
         "heartbeat": Field(_HEARTBEAT, "A message for the agent when it has been idle for long."),
         "setup": Field(_SETUP, "Preparation of the worktree before the first turn."),
         "teardown": Field(_TEARDOWN, "Commands before swarm removes the worktree."),
-        "limits": Field(bounds.LIMITS, "How much an agent may use up."),
+        "limits": Field(_LIMITS, "How much an agent may use up."),
         "worktree": Field(_WORKTREE, "Its worktree."),
         "telemetry": Field(switch(), "Send measurements, whether or not `telemetry.enabled` is set."),
         "sandbox": Field(
@@ -358,7 +380,7 @@ ROLE = mapping(
             ("box",),
         ),
         "network": Field(
-            bounds.NETWORK, "What it can reach in a box beside its model; it counts in your own swarm directory alone."
+            _NETWORK, "What it can reach in a box beside its model; it counts in your own swarm directory alone."
         ),
         "print": Field(
             switch(), "Do the task without a dialog, and end.", ("print_mode", "headless", "non_interactive")

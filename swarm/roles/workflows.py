@@ -1,4 +1,4 @@
-"""Find workflow definitions.
+"""Workflows: kinds of work, each with its roles and its prompt, and where they are found.
 
 A file ``workflows/<name>.yaml`` with ``roles`` is all it takes; a new role joins by being named there.
 """
@@ -6,6 +6,7 @@ A file ``workflows/<name>.yaml`` with ``roles`` is all it takes; a new role join
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,31 @@ from swarm.kit.forms import Field, filled, listing, mapping, refuse, text
 from swarm.kit.words import did_you_mean
 from swarm.project import names
 from swarm.roles.errors import WorkflowNotFound
-from swarm.roles.workflow import Workflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A definition, read from YAML.
+
+    Attributes:
+        roles: as ``--roles`` takes them.
+        task: the agents' task; ``{goal}`` stands for the goal. Empty: the goal alone.
+        source: the file.
+    """
+
+    name: str
+    description: str
+    roles: tuple[str, ...]
+    task: str
+    aliases: tuple[str, ...]
+    source: Path
+
+    def tell(self, goal: str) -> str:
+        """Return the text for the agents."""
+        return self.task.replace("{goal}", goal) if self.task else goal
 
 
 def places(root: Path, swarm_dir: Path | None) -> tuple[Path, ...]:

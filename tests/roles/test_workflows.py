@@ -8,7 +8,7 @@ import pytest
 
 from swarm.kit.errors import SwarmError
 from swarm.roles import workflows
-from swarm.roles.workflow import Workflow
+from swarm.roles.workflows import Workflow
 
 if TYPE_CHECKING:
     from pathlib import Path

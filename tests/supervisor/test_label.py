@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 
 from swarm.supervisor.label import Label
 from swarm.testing.terminal import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = [
     pytest.mark.component,
@@ -23,6 +27,10 @@ STEP = 8
 def looks(folder: Path) -> int:
     told = folder / "looks"
     return len(told.read_text()) if told.exists() else 0
+
+
+def _are(folder: Path, count: int) -> bool:
+    return looks(folder) == count
 
 
 def label_of(folder: Path) -> tuple[Label, Path]:
@@ -49,4 +57,4 @@ def test_a_program_that_never_stops_writing_is_looked_at_for_each_step(tmp_path:
     for count in range(3):
         wrote_at(terminal, now + count * STEP)
         wait_for(lambda: label.look() > 1.5, "a look at the terminal's time")
-        wait_for(lambda count=count: looks(tmp_path) == count, f"{count} looks")
+        wait_for(partial(_are, tmp_path, count), f"{count} looks")

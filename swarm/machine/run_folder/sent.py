@@ -7,6 +7,10 @@ import time
 
 from swarm.machine import locks, records
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 #: In the agent's run folder, which its box does not show.
 FILE = "sent.json"
 _HOUR = 3600.0
@@ -41,8 +45,8 @@ def spend(run_dir: str, most: int, count: int = 1) -> float:
 def _read(data: bytes, most: int, now: float) -> tuple[float, float]:
     """Return what was left and when; all of it where nothing is noted, or what is noted lies in the future."""
     try:
-        found = records.loads(data)
+        found: Any = records.loads(data)
         left, at = int(found["left"]) / 1000, int(found["at_ms"]) / 1000
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return float(most), now
     return (left, at) if at <= now else (min(left, float(most)), now)
