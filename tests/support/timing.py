@@ -1,4 +1,5 @@
-"""``--times``: a table at the end of a run: what each kind and each room of tests took, and the slowest tests.
+"""``--times``: a table at the end of a run: what each kind and each room of tests took, and the slowest files
+and tests.
 
 Seconds are of all workers together. Of them, "CPU" is what the test's process and the programs that it waited for
 computed; the rest is waiting, or the work of programs in panes.
@@ -17,7 +18,7 @@ from tests.support.kinds import KINDS, kind_of
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-_SLOWEST = 10
+_SLOWEST, _SLOWEST_FILES = 10, 25
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -83,7 +84,11 @@ class _Table:
             for name in names:
                 show(_line(name, found[name]))
         show(_line("all", sum(by_kind.values(), Counter())))
-        show("slowest")
+        by_file = self._added({name: name.partition("::")[0] for name in self._seconds})
+        show("slowest files")
+        for name in sorted(by_file, key=lambda name: -by_file[name]["seconds"])[:_SLOWEST_FILES]:
+            show(_line(name, by_file[name], 46))
+        show("slowest tests")
         for name in sorted(self._seconds, key=lambda name: -self._seconds[name]["seconds"])[:_SLOWEST]:
             show(f"{self._seconds[name]['seconds']:7.1f} s  {name}")
 
@@ -95,5 +100,5 @@ class _Table:
         return found
 
 
-def _line(name: str, took: Counter[str]) -> str:
-    return f"{name:12} {took['tests']:6} {took['seconds']:8.1f} {took['cpu']:8.1f}"
+def _line(name: str, took: Counter[str], width: int = 12) -> str:
+    return f"{name:{width}} {took['tests']:6} {took['seconds']:8.1f} {took['cpu']:8.1f}"
