@@ -1,5 +1,4 @@
-"""``--times``: a table at the end of a run: what each kind and each room of tests took, and the slowest files
-and tests.
+"""``--times``: a table at the end of a run: what each kind, room and file of tests took.
 
 Seconds are of all workers together. Of them, "CPU" is what the test's process and the programs that it waited for
 computed; the rest is waiting, or the work of programs in panes.
