@@ -161,6 +161,10 @@ class Supervisor:
         stage = b"cwd"
         try:
             os.setpgid(0, 0)
+            if self._launch.boxed:
+                from swarm.supervisor.boxed import enter  # few have one
+
+                enter.end_with(self._me[0])
             os.close(go_write)
             if os.read(go_read, 1):
                 os.chdir(self._launch.cwd)
@@ -173,8 +177,6 @@ class Supervisor:
                 handed = self._network.hand_over() if self._network is not None else {}
                 env = {**self._launch.program_env(), **handed}
                 if self._launch.boxed:
-                    from swarm.supervisor.boxed import enter  # few have one
-
                     enter.instead_of(self._launch.argv, env, trouble_write)
                 os.execvpe(self._launch.argv[0], self._launch.argv, env)  # noqa: S606
         except OSError as error:

@@ -504,3 +504,26 @@ def test_the_real_list_is_read(lab: Lab) -> None:
         ("gone", "", True, False, True),
     ]
     assert found[1].lock_reason == "two\nlines"
+
+
+# --- endless words ---------------------------------------------------------------------------------
+
+
+def test_of_endless_complaints_the_beginning_is_kept(lab: Lab) -> None:
+    """A filter that an agent has written may say them, and swarm holds them in memory."""
+    script = "!echo first >&2; head -c 5000000 /dev/zero >&2; echo done"
+
+    code, out, err = runner(lab).attempt("-c", f"alias.say={script}", "say")
+
+    assert (code, out) == (0, b"done\n")
+    assert err.startswith(b"first\n")
+    assert len(err) <= started.LONGEST_COMPLAINT
+
+
+def test_a_git_that_says_too_much_is_ended(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(started, "LONGEST_OUTPUT", 1 << 20)
+
+    with pytest.raises(GitFailed) as caught:
+        runner(lab, timeout=120).run("-c", "alias.say=!yes", "say")
+
+    assert "git said more than 1048576 bytes" in caught.value.message

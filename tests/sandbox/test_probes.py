@@ -77,7 +77,7 @@ def test_ordinary_work_goes_on(stage: Stage) -> None:
 
 
 def _with_environment(stage: Stage) -> dict[str, object]:
-    stage.plant_in_enter(", {})", ", dict(os.environ))")
+    stage.plant_in_enter(", kept_env)", ", dict(os.environ))")
     return {}
 
 

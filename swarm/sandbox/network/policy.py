@@ -19,7 +19,12 @@ from swarm.project.config.hosts import ALL, NONE, HostRule, host_name, host_rule
 _OF_CLOUDS = frozenset({ipaddress.ip_address("168.63.129.16")})
 #: Networks whose addresses stand for one of another network.
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_TUNNELS = (ipaddress.ip_network("2002::/16"), ipaddress.ip_network("2001::/32"))
+#: All public addresses of IPv6 are in here: not those that stand for one of IPv4, nor the private ones of former times.
+_PUBLIC_6 = ipaddress.ip_network("2000::/3")
+#: Of what Python calls public: tunnels, their relays, what protocols have for themselves, and examples.
+_NOT_PUBLIC = tuple(
+    map(ipaddress.ip_network, ("2002::/16", "2001::/23", "3fff::/20", "192.0.0.0/24", "192.88.99.0/24"))
+)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -69,11 +74,19 @@ class Policy:
         found = _meant(ipaddress.ip_address(text.partition("%")[0]))
         if any(found in network for network in self.private if network.version == found.version):
             return Verdict(allowed=True, reason="a private network that the user allows")
-        if not found.is_global or found.is_multicast or found in _OF_CLOUDS or any(found in one for one in _TUNNELS):
+        if not _is_public(found):
             return Verdict(allowed=False, reason=f"has the address {found}, which is not public")
         if _is_own(found):
             return Verdict(allowed=False, reason=f"has the address {found}, which is this machine's own")
         return Verdict(allowed=True, reason="public")
+
+
+def _is_public(address: Address) -> bool:
+    if not address.is_global or address.is_multicast or address in _OF_CLOUDS:
+        return False
+    if any(address in network for network in _NOT_PUBLIC if network.version == address.version):
+        return False
+    return address.version == 4 or address in _PUBLIC_6
 
 
 def _meant(address: Address) -> Address:

@@ -29,6 +29,8 @@ _NEW_USER, _NEW_NET = 0x10000000, 0x40000000
 #: Asks the network for the user namespace that it belongs to.
 _OWNER = 0xB701
 _SAID = 1 << 16
+_STAMP = b"SWARM_AGENT_ID"
+_DEATH_SIGNAL = 1
 #: Ends with what bubblewrap says of the box.
 _CHILD = b'"child-pid":'
 _END = "\0"
@@ -114,6 +116,16 @@ def _listen(pid: int, ports: list[int], library: ctypes.CDLL) -> list[socket.soc
     return [socket.create_server(("127.0.0.1", port), backlog=128) for port in ports]
 
 
+def end_with(parent: int) -> None:
+    """Let this process, which becomes bubblewrap, end with its supervisor: bubblewrap's own way begins late."""
+    import ctypes
+    import signal
+
+    ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)  # it ended before
+
+
 def instead_of(argv: Sequence[bytes], environ: Mapping[bytes, bytes], kept: int) -> None:
     """Become bubblewrap where a command runs this file: what another Python would do, without its beginning.
 
@@ -157,8 +169,10 @@ def become(file: str | bytes, words: Sequence[str | bytes], environ: Mapping[byt
 
     for signum in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
         signal.signal(signum, signal.SIG_IGN)
-    # Without an environment: bubblewrap stays in the box as its first process, and there `/proc/1/environ` shows it.
-    os.execve(program, ["bwrap", "--args", str(options), "--", *words], {})  # noqa: S606  # no shell is wanted
+    # Almost without an environment: bubblewrap stays in the box as its first process, and there `/proc/1/environ`
+    # shows it. By the stamp `swarm stop` finds one that was killed halfway, which waits for its other half for ever.
+    kept_env = {name: value for name, value in environ.items() if name == _STAMP}
+    os.execve(program, ["bwrap", "--args", str(options), "--", *words], kept_env)  # noqa: S606  # no shell is wanted
 
 
 if __name__ == "__main__":

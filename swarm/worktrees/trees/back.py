@@ -63,7 +63,8 @@ class TreeBack(TreeSave):
         _copy_aside(tree, admin, folder, manifest["aside"])
         self._join_submodules(tree, admin)
         _apply_modes(tree, manifest["modes"], manifest["aside"])
-        if has_index(admin):
+        is_boxed = bool(manifest.get("record", {}).get("box"))
+        if has_index(admin) and not is_boxed:  # to compare what an agent in a box has written is for its box
             with self._by_its_index(tree, admin) as env:
                 self._refresh(env)
 
