@@ -145,3 +145,45 @@ def test_claude_code_in_a_box_is_told_asks_commits_and_goes_on(claude: ClaudeLab
     claude.say("builder", "which colour?")
     claude.shows("builder", "Blue it was.")
     assert "Painted blue." in claude.api.heard("which colour?").text
+
+
+#: How each program's model runs a command.
+_RUN = {
+    "claude": lambda command: call("Bash", command=command),
+    "codex": lambda command: call("exec_command", cmd=command),
+    "gemini": lambda command: call("run_shell_command", command=command, description="x"),
+    "opencode": lambda command: call("bash", command=command, description="x"),
+}
+
+
+def under_rules(agents: AgentLab, program: str) -> None:
+    """The guard refuses a command that a rule names; the box holds what a script does that no guard understands."""
+    model = {"model": "anthropic/claude-sonnet-4-5"} if program == "opencode" else {}
+    agents.write({"vault/keep": "x\n"})
+    agents.commit("a vault")
+    rules = {"allow": ["Bash(touch *)", "Bash(python3 *)"], "deny": ["Bash(touch secret*)", "Edit(vault/**)"]}
+    mode = "default" if program == "claude" else "bypassPermissions"  # which that refuses to root
+    agents.role("builder", "You build.", permission_mode=mode, permissions=rules, **model)
+    run = _RUN[program]
+    hidden = "python3 -c \"import os; open(os.path.join('va' + 'ult', 'in.txt'), 'w')\""
+    agents.api.script("under rules", run("touch secret-one"), run(hidden), run("touch plain"), say("All tried."))
+
+    agents.swarm.start("fx", "builder", task="work under rules", program=program, sandbox=True)
+
+    agents.shows("builder", "All tried.")
+    tree = agents.root / ".worktrees" / "builder-fx"
+    assert (tree / "plain").exists()
+    assert not (tree / "secret-one").exists()
+    assert [path.name for path in (tree / "vault").iterdir()] == ["keep"]
+    assert "Read-only file system" in agents.api.requests("under rules")[-1].text
+
+
+def test_deny_rules_hold_for_claude_code_in_a_box(claude: ClaudeLab) -> None:
+    under_rules(claude, "claude")
+
+
+@pytest.mark.parametrize("program", ["codex", "gemini", "opencode"])
+def test_deny_rules_hold_for_the_others_in_a_box(agents: AgentLab, program: str) -> None:
+    ready(agents, program)
+
+    under_rules(agents, program)
