@@ -224,15 +224,18 @@ from swarm.sessions.waiting import Reached as Reached
 from swarm.tasks.errors import TaskBusy as TaskBusy
 from swarm.tasks.errors import TaskFailed as TaskFailed
 from swarm.tasks.errors import TaskNotFound as TaskNotFound
+from swarm.tasks.errors import TaskNotHeld as TaskNotHeld
 from swarm.tasks.errors import TaskNotIdle as TaskNotIdle
 from swarm.tasks.errors import TaskOver as TaskOver
 from swarm.tasks.errors import TaskTaken as TaskTaken
 from swarm.tasks.requests import TaskOptions as TaskOptions
 from swarm.tasks.values import AgentTask as AgentTask
 from swarm.tasks.values import FailureType as FailureType
+from swarm.tasks.values import MessageState as MessageState
 from swarm.tasks.values import Place as Place
 from swarm.tasks.values import TaskEvent as TaskEvent
 from swarm.tasks.values import TaskFailure as TaskFailure
+from swarm.tasks.values import TaskMessage as TaskMessage
 from swarm.tasks.values import TaskOutput as TaskOutput
 from swarm.tasks.values import TaskPage as TaskPage
 from swarm.tasks.values import TaskRun as TaskRun
@@ -384,6 +387,7 @@ __all__ = [
     "Message",
     "MessageNotFound",
     "MessageProblem",
+    "MessageState",
     "Messages",
     "ModelUsage",
     "NameCollision",
@@ -499,7 +503,9 @@ __all__ = [
     "TaskEvent",
     "TaskFailed",
     "TaskFailure",
+    "TaskMessage",
     "TaskNotFound",
+    "TaskNotHeld",
     "TaskNotIdle",
     "TaskOptions",
     "TaskOutcome",

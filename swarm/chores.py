@@ -60,7 +60,13 @@ def settle(swarm: Swarm, _task: str) -> int:
     return 0
 
 
-_TASKS = (nudge, heartbeat, idle, label, budget, take_in, settle)
+def ask(swarm: Swarm, task: str, file: str) -> int:
+    """Have a request of a task's program answered."""
+    swarm.tasks.ask(task, file)
+    return 0
+
+
+_TASKS = (nudge, heartbeat, idle, label, budget, take_in, settle, ask)
 TASKS: dict[str, Callable[..., int]] = {task.__name__: task for task in _TASKS}
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from swarm.kit.errors import SwarmError
     from swarm.permissions.paths import Place
     from swarm.project.model import Agent
+    from swarm.project.world import World
 
 
 class Approvals(Door):
@@ -162,16 +163,19 @@ class Approvals(Door):
             return decide.decide(
                 self._approval_store(),
                 replace(question, session=session.name, agent=agent.name, generation=generation),
-                review=self._reviewer(own),
-                goes_on=self._program_asks(own) if from_pane else _parent_waits(),
+                review=reviewer_of(self._world, own),
+                goes_on=self._program_asks(own) if from_pane else parent_waits(),
                 timeout=timeout,
                 place=self._place_of(agent, cwd),
             )
 
     def _is_there(self, question: Question) -> bool:
         """Whether the agent that asked is still there, and none that came later under its name."""
+        from swarm.approvals.values import OF_TASKS
         from swarm.project.errors import AgentNotFound, SessionNotFound
 
+        if question.session == OF_TASKS:  # its requests go with it
+            return True
         try:
             session, agent = self._find(question.agent, question.session)
         except (AgentNotFound, SessionNotFound):
@@ -180,34 +184,22 @@ class Approvals(Door):
 
     def _place_asked(self, question: Question) -> Place:
         """Return where a question was asked."""
+        from swarm.approvals.values import OF_TASKS
+
+        if question.session == OF_TASKS:
+            return self._place_in(question.cwd, question.cwd)
         _, agent = self._find(question.agent, question.session)
         return self._place_of(agent, question.cwd)
 
     def _place_of(self, agent: Agent, cwd: str) -> Place:
         """Return where paths in a question and in rules count from."""
+        tree = str(self._root / agent.worktree)
+        return self._place_in(cwd or tree, tree)
+
+    def _place_in(self, cwd: str, tree: str) -> Place:
         from swarm.permissions.paths import Place
 
-        tree = str(self._root / agent.worktree)
-        return Place(cwd or tree, tree, self._world.environ.get("HOME", ""), os.path.realpath)
-
-    def _reviewer(self, run_dir: Path) -> Callable[[Question], Answer | None] | None:
-        """Return the reviewer of an agent; None when its role has none."""
-        from swarm.machine.run_folder import runfiles
-
-        if not os.path.lexists(run_dir / runfiles.REVIEWER):
-            return None
-        from swarm.programs import reviewer
-
-        environ = self._world.environ
-        spec = reviewer.spec_of(run_dir)
-        if spec is None:
-            return None
-
-        def review(question: Question) -> Answer | None:
-            with reviewer.noted(run_dir):
-                return reviewer.review(question, spec, environ, run_dir)
-
-        return review
+        return Place(cwd, tree, self._world.environ.get("HOME", ""), os.path.realpath)
 
     def _program_asks(self, run_dir: Path) -> Callable[[], bool]:
         """Return a check whether an agent's program still shows its question."""
@@ -217,7 +209,7 @@ class Approvals(Door):
 
         process = program_facts.read_process(run_dir)
         if process is None:
-            return _parent_waits()
+            return parent_waits()
         program = registry.noted(notes.read(run_dir))
         return program.asking(run_dir, process.pid, process.pid_start)
 
@@ -248,7 +240,26 @@ class Approvals(Door):
         return Store(self._world.layout.approvals)
 
 
-def _parent_waits() -> Callable[[], bool]:
+def reviewer_of(world: World, run_dir: Path) -> Callable[[Question], Answer | None] | None:
+    """Return the reviewer of the agent with this run folder; None when its role has none."""
+    from swarm.machine.run_folder import runfiles
+
+    if not os.path.lexists(run_dir / runfiles.REVIEWER):
+        return None
+    from swarm.programs import reviewer
+
+    spec = reviewer.spec_of(run_dir)
+    if spec is None:
+        return None
+
+    def review(question: Question) -> Answer | None:
+        with reviewer.noted(run_dir):
+            return reviewer.review(question, spec, world.environ, run_dir)
+
+    return review
+
+
+def parent_waits() -> Callable[[], bool]:
     """Return a check whether the process that started this one still runs."""
     parent = os.getppid()
     return lambda: os.getppid() == parent

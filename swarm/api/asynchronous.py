@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from swarm.messages.office.post import Taken
     from swarm.sessions.waiting import Reached
     from swarm.tasks.requests import TaskOptions
-    from swarm.tasks.values import AgentTask, TaskEvent, TaskOutput, TaskPage, TaskState
+    from swarm.tasks.values import AgentTask, TaskEvent, TaskMessage, TaskOutput, TaskPage, TaskState
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -253,6 +253,14 @@ class AsyncTasks:
     async def continue_(self, task_id: str, prompt: str) -> AgentTask:
         """Give a held task its next prompt."""
         return await asyncio.to_thread(self._swarm.tasks.continue_, task_id, prompt)
+
+    async def message(self, task_id: str, text: str, *, message_id: str = "") -> TaskMessage:
+        """Send a held task a message; see ``swarm.tasks.message``."""
+        return await asyncio.to_thread(self._swarm.tasks.message, task_id, text, message_id=message_id)
+
+    async def messages(self, task_id: str) -> tuple[TaskMessage, ...]:
+        """Return the messages to a task, each with where it stands."""
+        return await asyncio.to_thread(self._swarm.tasks.messages, task_id)
 
     async def end(self, task_id: str) -> AgentTask:
         """Complete a held task."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from swarm.api.door import Door
@@ -12,10 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
+    from swarm.approvals.values import Answer
     from swarm.project.model import Parent
     from swarm.tasks.bench import Bench
     from swarm.tasks.requests import TaskOptions
-    from swarm.tasks.values import AgentTask, TaskEvent, TaskOutput, TaskPage, TaskState
+    from swarm.tasks.values import AgentTask, TaskEvent, TaskMessage, TaskOutput, TaskPage, TaskState
 
 #: How often a wait looks: soon at first, as many tasks are short.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
@@ -102,6 +104,57 @@ class Tasks(Door):
 
         with files.os_errors(f"cannot continue task {task_id}"):
             return requests.go_on(self._changing_task("tasks.continue_", task_id), task_id, prompt)
+
+    def message(self, task_id: str, text: str, *, message_id: str = "") -> TaskMessage:
+        """Send a held task a message, and return its receipt, which ``messages`` brings up to date.
+
+        A program that can be told things while it works has it in its present turn; otherwise the message is the next
+        prompt, as it is where the task is idle. From the return on no crash loses it, and the program gets it once.
+
+        Args:
+            message_id: of your choice; sending twice under one id sends one message.
+
+        Raises:
+            TaskNotFound
+            TaskOver, TaskNotHeld: it takes none.
+            TaskTaken: another message has the id.
+        """
+        from swarm.tasks import requests
+
+        with files.os_errors(f"cannot send a message to task {task_id}"):
+            bench = self._changing_task("tasks.message", task_id)
+            return requests.message(bench, task_id, text, message_id, self._by()[0])
+
+    def messages(self, task_id: str) -> tuple[TaskMessage, ...]:
+        """Return the messages to a task, oldest first, each with where it stands.
+
+        Raises:
+            TaskNotFound
+        """
+        from swarm.tasks import messages
+
+        with files.os_errors(f"cannot read the messages to task {task_id}"):
+            return messages.all_of(self._bench().store, self.get(task_id))
+
+    def ask(self, task_id: str, file: str) -> Answer | None:
+        """Have a request of a task's program answered; its supervisor calls this.
+
+        Args:
+            file: with the request; the answer is put beside it.
+
+        Raises:
+            TaskNotFound
+        """
+        from swarm.api.approvals import parent_waits, reviewer_of
+        from swarm.tasks import asking
+        from swarm.tasks.asking import is_of_supervisor
+
+        with files.os_errors(f"cannot ask for task {task_id}"):
+            bench = self._bench()
+            task = bench.store.get(task_id)
+            if not is_of_supervisor(task):
+                self._changing_task("tasks.ask", task_id)
+            return asking.ask(bench, task, file, partial(reviewer_of, self._world), parent_waits())
 
     def end(self, task_id: str) -> AgentTask:
         """Complete a held task; its conversation can be taken up by a later task of its session.
@@ -246,7 +299,7 @@ class Tasks(Door):
         task = bench.store.get(task_id)
         who = rights.caller(self._world)
         if who is not None and not _is_of(task, who.me):
-            doing = verb.partition(".")[2].rstrip("_")
+            doing = verb.partition(".")[2].rstrip("_").replace("_", " ")
             raise NotForAgents(f"cannot {doing} {task_id}: you are agent {who.address}, and did not submit it")
         return bench
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 #: The answer comes from a person, a program with a grant, a standing answer of either, or the role's reviewer.
 USER, GRANT, RULE, REVIEWER, PROGRAM = "user", "grant", "rule", "reviewer", "program"
+#: In the place of a session: the request is a task's that has none, and the agent is the id of the task.
+OF_TASKS = ".task"
 #: The tool by which a program asks a person something; its answer is words, not yes.
 ASKS = "AskUserQuestion"
 _SUMMARY = 200
@@ -92,6 +94,11 @@ class Question:
     generation: str = ""
     cwd: str = ""
     said: str = ""
+
+    @property
+    def who(self) -> str:
+        """Who asks, for people."""
+        return f"task {self.agent}" if self.session == OF_TASKS else f"{self.agent}@{self.session}"
 
     @property
     def summary(self) -> str:

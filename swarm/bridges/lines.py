@@ -41,7 +41,7 @@ def approval(question: Question, code: str) -> bytes:
     return line(
         "approval",
         id=question.id,
-        sender=f"{question.agent}@{question.session}",
+        sender=question.who,
         summary=question.summary,
         tool=question.tool,
         questions=list(question.questions),

@@ -142,26 +142,38 @@ class DemoAgent:
     # --- a turn without a terminal --------------------------------------------------------------
 
     def _take_turn(self, turn: Turn) -> int:
-        """Do the orders of a prompt that were not done before, and write the result."""
-        task = Task.read(turn.text, self._me.actor, self._me.role)
-        if task.text:
-            self._screen.say(f"read: {task.topic}")
+        """Do what the prompt says, and then what comes behind its result, if anybody speaks."""
+        code = self._obey_prompt(turn, turn.text, turn.done)
+        while (text := turn.wait()) is not None:
+            code = self._obey_prompt(turn, text, 0)
+        return code
+
+    def _obey_prompt(self, turn: Turn, text: str, done: int) -> int:
+        """Do the orders of a prompt that were not done before, and those that come meanwhile; write the result."""
+        orders = self._orders_in(text)[done:]
         code: int | None = None
-        for order in task.orders[turn.done :]:
+        while orders and code is None:
+            order = orders.pop(0)
             once = order.word == "once"
             if once:
                 turn.note_done(order.rest)
             wanted = Order.read(order.rest) if once else order
             code = self._obey(wanted) if wanted.word not in _OF_A_REPOSITORY else self._in_repository(wanted)
-            if code is not None:
-                break
-            if not once:
+            if code is None and not once:
                 turn.note_done(order.word)
+            for more in turn.more():
+                orders += self._orders_in(more)
         kind, words = self._failed
         last = self._screen.last if isinstance(self._screen, Lines) else ""
-        used = {"input": len(turn.text.split()), "output": len(last.split())}
+        used = {"input": len(text.split()), "output": len(last.split())}
         write({"type": "result", "ok": not code, "kind": kind, "text": words or last, "usage": used})
         return code or 0
+
+    def _orders_in(self, text: str) -> list[Order]:
+        task = Task.read(text, self._me.actor, self._me.role)
+        if task.text:
+            self._screen.say(f"read: {task.topic}")
+        return list(task.orders)
 
     def _in_repository(self, order: Order) -> int | None:
         """Obey an order that commits, or speaks with others."""
@@ -313,6 +325,10 @@ class DemoAgent:
 
     def _permission(self, tool: str) -> int | None:
         tool = tool or "Bash"
+        if self._turn is not None and (answer := self._turn.ask(tool, {"command": "demo"})) is not None:
+            why = f": {answer.get('why')}" if answer.get("why") else ""
+            self._screen.say(f"may use {tool}" if answer.get("given") is not None else f"may not use {tool}{why}")
+            return None
         return self._wait_for_answer(f"permission: {tool}", (f"may use {tool}", f"may not use {tool}"))
 
     def _wait_for_answer(self, question: str, outcomes: tuple[str, str]) -> int | None:

@@ -24,11 +24,11 @@ class Record:
     def __init__(self, folder: Path | None = None) -> None:
         self._path = folder and folder / FILE
 
-    def note(self, who: str, text: str) -> None:
+    def note(self, who: str, text: str, **more: object) -> None:
         """Add an entry; a full disk stops no agent."""
         if self._path is None or not text.strip():
             return
-        line = json.dumps({"at_ms": time.time_ns() // 1_000_000, "who": who, "text": text})
+        line = json.dumps({"at_ms": time.time_ns() // 1_000_000, "who": who, "text": text, **more})
         with contextlib.suppress(OSError):
             fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:

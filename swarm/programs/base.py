@@ -41,6 +41,7 @@ class Program:
         title: what its makers call it.
         turns: it can do one turn without a terminal: ``launch`` with a ``turn`` says how.
         speaks: it then writes a result; without one the turn did not end well.
+        speech: the module by which it is told texts, and asks, while its turn lasts; empty: it reads its prompt only.
         interrupts: seconds that it needs, when it is to be ended, to say what it has used so far.
         tells_version: ``--version`` makes it tell its version, and end: it can be started.
         token_variable: by which it takes a login token.
@@ -56,6 +57,7 @@ class Program:
     title: str = ""
     turns: bool = False
     speaks: bool = True
+    speech: str = ""
     interrupts: float = 0.0
     tells_version: bool = False
     token_variable: str = ""
@@ -82,6 +84,10 @@ class Program:
     def knows(self, launch: Launch) -> bool:
         """Whether its own record has the conversation, so that it can be taken up: none."""
         return False
+
+    def heard(self, launch: Launch) -> frozenset[str]:
+        """Return the ids of the texts that its own record of the conversation has; of one with a ``speech`` alone."""
+        return frozenset()
 
     def check(self, options: RoleOptions, environ: Mapping[str, str]) -> Iterator[SwarmError]:
         """Return the parts of a role that the program would refuse: none."""

@@ -6,6 +6,7 @@ and only then words on its standard error.  An exit status alone does not say su
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from enum import StrEnum
@@ -32,11 +33,13 @@ class Turn(NamedTuple):
         text: the prompt.
         resume: it takes up the conversation; else it begins one.
         again: the conversation has the prompt already; the text only asks to go on.
+        id: of the text, where it is told it on standard input, and more while it works; empty: it reads the text alone.
     """
 
     text: str
     resume: bool = False
     again: bool = False
+    id: str = ""
 
 
 class Kind(StrEnum):
@@ -144,6 +147,16 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(found, dict):
             yield found
+
+
+def all_lines(path: Path, *words: bytes) -> Iterator[dict[str, Any]]:
+    """Give all JSON objects of a program's own record in which one of these words is, however long the record is."""
+    with contextlib.suppress(OSError, SwarmError), files.open_regular(path) as file:
+        for line in file:
+            if any(word in line for word in words):
+                with contextlib.suppress(ValueError, RecursionError):
+                    found = json.loads(line)
+                    yield from (found,) if isinstance(found, dict) else ()
 
 
 def _lines(path: Path) -> Iterator[bytes]:

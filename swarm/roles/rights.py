@@ -95,7 +95,10 @@ _POST = (
     *("queue.take", "queue.tasks"),
 )
 #: Tasks: whoever looks settles what is over; to change one an agent must have submitted it.
-_TASKS = ("tasks", "tasks.advance", "tasks.events", "tasks.get", "tasks.history", "tasks.list", "tasks.output")
+_TASKS = (
+    *("tasks", "tasks.advance", "tasks.events", "tasks.get", "tasks.history", "tasks.list", "tasks.messages"),
+    "tasks.output",
+)
 #: Servers: whoever looks may ask them; what they do for an agent is theirs to decide.
 _SERVICES = (
     *("services", "services.ask", "services.check_file", "services.discover", "services.validate"),
@@ -127,9 +130,11 @@ VERBS: Mapping[str, Right | Need] = {
             "delivery.nudge",
             "delivery.heartbeat",
             "usage.notify",
+            "tasks.ask",
             "tasks.cancel",
             "tasks.continue_",
             "tasks.end",
+            "tasks.message",
         ),
         Need.OWN,
     ),

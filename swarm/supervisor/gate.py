@@ -68,6 +68,7 @@ class Launch:
         self.timeout = _seconds(record.get("timeout") or 0)
         self.interrupt = _seconds(record.get("interrupt") or 0)
         self.after = [_bytes(word) for word in _list(record.get("after") or [])]
+        self.spoken = Spoken(_mapping(record["talk"])) if record.get("talk") else None
         self.prints = record.get("prints") is True
         self.deaf = record.get("deaf") is True
         self.mail = Mail(_mapping(record.get("mail") or {}))
@@ -139,6 +140,28 @@ class Heartbeat:
         self.idle_timeout = _seconds(record.get("idle_timeout") or 0)
         self.message = _text(record.get("message") or "")
         self.condition = _text(record.get("condition") or "")
+
+
+class Spoken:
+    """How to talk with a program while its turn lasts.
+
+    Attributes:
+        speech: the module with the program's own lines.
+        id, text: what it is told first.
+        messages: the folder of what it is told later.
+        known: the messages that it has in its conversation from before.
+        ask: the command that has a request answered, but for the name of the file with the request.
+        within: seconds that an answer may take.
+    """
+
+    def __init__(self, record: dict[str, object]) -> None:
+        self.speech = _text(record["speech"])
+        self.id = _text(record["id"])
+        self.text = _text(record["text"])
+        self.messages = _text(record["messages"])
+        self.known = [_text(one) for one in _list(record["known"])]
+        self.ask = [_bytes(word) for word in _list(record["ask"])]
+        self.within = _seconds(record["within"])
 
 
 def read(path: str) -> Launch:

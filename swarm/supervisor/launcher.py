@@ -28,6 +28,8 @@ UTF-8 with ``surrogateescape``:
     timeout       optional: seconds that the program may run
     interrupt     optional: seconds that a program has, which is to be ended, to say its last words after SIGINT
     after         optional: the command that is run when the end is written down
+    talk          optional: {"speech", "id", "text", "messages", "known", "ask", "within"}, see ``gate.Spoken``: the
+                  program is told texts on its standard input while its turn lasts, and its requests are answered
     prints        optional: whether it does its task and ends; what is typed into its pane is not for it
     deaf          optional: whether, then, messages cannot reach it
     mail          optional: {"inbox", "address", "nudge", "send", "idle", "pause", "shell"}, see ``gate.Mail``

@@ -78,7 +78,7 @@ class Supervisor:
         self._label = Label(launch.run_dir, launch.label, launch.label_env, terminal=shown)
         self._chores = Chores()
         self._socket = StatusSocket(launch)
-        self._turn = _turn_of(launch)
+        self._turn = _turn_of(launch, self._chores)
         self._pid = 0
         self._start = 0
         self._status: int | None = None
@@ -241,6 +241,7 @@ class Supervisor:
                 self._over = budget.over
             if self._turn is not None:
                 waits.append(self._turn.look())
+                watched += self._turn.watch()
                 self._over = self._over or self._turn.over
             self._wait(min(waits), watched)
 
@@ -396,13 +397,13 @@ class Supervisor:
         return f"{verb}: exit status {os.WEXITSTATUS(self._status)}"
 
 
-def _turn_of(launch: gate.Launch) -> Turn | None:
+def _turn_of(launch: gate.Launch, chores: Chores) -> Turn | None:
     """Return what sees to a program without a terminal; None where it has one."""
     if not any(launch.streams):
         return None
     from swarm.supervisor.turn import Turn  # few have none
 
-    return Turn(launch)
+    return Turn(launch, chores)
 
 
 def _adopt_orphans() -> None:

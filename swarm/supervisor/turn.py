@@ -12,7 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from swarm.supervisor.chores import Chores
     from swarm.supervisor.gate import Launch
+    from swarm.supervisor.talk import Talk
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -27,8 +29,9 @@ class Turn:
         over: why it is to be ended: its time is up; empty: it is not.
     """
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: Launch, chores: Chores) -> None:
         self.over = ""
+        self._talk = _talk(launch, chores)
         self._launch = launch
         self._ends = time.monotonic() + launch.timeout if launch.timeout else None
 
@@ -45,15 +48,22 @@ class Turn:
                 fd = own.open(path, _WRITE if number else _READ, 0o600)
             os.dup2(fd, number)
             os.close(fd)
+        if self._talk is not None:
+            os.dup2(self._talk.hears, 0)
+
+    def watch(self) -> tuple[int, ...]:
+        """Return the descriptors that tell of something to look at."""
+        return self._talk.watch() if self._talk is not None else ()
 
     def look(self) -> float:
         """Return after how many seconds to look again."""
+        soon = self._talk.look() if self._talk is not None else _NO_LIMIT
         if self._ends is None:
-            return _NO_LIMIT
+            return soon
         left = self._ends - time.monotonic()
         if left <= 0:
             self.over = f"out of its time of {self._launch.timeout:g} s"
-        return max(0.0, left)
+        return min(soon, max(0.0, left))
 
     def interrupt(
         self, program: tuple[int, int], is_running: Callable[[], bool], wait: Callable[[float], None]
@@ -89,3 +99,12 @@ class Turn:
             )
         except OSError:
             return  # whoever looks next settles it
+
+
+def _talk(launch: Launch, chores: Chores) -> Talk | None:
+    """Return what talks with the program meanwhile; None where it is told everything at its start."""
+    if launch.spoken is None:
+        return None
+    from swarm.supervisor.talk import Talk  # few do
+
+    return Talk(launch, launch.spoken, chores)

@@ -50,3 +50,10 @@ class TaskBusy(SwarmError):
     code = "TASK_BUSY"
     exit_code = EXIT_TRY_AGAIN
     default_hint = "wait for the other task, or cancel it with `swarm task cancel ID`"
+
+
+class TaskNotHeld(SwarmError):
+    """The task ends with its turn: it takes no messages, and cannot be taken over."""
+
+    code = "TASK_NOT_HELD"
+    default_hint = "submit it with --hold"

@@ -6,6 +6,8 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from swarm.approvals.store import Approvals
+from swarm.approvals.values import OF_TASKS
 from swarm.kit import files
 from swarm.kit.errors import SwarmError, UsageProblem
 from swarm.programs import turns
@@ -85,6 +87,7 @@ def remove(bench: Bench, task_id: str) -> None:
     if files.rename_within(bench.store.folder(task_id), aside):
         files.remove_tree(aside)
     if task is not None and task.place is Place.SESSION:
+        Approvals(bench.world.layout.approvals).forget(OF_TASKS, task_id)
         with bench.store.accepting(_LOCK_WAIT):  # in which a new task may name the session
             workspace.remove_after(bench.world.layout, task)
 

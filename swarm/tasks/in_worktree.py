@@ -21,6 +21,7 @@ from swarm.terminal.marks import stamp_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from swarm.programs.turns import Turn
     from swarm.project.model import Session
@@ -55,8 +56,11 @@ def is_begun(bench: Bench, task: AgentTask, run: TaskRun) -> bool:
     return session is not None and run.operation in session.operations
 
 
-def start(bench: Bench, task: AgentTask, run: TaskRun, turn: Turn) -> None:
+def start(bench: Bench, task: AgentTask, run: TaskRun, turn: Turn, talk: dict[str, Any]) -> None:
     """Make the session with its agent, or start the agent that it has.
+
+    Args:
+        talk: see ``places.talk_of``.
 
     Raises:
         SwarmError: nothing was started.
@@ -72,6 +76,8 @@ def start(bench: Bench, task: AgentTask, run: TaskRun, turn: Turn) -> None:
         grace=GRACE - program_of(task).interrupts,
         after=tuple(chore(world, "settle", task.id)),
         env=(("SWARM_TASK", task.id), *bench.store.environment(task.id).items()),
+        id=turn.id,
+        talk=talk,
     )
     with bench.changing(f"task {task.id}"):
         session = session_of(bench, task)

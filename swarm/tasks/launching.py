@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 HOME = "SWARM_TASK_HOME"
 #: No session of agents can have this name.
 _SESSION = ".task"
-_INSTRUCTIONS = Path(__file__).parents[1] / "data" / "tasks" / "agent.md"
+_TEXTS = Path(__file__).parents[1] / "data" / "tasks"
+#: What a program without a role is told: of one that is talked with, and of all others.
+_HELD, _ALONE = "held.md", "agent.md"
 #: What the command for the end needs of the caller's environment.
 _NEEDED = ("PATH", "HOME", "USER", "LANG", "TMPDIR")
 
@@ -91,8 +93,11 @@ def _environment(world: World, launch: Launch, task: AgentTask, given: Mapping[s
     }
 
 
-def write(bench: Bench, task: AgentTask, run: TaskRun, turn: turns.Turn) -> Path:
+def write(bench: Bench, task: AgentTask, run: TaskRun, turn: turns.Turn, talk: dict[str, Any]) -> Path:
     """Write the folder of a run, with the launch file last; return the folder.
+
+    Args:
+        talk: see ``places.talk_of``.
 
     Raises:
         SwarmError: it cannot be started.
@@ -101,7 +106,7 @@ def write(bench: Bench, task: AgentTask, run: TaskRun, turn: turns.Turn) -> Path
     workspace.prepare(bench.world.layout, task)
     run_dir = bench.store.run_folder(task.id, run.operation)
     launch = launch_of(bench, task, run_dir, turn)
-    text = bench.role(task.role).instructions or _INSTRUCTIONS.read_text(encoding="utf-8")
+    text = bench.role(task.role).instructions or (_TEXTS / (_HELD if turn.id else _ALONE)).read_text(encoding="utf-8")
     files.write_atomic(launch.role_file, _bytes(text), durable=False)
     files.write_atomic(launch.task_file, _bytes(turn.text), durable=False)
     made = program_of(task).launch(launch)
@@ -109,7 +114,7 @@ def write(bench: Bench, task: AgentTask, run: TaskRun, turn: turns.Turn) -> Path
         if (run_dir / name).parent != run_dir:
             files.make_private_dir((run_dir / name).parent)
         files.write_atomic(run_dir / name, _bytes(content), durable=False)
-    spec = _spec(bench, task, run, launch, made)
+    spec = _spec(bench, task, run, launch, made) | {"talk": talk}
     files.write_atomic(run_dir / unseen.LAUNCH, json.dumps(spec, ensure_ascii=True).encode("ascii"), durable=False)
     return run_dir
 

@@ -7,18 +7,21 @@ import signal
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from swarm.agents.launching import unseen
 from swarm.kit import files
 from swarm.machine import processes as machine
 from swarm.programs import processes, turns
+from swarm.project.chore import chore
 from swarm.project.errors import RecordProblem
-from swarm.tasks import in_worktree, launching, workspace
+from swarm.tasks import in_worktree, launching, messages, workspace
 from swarm.tasks.bench import GRACE, new_run, program_of, with_run
 from swarm.tasks.values import Place, TaskState
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from swarm.programs.values import Launch
     from swarm.tasks.bench import Bench
@@ -55,9 +58,9 @@ def launch(bench: Bench, task: AgentTask, turn: turns.Turn) -> None:
     run = run_of(task)
     files.make_private_dir(streams(bench, task, run))
     if task.place is Place.WORKTREE:
-        in_worktree.start(bench, task, run, turn)
+        in_worktree.start(bench, task, run, turn, talk_of(bench, task, turn))
         return
-    folder = launching.write(bench, task, run, turn)
+    folder = launching.write(bench, task, run, turn, talk_of(bench, task, turn))
     unseen.start(folder / unseen.LAUNCH, folder)
 
 
@@ -108,12 +111,38 @@ def _turn(bench: Bench, task: AgentTask) -> turns.Turn:
     """Return what the program is told: its prompt, or only to go on where its conversation has that already."""
     program = program_of(task)
     resume = bool(task.conversation) and program.knows(_probe(bench, task))
-    tried = [one for one in task.runs if one.turn == task.turn and one.pid]
     text = task.prompts[-1]
     if task.turn == 1 and task.preamble:
         text = f"{task.preamble.rstrip()}\n\n{text}"
+    if messages.is_talked_with(task):
+        name = messages.uuid_of(task, task.turn)
+        again = resume and name in heard(bench, task)
+        return turns.Turn(_GO_ON if again else text, resume, again, str(uuid4()) if again else name)
+    tried = [one for one in task.runs if one.turn == task.turn and one.pid]
     again = resume and bool(tried)
     return turns.Turn(_GO_ON if again else text, resume, again)
+
+
+def heard(bench: Bench, task: AgentTask) -> frozenset[str]:
+    """Return the ids of the texts that the program's own record has; nothing where it is not talked with."""
+    return program_of(task).heard(_probe(bench, task)) if messages.is_talked_with(task) else frozenset()
+
+
+def talk_of(bench: Bench, task: AgentTask, turn: turns.Turn) -> dict[str, Any]:
+    """Return how the supervisor talks with the program; empty: it does not."""
+    if not turn.id:
+        return {}
+    folder = messages.folder_of(bench.store, task)
+    files.make_private_dir(folder)
+    return {
+        "speech": program_of(task).speech,
+        "id": turn.id,
+        "text": turn.text,
+        "messages": str(folder),
+        "known": messages.known(bench, task, heard(bench, task)),
+        "ask": chore(bench.world, "ask", task.id),
+        "within": bench.world.settings.tasks.answer_within,
+    }
 
 
 def _probe(bench: Bench, task: AgentTask) -> Launch:

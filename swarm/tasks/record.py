@@ -7,13 +7,24 @@ from typing import Any
 
 from swarm.project import codec
 from swarm.project.errors import RecordProblem
-from swarm.tasks.values import AgentTask, FailureType, Place, TaskEvent, TaskFailure, TaskRun, TaskState, TokenUsage
+from swarm.tasks.values import (
+    AgentTask,
+    FailureType,
+    Place,
+    Receipt,
+    TaskEvent,
+    TaskFailure,
+    TaskRun,
+    TaskState,
+    TokenUsage,
+)
 
 
 def to_bytes(task: AgentTask) -> bytes:
     """Return the record. ``operations`` in it opens the gates of supervisors."""
     plain = {one.name: getattr(task, one.name) for one in fields(task)}
     plain["runs"] = [_run_to_dict(run) for run in task.runs]
+    plain["receipts"] = [list(one) for one in task.receipts]
     plain["usage"] = task.usage._asdict()
     plain["failure"] = _failure_to_dict(task.failure)
     plain["last_event"] = task.last_event and event_to_dict(task.last_event)
@@ -48,13 +59,14 @@ def _task(record: dict[str, Any]) -> AgentTask:
         state=TaskState(record["state"]),
         place=Place(record["place"]),
         runs=tuple(_run(one) for one in record["runs"]),
+        receipts=tuple(Receipt(str(name), int(turn)) for name, turn in record.get("receipts", ())),
         usage=TokenUsage(int(record["usage"]["input"]), int(record["usage"]["output"])),
         failure=_failure(record["failure"]),
         last_event=record["last_event"] and event_from_dict(record["last_event"]),
     )
 
 
-_ODD = frozenset({"state", "place", "runs", "usage", "failure", "last_event"})
+_ODD = frozenset({"state", "place", "runs", "receipts", "usage", "failure", "last_event"})
 _PLAIN: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "bool": (bool,), "float": (int, float)}
 
 

@@ -13,12 +13,12 @@ from swarm.programs import registry
 from swarm.project import names
 from swarm.project.errors import Locked
 from swarm.project.names import PROGRAMS
-from swarm.tasks import flow, history, places, workspace
+from swarm.tasks import flow, history, messages, places, workspace
 from swarm.tasks.bench import GRACE, PATIENCE
 from swarm.tasks.errors import TaskBusy, TaskNotIdle, TaskOver, TaskTaken
 from swarm.tasks.settle import finish, settle
 from swarm.tasks.store import check_id
-from swarm.tasks.values import AgentTask, Place, TaskState
+from swarm.tasks.values import AgentTask, Place, TaskMessage, TaskState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -237,6 +237,25 @@ def go_on(bench: Bench, task_id: str, prompt: str) -> AgentTask:
         task = _idle(bench, task_id, "continue")
         task = bench.store.change(task, TaskState.QUEUED, "continued", prompts=(*task.prompts, text))
     return flow.settle_one(bench, task.id)
+
+
+def message(bench: Bench, task_id: str, text: str, message_id: str, by: str) -> TaskMessage:
+    """Send a held task a message: into the turn that it is at, or as its next prompt.
+
+    Raises:
+        TaskOver, TaskNotHeld, TaskTaken
+    """
+    said = check_prompt(text)
+    with bench.store.acting(PATIENCE):
+        task = settle(bench, bench.store.get(task_id))
+        if not any(one.id == message_id for one in messages.all_of(bench.store, task)):
+            _refuse_over(task, "send a message to")
+        sent = messages.put(bench, task, said, message_id, by)
+        more = messages.as_prompt(bench, task) if task.state is TaskState.IDLE else None
+        if more is not None:
+            bench.store.change(task, TaskState.QUEUED, "continued", "with a message", **more)
+    task = flow.settle_one(bench, task_id)
+    return next(one for one in messages.all_of(bench.store, task) if one.id == sent.id)
 
 
 def end(bench: Bench, task_id: str) -> AgentTask:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from swarm.programs import turns
 from swarm.programs.turns import Kind
-from swarm.tasks import evidence, places
+from swarm.tasks import evidence, messages, places
 from swarm.tasks.bench import program_of, with_run
 from swarm.tasks.evidence import LOST, NEVER, Evidence, Stand
 from swarm.tasks.values import FailureType, Place, TaskFailure, TaskState, TokenUsage
@@ -118,7 +118,7 @@ def _lost(bench: Bench, task: AgentTask, run: TaskRun, found: Evidence) -> Agent
     if task.state is TaskState.CANCELLING or outcome.kind is Kind.DONE:
         return _over(bench, task, run, found)
     failure = TaskFailure(FailureType.INTERRUPTED, "its supervisor is gone", retryable=True)
-    task = replace(task, **_after(task, run, found, outcome, failure))
+    task = _with_receipts(bench, replace(task, **_after(task, run, found, outcome, failure)))
     return bench.store.change(task, TaskState.INTERRUPTED, "interrupted", failure.message)
 
 
@@ -128,17 +128,32 @@ def _over(bench: Bench, task: AgentTask, run: TaskRun, found: Evidence) -> Agent
     outcome = evidence.judge(program_of(task), places.streams(bench, task, run), found.ended)
     kind = outcome.kind
     failure = None if kind is Kind.DONE else _failure(task, outcome)
-    known = replace(task, **_after(task, run, found, outcome, failure))
+    known = _with_receipts(bench, replace(task, **_after(task, run, found, outcome, failure)))
     places.note_conversation(bench, known)
     if task.state is TaskState.CANCELLING:
         return finish(bench, known, TaskState.CANCELLED, found.ended.cause)
     if failure is None:
-        return bench.store.change(known, TaskState.IDLE, "held") if task.hold else finish(bench, known, _COMPLETED)
+        return _hold(bench, known) if task.hold else finish(bench, known, _COMPLETED)
     if kind in _MAY_PASS and _may_try_again(known):
         return _retry(bench, known, outcome)
     if kind is Kind.STOPPED:
         return _stopped(bench, known, found.ended.cause)
     return finish(bench, known, TaskState.FAILED, failure.message, failure=failure)
+
+
+def _with_receipts(bench: Bench, task: AgentTask) -> AgentTask:
+    """Return a task whose run is over, with what became of the messages to it."""
+    if not messages.open_ones(bench, task):
+        return task
+    return messages.settled(bench, task, places.heard(bench, task))
+
+
+def _hold(bench: Bench, task: AgentTask) -> AgentTask:
+    """Hold a task whose turn is over, unless messages came that no turn has yet: they are the next prompt."""
+    more = messages.as_prompt(bench, task)
+    if more is None:
+        return bench.store.change(task, TaskState.IDLE, "held")
+    return bench.store.change(task, TaskState.QUEUED, "continued", "with messages that came meanwhile", **more)
 
 
 def _stopped(bench: Bench, task: AgentTask, cause: str) -> AgentTask:

@@ -120,6 +120,39 @@ class TaskRun(NamedTuple):
     failure: TaskFailure | None = None
 
 
+class MessageState(StrEnum):
+    """Where a message to a held task stands."""
+
+    QUEUED = "queued"  # no turn has it yet
+    IN_TURN = "in_turn"  # the program has it
+    ANSWERED = "answered"  # the turn that has it ended well
+    UNDELIVERED = "undelivered"  # the task was over first
+
+
+class TaskMessage(NamedTuple):
+    """A message to a held task, and its receipt.
+
+    Attributes:
+        number: from 1, in the order in which they were sent.
+        turn: which prompt it belongs to, from 1; 0: none yet.
+    """
+
+    id: str
+    number: int
+    text: str
+    by: str
+    at_ms: int
+    state: MessageState
+    turn: int = 0
+
+
+class Receipt(NamedTuple):
+    """Says for good which turn of a task has a message."""
+
+    message: str
+    turn: int
+
+
 class TaskEvent(NamedTuple):
     """One entry of a task's log.
 
@@ -166,6 +199,7 @@ class AgentTask:
         operation: of the run that is being started or runs; empty: none.
         operations: those whose gates are open.
         runs: its processes so far.
+        receipts: which turns have which messages; of a run that is not over they may be missing.
         output: the program's last answer, or what there was of it.
         exit_code: of the last run; None: it has none.
         usage: tokens.
@@ -199,6 +233,7 @@ class AgentTask:
     operation: str = ""
     operations: tuple[str, ...] = ()
     runs: tuple[TaskRun, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
     output: str = ""
     exit_code: int | None = None
     usage: TokenUsage = _NOTHING_USED

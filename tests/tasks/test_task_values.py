@@ -19,6 +19,7 @@ from swarm.tasks.values import (
     AgentTask,
     FailureType,
     Place,
+    Receipt,
     TaskEvent,
     TaskFailure,
     TaskRun,
@@ -81,7 +82,7 @@ def test_a_record_comes_back_whole() -> None:
     run = TaskRun("op", 1, True, 2, 3, 4, 5, "boot", 6, "exited", 7, None, failure)
     whole = AgentTask(
         "one", TaskState.WORKING, ("a", "b\udc80"), "command", "s", "c", 1, ("x", "y"), Place.WORKTREE, "m", "r", "a",
-        "me", "g", 1.5, True, 2, True, "p", 3, 4, 5, "op", ("op",), (run,), "out", 9, TokenUsage(1, 2), failure, 4,
+        "me", "g", 1.5, True, 2, True, "p", 3, 4, 5, "op", ("op",), (run,), (Receipt("m", 1),), "out", 9, TokenUsage(1, 2), failure, 4,
         TaskEvent(4, 5, "started", TaskState.WORKING, "d", "op"),
     )  # fmt: skip
     defaults = {one.name for one in fields(AgentTask) if getattr(whole, one.name) == one.default}

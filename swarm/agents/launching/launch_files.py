@@ -103,7 +103,7 @@ class PrepareRun(Step):
             return None
         from swarm.programs.turns import Turn  # few are started so
 
-        return Turn(str(one["text"]), one["resume"] is True, one["again"] is True)
+        return Turn(str(one["text"]), one["resume"] is True, one["again"] is True, str(one.get("id", "")))
 
     def _launch(self, world: World, folder: Path, program: Program) -> Launch:
         """Return the argv, files and variables with which the program starts."""
@@ -195,7 +195,7 @@ class PrepareRun(Step):
             return {}
         from swarm.agents.launching.unseen import streams
 
-        given = {name: one[name] for name in ("timeout", "grace", "after")}
+        given: dict[str, Any] = {name: one[name] for name in ("timeout", "grace", "after", "talk") if name in one}
         return {**streams(Path(one["folder"]), folder, made, program.interrupts), **given, "from_pane": []}
 
     def _source(

@@ -39,6 +39,7 @@ class Unseen(NamedTuple):
         timeout, grace: seconds.
         after: the command that is run at its end.
         env: further variables for the program.
+        id, talk: see ``turns.Turn`` and ``supervisor/gate.py``; empty: it is told its prompt alone.
     """
 
     operation: str
@@ -50,6 +51,8 @@ class Unseen(NamedTuple):
     grace: float
     after: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
+    id: str
+    talk: dict[str, Any]
 
 
 class Started(NamedTuple):

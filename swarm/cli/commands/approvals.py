@@ -142,8 +142,8 @@ def _tell(run: Run, one: Approval) -> None:
         run.output.answer(run.command, Answer({"approvals": [approval_data(one)]}, lambda _output: None))
         return
     question = one.question
-    who = f"{question.agent}@{question.session}"
-    run.output.out(f"{question.id}  {who}  {one.standing}  {plain(question.summary)}", _STYLES.get(one.standing, ""))
+    line = f"{question.id}  {question.who}  {one.standing}  {plain(question.summary)}"
+    run.output.out(line, _STYLES.get(one.standing, ""))
 
 
 def _table(output: Output, found: Sequence[Approval]) -> None:
@@ -161,7 +161,7 @@ def _table(output: Output, found: Sequence[Approval]) -> None:
         rows.append(
             (
                 question.id,
-                f"{question.agent}@{question.session}",
+                question.who,
                 age(question.asked_ms),
                 Cell(str(one.standing), _STYLES.get(one.standing, "")),
                 _by(one, answer) if answer else "-",
@@ -285,7 +285,7 @@ def _said(word: str, one: Approval) -> Answer:
     def show(output: Output) -> None:
         what = one.answer.rule if one.answer and one.answer.rule else question.summary
         style = "good" if word == "allowed" else "bad"
-        output.out(f"{word} {question.agent}@{question.session}: {plain(question.summary)}", style)
+        output.out(f"{word} {question.who}: {plain(question.summary)}", style)
         if one.answer is not None and one.answer.always:
             lasts = "is asked again from now on" if one.revoked else "is not asked again"
             output.out(f"{plain(what)} {lasts}")

@@ -31,6 +31,8 @@ _STYLES = {"failed": "bad", "cancelled": "warn", "idle": "warn", "completed": "g
 
 def add_to(root: typer.Typer) -> None:
     """Add the group to the tree."""
+    import swarm.cli.commands.task_held  # noqa: F401  # it adds to the group
+
     root.add_typer(app)
 
 
@@ -137,21 +139,21 @@ def submit(
             raise UsageProblem(f"--agent-url and --any-agent go without {what}", hint="the served agent has its own")
         from swarm.cli.commands import task_by_url
 
-        asked: dict[str, Any] = {"prompt": _text(run, text), "model": model, "session_id": session, "hold": hold}
+        asked: dict[str, Any] = {"prompt": read_text(run, text), "model": model, "session_id": session, "hold": hold}
         asked["timeout_seconds"] = seconds_of("--timeout", timeout)
         return task_by_url.submit(run, agent_url, asked, detach=detach)
     how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "model": model or "", "role": role or ""}
     how |= {"session_id": session, "worktree": worktree, "hold": hold, "task_id": task_id}
     how |= {"timeout": seconds_of("--timeout", timeout), "tries": _number("--tries", tries, 20)}
     tasks = run.open().tasks
-    task = tasks.submit(_text(run, text), **how)
+    task = tasks.submit(read_text(run, text), **how)
     if detach:
         return _accepted(task)
     run.output.err(f"accepted {task.id}; Ctrl-C leaves it at work")
     return _result(tasks.wait(task.id))
 
 
-def _text(run: Run, text: str) -> str:
+def read_text(run: Run, text: str) -> str:
     """Return the prompt as it is given, from a file behind ``@``, or from standard input."""
     if text != "-" and not text.startswith("@"):
         return text
@@ -295,7 +297,7 @@ def _in_words(run: TaskRun) -> str:
 def continue_(run: Run, task_id: Id, text: Prompt, detach: Detach = False) -> Answer:
     """Give a held task its next text, and print the result."""
     tasks = run.open().tasks
-    task = tasks.continue_(task_id, _text(run, text))
+    task = tasks.continue_(task_id, read_text(run, text))
     return _accepted(task) if detach else _result(tasks.wait(task.id))
 
 

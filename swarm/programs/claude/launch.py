@@ -13,7 +13,7 @@ from swarm.kit.errors import SwarmError
 from swarm.machine import hook_events, records
 from swarm.machine.run_folder import runfiles as files
 from swarm.programs import door, prompts, reviewer
-from swarm.programs.claude import SETTINGS, access, rules, settings
+from swarm.programs.claude import SETTINGS, access, rules, settings, speech
 from swarm.programs.reading.notes import note
 from swarm.programs.team_prompt import with_team
 from swarm.programs.values import PROMPT, LaunchSpec
@@ -65,7 +65,7 @@ def spec(launch: Launch, hooks: Mapping[str, Sequence[Any]]) -> LaunchSpec:
     says = str(folder / "sessions" / "{pid}.json")
     prints = launch.options.print
     without = (*_NOT_INHERITED, *(access.KEYS if launch.models_at else ()))
-    stdin = PROMPT if told else ""
+    stdin = PROMPT if told and launch.turn is not None and not launch.turn.id else ""
     return LaunchSpec(argv, env, files, without=without, awaits=True, says=says, prints=prints, stdin=stdin)
 
 
@@ -128,6 +128,7 @@ def _argv(launch: Launch, folder: Path) -> tuple[tuple[str, ...], str]:
     argv += launch.args
     if launch.turn is not None:  # a whole line for each thing that it does, also into a file
         argv += ["--print", "--output-format", "stream-json", "--verbose"]
+        argv += speech.ARGUMENTS if launch.turn.id else ()
     elif options.print:
         argv += ["--print", "--", prompts.print_prompt(launch, again=resume)]
     asked = bool(launch.task and not options.print and not resume and not begun_anew)

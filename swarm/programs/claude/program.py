@@ -43,6 +43,7 @@ class Claude(Program):
     )
     prints = True
     turns = True
+    speech = "swarm.programs.claude.speech"
     interrupts = 2.0
     background = ("CLAUDE_JOB_DIR", "CLAUDE_BG_SOCKET_TOKENS_PATH")
     tells_version = True
@@ -137,6 +138,14 @@ class Claude(Program):
         from swarm.programs.claude.launch import can_resume, config_folder
 
         return can_resume(config_folder(launch.options.claude_config_dir, launch.environ), launch.conversation)
+
+    def heard(self, launch: Launch) -> frozenset[str]:
+        """Return the ids of the user's texts in its record."""
+        from swarm.programs.claude.launch import config_folder, conversation_of
+        from swarm.programs.claude.turns import heard
+
+        folder = config_folder(launch.options.claude_config_dir, launch.environ)
+        return heard(folder, (launch.conversation, conversation_of(launch.run_dir)))
 
     def hooks(self, run_dir: Path, main: Path, options: RoleOptions, *, door: bool = False) -> dict[str, Sequence[Any]]:
         """Return swarm's own hooks, in the program's form: event → list of ``{matcher, hooks}``."""

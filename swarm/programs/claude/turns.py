@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from swarm.programs.turns import Kind, Said, by_status, json_lines, number
+from swarm.programs.turns import Kind, Said, all_lines, by_status, json_lines, number
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 #: Why a turn ended that another try would end in the same way.
@@ -81,3 +82,20 @@ def _resets_at(line: dict[str, Any]) -> float:
     info = line.get("rate_limit_info")
     found = (info if isinstance(info, dict) else line).get("resetsAt") or line.get("resets_at")
     return float(found) if isinstance(found, (int, float)) and found > 0 else 0.0
+
+
+def heard(folder: Path, conversations: Iterable[str]) -> frozenset[str]:
+    """Return the ids of the user's texts in the records of some conversations.
+
+    Args:
+        folder: its configuration folder.
+    """
+    found = set()
+    for path in (path for name in set(conversations) - {""} for path in folder.glob(f"projects/*/{name}.jsonl")):
+        for line in all_lines(path, b'"type":"user"', b"queued_command"):
+            given = line.get("attachment")
+            if line.get("type") == "user":
+                found.add(str(line.get("uuid")))
+            elif isinstance(given, dict) and given.get("type") == "queued_command":  # it came during a turn
+                found.add(str(given.get("source_uuid")))
+    return frozenset(found)

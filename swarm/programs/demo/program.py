@@ -23,6 +23,7 @@ class Demo(Program):
     name = "demo"
     prints = True
     turns = True
+    speech = "swarm.programs.demo.speech"
     obeys = frozenset({"heartbeat", "print"})
 
     def executable(self, environ: Mapping[str, str]) -> str:
@@ -46,6 +47,10 @@ class Demo(Program):
     def knows(self, launch: Launch) -> bool:
         """Whether its record has a prompt."""
         return turns.knows(launch)
+
+    def heard(self, launch: Launch) -> frozenset[str]:
+        """Return the ids in its record."""
+        return turns.heard(launch)
 
 
 PROGRAM = Demo()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm.demo.record import FILE
-from swarm.demo.turn import AGAIN, FOLDER
+from swarm.demo.turn import AGAIN, FOLDER, TALKS
 from swarm.programs.turns import Kind, Said, json_lines, number
 from swarm.programs.values import LaunchSpec
 
@@ -18,8 +18,10 @@ _KINDS = {"retryable": Kind.RETRYABLE, "rate_limited": Kind.RATE_LIMITED}
 
 def spec(launch: Launch, argv: tuple[str, ...]) -> LaunchSpec:
     """Return how it is started: it finds its prompt in the file of its task."""
-    again = {AGAIN: "1"} if launch.turn is not None and launch.turn.again else {}
-    return LaunchSpec(argv, {FOLDER: str(_home(launch)), **again}, {}, prints=True)
+    turn = launch.turn
+    how = {AGAIN: "1"} if turn is not None and turn.again else {}
+    how |= {TALKS: "1"} if turn is not None and turn.id else {}
+    return LaunchSpec(argv, {FOLDER: str(_home(launch)), **how}, {}, prints=True)
 
 
 def _home(launch: Launch) -> Path:
@@ -30,6 +32,11 @@ def _home(launch: Launch) -> Path:
 def knows(launch: Launch) -> bool:
     """Whether its record has a prompt."""
     return any(line.get("who") == "user" for line in json_lines(_home(launch) / FILE))
+
+
+def heard(launch: Launch) -> frozenset[str]:
+    """Return the ids of the texts in its record."""
+    return frozenset(str(line["id"]) for line in json_lines(_home(launch) / FILE) if line.get("id"))
 
 
 def said(out: Path) -> Said:

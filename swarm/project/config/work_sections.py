@@ -77,6 +77,11 @@ class Tasks(Section):
         milliseconds(1000, 365 * 86_400_000),
         "How long a held task may wait for `continue` or `end`; then it is completed.",
     )
+    answer_within = key(
+        900,
+        seconds(1, 86_400),
+        "How long a request of a held task's program waits for an answer; then it is denied, and the program goes on.",
+    )
     keep = key(100, number(1, 100_000), "Finished tasks that swarm keeps; it removes the oldest first.")
     keep_bytes = key(
         _GIB, size(0, 1024 * _GIB), "Size of all finished tasks above which the oldest go earlier; 0: none."
