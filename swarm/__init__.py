@@ -203,12 +203,14 @@ _PUBLIC = {
     "swarm.sessions.values": ("AgentStatus", "SessionStatus", "WorktreeInfo"),
     "swarm.sessions.waiting": ("Reached",),
     "swarm.tasks.errors": (
-        *("TaskBusy", "TaskFailed", "TaskNotFound", "TaskNotHeld", "TaskNotIdle", "TaskOver", "TaskTaken"),
+        *("NotReturned", "TaskBusy", "TaskFailed", "TaskInPane", "TaskNotFound", "TaskNotHeld", "TaskNotIdle"),
+        *("TaskNotTaken", "TaskOver", "TaskTaken"),
     ),
     "swarm.tasks.requests": ("TaskOptions",),
     "swarm.tasks.values": (
         "AgentTask",
         "FailureType",
+        "InPane",
         "MessageState",
         "Place",
         "TaskEvent",
@@ -219,6 +221,7 @@ _PUBLIC = {
         "TaskRun",
         "TaskState",
         "TokenUsage",
+        "TurnReceipt",
     ),
     "swarm.terminal.errors": ("TerminalProblem", "TmuxMissing", "TmuxSessionTaken", "TmuxTooOld"),
     "swarm.tree.errors": ("AlreadyThere", "NoParent", "TreeLimit", "Uncommitted"),

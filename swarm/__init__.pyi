@@ -221,16 +221,20 @@ from swarm.sessions.values import AgentStatus as AgentStatus
 from swarm.sessions.values import SessionStatus as SessionStatus
 from swarm.sessions.values import WorktreeInfo as WorktreeInfo
 from swarm.sessions.waiting import Reached as Reached
+from swarm.tasks.errors import NotReturned as NotReturned
 from swarm.tasks.errors import TaskBusy as TaskBusy
 from swarm.tasks.errors import TaskFailed as TaskFailed
+from swarm.tasks.errors import TaskInPane as TaskInPane
 from swarm.tasks.errors import TaskNotFound as TaskNotFound
 from swarm.tasks.errors import TaskNotHeld as TaskNotHeld
 from swarm.tasks.errors import TaskNotIdle as TaskNotIdle
+from swarm.tasks.errors import TaskNotTaken as TaskNotTaken
 from swarm.tasks.errors import TaskOver as TaskOver
 from swarm.tasks.errors import TaskTaken as TaskTaken
 from swarm.tasks.requests import TaskOptions as TaskOptions
 from swarm.tasks.values import AgentTask as AgentTask
 from swarm.tasks.values import FailureType as FailureType
+from swarm.tasks.values import InPane as InPane
 from swarm.tasks.values import MessageState as MessageState
 from swarm.tasks.values import Place as Place
 from swarm.tasks.values import TaskEvent as TaskEvent
@@ -241,6 +245,7 @@ from swarm.tasks.values import TaskPage as TaskPage
 from swarm.tasks.values import TaskRun as TaskRun
 from swarm.tasks.values import TaskState as TaskState
 from swarm.tasks.values import TokenUsage as TokenUsage
+from swarm.tasks.values import TurnReceipt as TurnReceipt
 from swarm.terminal.errors import TerminalProblem as TerminalProblem
 from swarm.terminal.errors import TmuxMissing as TmuxMissing
 from swarm.terminal.errors import TmuxSessionTaken as TmuxSessionTaken
@@ -368,6 +373,7 @@ __all__ = [
     "Identity",
     "IdentityMissing",
     "IdentityRefused",
+    "InPane",
     "InboxNotFound",
     "IntakeRefused",
     "Interrupted",
@@ -403,6 +409,7 @@ __all__ = [
     "NotInBox",
     "NotInTree",
     "NotReached",
+    "NotReturned",
     "Note",
     "Notes",
     "NothingToTake",
@@ -503,10 +510,12 @@ __all__ = [
     "TaskEvent",
     "TaskFailed",
     "TaskFailure",
+    "TaskInPane",
     "TaskMessage",
     "TaskNotFound",
     "TaskNotHeld",
     "TaskNotIdle",
+    "TaskNotTaken",
     "TaskOptions",
     "TaskOutcome",
     "TaskOutput",
@@ -530,6 +539,7 @@ __all__ = [
     "Tree",
     "TreeAgent",
     "TreeLimit",
+    "TurnReceipt",
     "Uncommitted",
     "Usage",
     "UsageProblem",

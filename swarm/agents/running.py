@@ -125,7 +125,7 @@ def forget(world: World, session: Session, agent: Agent) -> None:
     usage.keep(world, session, agent)
     folder = world.layout.run_folder(session.name, agent.name)
     with suppress(SwarmError, OSError):  # the program's own file: leftovers there stop no cleanup
-        if not agent.shared:  # what its program knows of that folder is the user's
+        if launch.is_in_swarms_folder(world, agent):  # what its program knows of any other is the user's
             program = registry.program(agent.program or "shell", agent.command)
             program.forget(folder, world.layout.root / agent.worktree)
     _sweep_socket(world, session, agent)

@@ -290,6 +290,7 @@ class Agents(Looking):
                 if over and not with_program and len(chosen) == 1:
                     raise_all(f"cannot resume session {session.name}", over.values())
                 skipped += [_left_out(f"{one.name}@{session.name}", problem) for one, problem in over.items()]
+                self._refuse_where_tasks_talk(session, with_program)
                 names_started = resume.resume(self._world, session, with_program, role, anew=anew)
             except SwarmError as problem:
                 if len(chosen) == 1:
@@ -319,9 +320,19 @@ class Agents(Looking):
                 over = limits.spent(self._world, found, (one,), role)
                 raise_all(f"cannot restart {one.name}@{found.name}", over.values())
                 resume.refuse_start(self._world, found, (one,), role)
+                self._refuse_where_tasks_talk(found, (one,))
             survivors = running.stop(self._world, found, (one,))
             report = self._resume([(found, (one,))], anew=True)
         return replace(report, survivors=survivors)
+
+    def _refuse_where_tasks_talk(self, session: Session, agents: Sequence[Agent]) -> None:
+        """Refuse agents of which a task has the conversation: two programs would go on in it."""
+        if not self._world.layout.tasks.is_dir():
+            return
+        from swarm.tasks.held import taking
+        from swarm.tasks.store import Store
+
+        taking.refuse_others(Store(self._world.layout), session.name, [one.name for one in agents])
 
     def _choose(
         self, verb: str, sessions: Sequence[str], *, everything: bool, agent: str

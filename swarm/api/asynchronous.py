@@ -262,6 +262,14 @@ class AsyncTasks:
         """Return the messages to a task, each with where it stands."""
         return await asyncio.to_thread(self._swarm.tasks.messages, task_id)
 
+    async def take(self, task_id: str, timeout: float | None = None) -> AgentTask:  # noqa: ASYNC109  # as in Swarm
+        """Move the conversation of a held task into a pane; see ``swarm.tasks.take``."""
+        return await asyncio.to_thread(self._swarm.tasks.take, task_id, timeout)
+
+    async def give_back(self, task_id: str) -> AgentTask:
+        """Hold a task again that was taken over; see ``swarm.tasks.give_back``."""
+        return await asyncio.to_thread(self._swarm.tasks.give_back, task_id)
+
     async def end(self, task_id: str) -> AgentTask:
         """Complete a held task."""
         return await asyncio.to_thread(self._swarm.tasks.end, task_id)

@@ -10,10 +10,11 @@ from swarm.api.door import Door
 from swarm.kit import files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Unpack
 
-    from swarm.approvals.values import Answer
+    from swarm.approvals.values import Answer, Approval
+    from swarm.programs.reading.transcript import TranscriptEntry
     from swarm.project.model import Parent
     from swarm.tasks.bench import Bench
     from swarm.tasks.requests import TaskOptions
@@ -131,10 +132,49 @@ class Tasks(Door):
         Raises:
             TaskNotFound
         """
-        from swarm.tasks import messages
+        from swarm.tasks.held import messages
 
         with files.os_errors(f"cannot read the messages to task {task_id}"):
             return messages.all_of(self._bench().store, self.get(task_id))
+
+    def take(self, task_id: str, timeout: float | None = None) -> AgentTask:
+        """Move the conversation of a held task into a pane, once its turn is over: an agent goes on in it there.
+
+        The agent is ``pane.address`` of the task; nobody else starts a program in that conversation until
+        ``give_back``. A crash leaves it with the task or with the pane, never with both.
+
+        Args:
+            timeout: seconds to wait for the end of its turn; None waits as long as it takes.
+
+        Raises:
+            TaskNotFound
+            TaskOver, TaskNotHeld, TaskInPane: it cannot be taken over.
+            WaitOver: the time was up first.
+        """
+        from swarm.tasks.errors import TaskNotIdle
+        from swarm.tasks.held import taking
+
+        with files.os_errors(f"cannot take task {task_id}"):
+            bench = self._changing_task("tasks.take", task_id)
+            taking.check(bench, self.get(task_id))
+            while True:
+                try:
+                    return taking.take(bench, self.wait(task_id, timeout))
+                except TaskNotIdle:  # another turn began in between
+                    continue
+
+    def give_back(self, task_id: str) -> AgentTask:
+        """End the program in the pane of a task that was taken over, close the pane, and hold the task again.
+
+        Raises:
+            TaskNotFound
+            TaskOver, TaskNotTaken: it is in no pane.
+            NotReturned: the program would not end, and keeps the conversation.
+        """
+        from swarm.tasks.held import taking
+
+        with files.os_errors(f"cannot give back task {task_id}"):
+            return taking.give_back(self._changing_task("tasks.give_back", task_id), task_id)
 
     def ask(self, task_id: str, file: str) -> Answer | None:
         """Have a request of a task's program answered; its supervisor calls this.
@@ -146,8 +186,8 @@ class Tasks(Door):
             TaskNotFound
         """
         from swarm.api.approvals import parent_waits, reviewer_of
-        from swarm.tasks import asking
-        from swarm.tasks.asking import is_of_supervisor
+        from swarm.tasks.held import asking
+        from swarm.tasks.held.asking import is_of_supervisor
 
         with files.os_errors(f"cannot ask for task {task_id}"):
             bench = self._bench()
@@ -221,6 +261,46 @@ class Tasks(Door):
         bench = self._bench()
         with files.os_errors(f"cannot read the output of task {task_id}"):
             return history.outputs(bench.store, bench.store.get(task_id))
+
+    def follow(self, task_id: str, *, all_of_it: bool = True) -> Iterator[TaskEvent | TranscriptEntry | Approval]:
+        """Yield what happens to a task until it is over: its events, its conversation, and its requests as they come.
+
+        Requests come again when they are over. Meanwhile tasks that are due are started, as by every look.
+
+        Args:
+            all_of_it: begin with what was there before; else with what comes now.
+
+        Raises:
+            TaskNotFound
+        """
+        from swarm.tasks.held.following import Following
+
+        bench = self._bench()
+        with files.os_errors(f"cannot follow task {task_id}"):
+            task = self.get(task_id)
+            following = Following(bench, task, all_of_it=all_of_it)
+            try:
+                while True:
+                    yield from following.more(task)
+                    if task.is_over:
+                        return
+                    following.wait()
+                    task = self.get(task_id)
+            finally:
+                following.close()
+
+    def show(self, task_id: str) -> str:
+        """Open a pane that follows a task, or show the one that does; return its id.
+
+        Raises:
+            TaskNotFound
+            TmuxMissing, TerminalProblem: there is no pane.
+        """
+        from swarm.tasks.held import pane
+
+        with files.os_errors(f"cannot open a pane for task {task_id}"):
+            bench = self._bench()
+            return pane.follow(bench, bench.store.get(task_id))
 
     def wait(self, task_id: str, timeout: float | None = None) -> AgentTask:
         """Wait until a task is over, or idle because it is held; meanwhile start what is due.

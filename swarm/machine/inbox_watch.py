@@ -67,6 +67,13 @@ class Inbox:
         if self._fd >= 0:
             inotify.drain(self._fd)
 
+    def close(self) -> None:
+        """Watch no more."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+            self._watched.clear()
+
     def _add(self, folder: str) -> bool:
         if self._fd < 0:
             self._fd = inotify.begin()

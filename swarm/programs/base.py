@@ -85,6 +85,10 @@ class Program:
         """Whether its own record has the conversation, so that it can be taken up: none."""
         return False
 
+    def last_conversation(self, launch: Launch) -> str:
+        """Return the conversation that it had last where it worked; empty: that of its start."""
+        return ""
+
     def heard(self, launch: Launch) -> frozenset[str]:
         """Return the ids of the texts that its own record of the conversation has; of one with a ``speech`` alone."""
         return frozenset()

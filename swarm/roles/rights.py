@@ -96,8 +96,8 @@ _POST = (
 )
 #: Tasks: whoever looks settles what is over; to change one an agent must have submitted it.
 _TASKS = (
-    *("tasks", "tasks.advance", "tasks.events", "tasks.get", "tasks.history", "tasks.list", "tasks.messages"),
-    "tasks.output",
+    *("tasks", "tasks.advance", "tasks.events", "tasks.get", "tasks.follow", "tasks.history", "tasks.list"),
+    *("tasks.messages", "tasks.output", "tasks.show"),
 )
 #: Servers: whoever looks may ask them; what they do for an agent is theirs to decide.
 _SERVICES = (
@@ -134,7 +134,9 @@ VERBS: Mapping[str, Right | Need] = {
             "tasks.cancel",
             "tasks.continue_",
             "tasks.end",
+            "tasks.give_back",
             "tasks.message",
+            "tasks.take",
         ),
         Need.OWN,
     ),

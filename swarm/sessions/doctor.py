@@ -22,7 +22,7 @@ from swarm.sessions import status
 from swarm.sessions.cleanup.cleanup import leftover_branches
 from swarm.sessions.create.create_checks import LEAST_GIT, pin_base
 from swarm.sessions.reports import Check
-from swarm.terminal.marks import repository_mark
+from swarm.terminal.marks import FOLLOWERS, repository_mark
 from swarm.worktrees import deletion, pool, trash
 from swarm.worktrees.lock_reason import is_running_reason
 
@@ -250,7 +250,8 @@ def _is_locked_by_us(world: World, tree: os.PathLike[str]) -> bool:
 def _panes(world: World) -> Iterator[Check]:
     mark = repository_mark(world.layout.root)
     known = {(s.name, a.name) for s in world.sessions.all() for a in s.agents}
-    stray = [p for p in world.terminal.panes() if p.repository == mark and (p.session, p.agent) not in known]
+    stray = [p for p in world.terminal.panes() if p.repository == mark and p.session != FOLLOWERS]
+    stray = [p for p in stray if (p.session, p.agent) not in known]
     for pane in stray:
         mend = world.terminal.say("kill-pane", "-t", pane.id)
         yield Check("panes", "warn", f"pane {pane.id} belongs to no session any more", mend)

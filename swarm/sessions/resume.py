@@ -89,6 +89,19 @@ def take_turn(world: World, session: Session, agent: Agent, role: Role, turn: Un
     _start_again(world, session, [(agent, role)], "task", turn=turn)
 
 
+def take_over(world: World, session: Session, agent: Agent, role: Role, operation: str) -> None:
+    """Start an agent that had turns without a pane in one, in its conversation.
+
+    Args:
+        operation: the one that does it; it is known before.
+
+    Raises:
+        SwarmError: nothing was started, and its record is as it was.
+    """
+    world = in_session(world, session)
+    _start_again(world, session, [(agent, role)], "take", operation=operation)
+
+
 def _start_again(
     world: World,
     session: Session,
@@ -98,9 +111,10 @@ def _start_again(
     anew: bool = False,
     fresh: bool = False,
     turn: Unseen | None = None,
+    operation: str = "",
 ) -> None:
     """Start the programs of these agents in one operation, which also writes their new records."""
-    operation = turn.operation if turn else new_operation_id()
+    operation = operation or (turn.operation if turn else new_operation_id())
     now = {agent.name: agent for agent, _ in told}
     agents = tuple(now.get(one.name, one) for one in session.agents)
     record = session._replace(operations=(*session.operations, operation), agents=agents)

@@ -52,8 +52,31 @@ class TaskBusy(SwarmError):
     default_hint = "wait for the other task, or cancel it with `swarm task cancel ID`"
 
 
+class TaskInPane(SwarmError):
+    """The conversation of the task goes on in a pane."""
+
+    code = "TASK_IN_PANE"
+    exit_code = EXIT_TRY_AGAIN
+    default_hint = "give it back first with `swarm task give-back ID`"
+
+
 class TaskNotHeld(SwarmError):
     """The task ends with its turn: it takes no messages, and cannot be taken over."""
 
     code = "TASK_NOT_HELD"
     default_hint = "submit it with --hold"
+
+
+class TaskNotTaken(SwarmError):
+    """The conversation of the task is in no pane."""
+
+    code = "TASK_NOT_TAKEN"
+    default_hint = "`swarm task take ID` moves it into one"
+
+
+class NotReturned(SwarmError):
+    """The program in the pane would not end, and keeps the conversation."""
+
+    code = "TASK_NOT_RETURNED"
+    exit_code = EXIT_TRY_AGAIN
+    default_hint = "look at it with `swarm why AGENT`, and try again"

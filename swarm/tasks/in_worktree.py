@@ -6,6 +6,7 @@ Killed before that commit, nothing of it is left; killed after it, the session's
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -77,7 +78,7 @@ def start(bench: Bench, task: AgentTask, run: TaskRun, turn: Turn, talk: dict[st
         after=tuple(chore(world, "settle", task.id)),
         env=(("SWARM_TASK", task.id), *bench.store.environment(task.id).items()),
         id=turn.id,
-        talk=talk,
+        talk=json.dumps(talk) if talk else "",
     )
     with bench.changing(f"task {task.id}"):
         session = session_of(bench, task)
@@ -87,7 +88,7 @@ def start(bench: Bench, task: AgentTask, run: TaskRun, turn: Turn, talk: dict[st
             finally:
                 world.git.stop_looking()  # what it looked for in the background
             return
-        agent = session.agents[0]._replace(conversation=task.conversation)
+        agent = session.agents[0]._replace(conversation=task.conversation, print_mode=program_of(task).prints)
         role = launch_request.role_for(agent, bench.role(task.role))
         resume.take_turn(world, session, agent, role, unseen)
 

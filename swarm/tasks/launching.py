@@ -83,13 +83,15 @@ def launch_of(bench: Bench, task: AgentTask, run_dir: Path, turn: turns.Turn) ->
 
 
 def _environment(world: World, launch: Launch, task: AgentTask, given: Mapping[str, str]) -> dict[str, str]:
-    around = pane_environment(world, launch, program_of(task))
+    return {**pane_environment(world, launch, program_of(task)), **variables(world, task), **given}
+
+
+def variables(world: World, task: AgentTask) -> dict[str, str]:
+    """Return the variables of every program that works where a task does."""
     return {
-        **around,
         "GIT_CEILING_DIRECTORIES": str(world.layout.workspaces),  # the repository around it is not its own
         "SWARM_TASK": task.id,
         HOME: str(workspace.home_of(world.layout, task.session_id)),
-        **given,
     }
 
 
@@ -124,7 +126,8 @@ def _spec(bench: Bench, task: AgentTask, run: TaskRun, launch: Launch, made: Lau
     world, folder = bench.world, launch.run_dir
     env = {**launch.environ, **made.env}
     source = source_of(task.program, task.command, env, str(launch.worktree), task.created_ms)
-    source |= {"conversation": task.conversation, "shared": True, "run_dir": str(folder)}
+    kept = str(workspace.home_of(world.layout, task.session_id))
+    source |= {"conversation": task.conversation, "shared": True, "run_dir": str(folder), "kept": kept}
     runfiles.write(str(folder), runfiles.RECORD, source)
     runfiles.write(str(folder), runfiles.SERVES, {**registry.services(env), "folder": str(launch.worktree)})
     return {

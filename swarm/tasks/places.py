@@ -15,8 +15,9 @@ from swarm.machine import processes as machine
 from swarm.programs import processes, turns
 from swarm.project.chore import chore
 from swarm.project.errors import RecordProblem
-from swarm.tasks import in_worktree, launching, messages, workspace
+from swarm.tasks import in_worktree, launching, workspace
 from swarm.tasks.bench import GRACE, new_run, program_of, with_run
+from swarm.tasks.held import messages
 from swarm.tasks.values import Place, TaskState
 
 if TYPE_CHECKING:
@@ -143,6 +144,15 @@ def talk_of(bench: Bench, task: AgentTask, turn: turns.Turn) -> dict[str, Any]:
         "ask": chore(bench.world, "ask", task.id),
         "within": bench.world.settings.tasks.answer_within,
     }
+
+
+def probe(bench: Bench, task: AgentTask, folder: Path) -> Launch:
+    """Return what a program is asked with, which conversation it had last.
+
+    Args:
+        folder: its run folder.
+    """
+    return replace(_probe(bench, task), run_dir=folder)
 
 
 def _probe(bench: Bench, task: AgentTask) -> Launch:

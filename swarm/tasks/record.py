@@ -10,13 +10,14 @@ from swarm.project.errors import RecordProblem
 from swarm.tasks.values import (
     AgentTask,
     FailureType,
+    InPane,
     Place,
-    Receipt,
     TaskEvent,
     TaskFailure,
     TaskRun,
     TaskState,
     TokenUsage,
+    TurnReceipt,
 )
 
 
@@ -25,6 +26,7 @@ def to_bytes(task: AgentTask) -> bytes:
     plain = {one.name: getattr(task, one.name) for one in fields(task)}
     plain["runs"] = [_run_to_dict(run) for run in task.runs]
     plain["receipts"] = [list(one) for one in task.receipts]
+    plain["pane"] = task.pane and task.pane._asdict()
     plain["usage"] = task.usage._asdict()
     plain["failure"] = _failure_to_dict(task.failure)
     plain["last_event"] = task.last_event and event_to_dict(task.last_event)
@@ -59,14 +61,15 @@ def _task(record: dict[str, Any]) -> AgentTask:
         state=TaskState(record["state"]),
         place=Place(record["place"]),
         runs=tuple(_run(one) for one in record["runs"]),
-        receipts=tuple(Receipt(str(name), int(turn)) for name, turn in record.get("receipts", ())),
+        receipts=tuple(TurnReceipt(str(name), int(turn)) for name, turn in record.get("receipts", ())),
+        pane=InPane(**record["pane"]) if record.get("pane") else None,
         usage=TokenUsage(int(record["usage"]["input"]), int(record["usage"]["output"])),
         failure=_failure(record["failure"]),
         last_event=record["last_event"] and event_from_dict(record["last_event"]),
     )
 
 
-_ODD = frozenset({"state", "place", "runs", "receipts", "usage", "failure", "last_event"})
+_ODD = frozenset({"state", "place", "runs", "receipts", "pane", "usage", "failure", "last_event"})
 _PLAIN: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "bool": (bool,), "float": (int, float)}
 
 

@@ -13,9 +13,10 @@ from swarm.programs import registry
 from swarm.project import names
 from swarm.project.errors import Locked
 from swarm.project.names import PROGRAMS
-from swarm.tasks import flow, history, messages, places, workspace
+from swarm.tasks import flow, history, places, workspace
 from swarm.tasks.bench import GRACE, PATIENCE
-from swarm.tasks.errors import TaskBusy, TaskNotIdle, TaskOver, TaskTaken
+from swarm.tasks.errors import TaskBusy, TaskInPane, TaskNotIdle, TaskOver, TaskTaken
+from swarm.tasks.held import messages, taking
 from swarm.tasks.settle import finish, settle
 from swarm.tasks.store import check_id
 from swarm.tasks.values import AgentTask, Place, TaskMessage, TaskState
@@ -250,6 +251,7 @@ def message(bench: Bench, task_id: str, text: str, message_id: str, by: str) -> 
         task = settle(bench, bench.store.get(task_id))
         if not any(one.id == message_id for one in messages.all_of(bench.store, task)):
             _refuse_over(task, "send a message to")
+            _refuse_in_pane(task, "send a message to")
         sent = messages.put(bench, task, said, message_id, by)
         more = messages.as_prompt(bench, task) if task.state is TaskState.IDLE else None
         if more is not None:
@@ -273,9 +275,16 @@ def end(bench: Bench, task_id: str) -> AgentTask:
 def _idle(bench: Bench, task_id: str, verb: str) -> AgentTask:
     task = settle(bench, bench.store.get(task_id))
     _refuse_over(task, verb)
+    _refuse_in_pane(task, verb)
     if task.state is not TaskState.IDLE:
         raise TaskNotIdle(f"cannot {verb} {task_id}: it is {task.shown}", state=str(task.shown))
     return task
+
+
+def _refuse_in_pane(task: AgentTask, verb: str) -> None:
+    if task.pane is not None:
+        where = f"its conversation is in the pane of {task.pane.address}"
+        raise TaskInPane(f"cannot {verb} {task.id}: {where}", hint=f"give it back: swarm task give-back {task.id}")
 
 
 def _refuse_over(task: AgentTask, verb: str) -> None:
@@ -293,9 +302,12 @@ def cancel(bench: Bench, task_id: str, *, wait: bool) -> AgentTask:
         TaskOver
     """
     _await_start(bench, task_id)
+    if bench.store.get(task_id).state is TaskState.TAKEN:
+        taking.give_back(bench, task_id)
     with bench.store.acting(PATIENCE):
         task = settle(bench, bench.store.get(task_id))
         _refuse_over(task, "cancel")
+        _refuse_in_pane(task, "cancel")
         if task.state in (TaskState.QUEUED, TaskState.IDLE, TaskState.INTERRUPTED):
             done = finish(bench, task, TaskState.CANCELLED)
             history.prune(bench)

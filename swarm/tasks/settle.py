@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from swarm.programs import turns
 from swarm.programs.turns import Kind
-from swarm.tasks import evidence, messages, places
+from swarm.tasks import evidence, places
 from swarm.tasks.bench import program_of, with_run
 from swarm.tasks.evidence import LOST, NEVER, Evidence, Stand
-from swarm.tasks.values import FailureType, Place, TaskFailure, TaskState, TokenUsage
+from swarm.tasks.held import messages, taking
+from swarm.tasks.values import IN_PANE, FailureType, Place, TaskFailure, TaskState, TokenUsage
 
 if TYPE_CHECKING:
     from typing import Any
@@ -49,6 +50,10 @@ def settle(bench: Bench, task: AgentTask) -> AgentTask:
         task = _settle_run(bench, task)
     if task.state is TaskState.INTERRUPTED:
         task = _take_up(bench, task)
+    if task.state is TaskState.TAKEN and places.is_removed(bench, task):
+        return finish(bench, task, TaskState.CANCELLED, "its session was removed", pane=None)
+    if task.state in IN_PANE:
+        task = taking.conclude(bench, task)
     if task.state is TaskState.IDLE:
         task = _settle_held(bench, task)
     return task

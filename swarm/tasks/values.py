@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class TaskState(StrEnum):
     """The states of a task.
 
-    Outsiders see ``starting`` and ``interrupted`` as ``working``: ``AgentTask.shown``.
+    Outsiders see ``starting``, ``interrupted`` and those of a pane as ``working``: ``AgentTask.shown``.
     """
 
     QUEUED = "queued"  # accepted; no program has it now
@@ -21,6 +21,9 @@ class TaskState(StrEnum):
     WORKING = "working"
     IDLE = "idle"  # held: its turn is over, and it waits for `continue` or `end`
     CANCELLING = "cancelling"
+    TAKING = "taking"  # a process moves its conversation into a pane
+    TAKEN = "taken"  # its conversation goes on in a pane
+    RETURNING = "returning"  # a process ends that pane's program
     INTERRUPTED = "interrupted"  # its supervisor is gone without a word: a reboot, or somebody killed it
     COMPLETED = "completed"
     FAILED = "failed"
@@ -33,7 +36,10 @@ TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
     _S.QUEUED: frozenset({_S.STARTING, _S.FAILED, _S.CANCELLED}),
     _S.STARTING: frozenset({_S.WORKING, _S.QUEUED, _S.FAILED}),
     _S.WORKING: frozenset({_S.IDLE, _S.COMPLETED, _S.FAILED, _S.QUEUED, _S.CANCELLING, _S.INTERRUPTED}),
-    _S.IDLE: frozenset({_S.QUEUED, _S.COMPLETED, _S.CANCELLED}),
+    _S.IDLE: frozenset({_S.QUEUED, _S.TAKING, _S.COMPLETED, _S.CANCELLED}),
+    _S.TAKING: frozenset({_S.TAKEN, _S.IDLE}),
+    _S.TAKEN: frozenset({_S.RETURNING, _S.CANCELLED}),
+    _S.RETURNING: frozenset({_S.IDLE, _S.TAKEN}),
     _S.CANCELLING: frozenset({_S.CANCELLED}),
     _S.INTERRUPTED: frozenset({_S.QUEUED, _S.FAILED, _S.CANCELLED}),
     _S.COMPLETED: frozenset(),
@@ -43,7 +49,9 @@ TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
 FINAL = frozenset(state for state, following in TRANSITIONS.items() if not following)
 #: In these a program may run.
 RUNNING = frozenset({_S.STARTING, _S.WORKING, _S.CANCELLING})
-_SHOWN = {_S.STARTING: _S.WORKING, _S.INTERRUPTED: _S.WORKING}
+#: In these the task's conversation is in a pane, or on its way; no program may be started for the task.
+IN_PANE = frozenset({_S.TAKING, _S.TAKEN, _S.RETURNING})
+_SHOWN = dict.fromkeys((_S.STARTING, _S.INTERRUPTED, *IN_PANE), _S.WORKING)
 
 
 class Place(StrEnum):
@@ -146,11 +154,33 @@ class TaskMessage(NamedTuple):
     turn: int = 0
 
 
-class Receipt(NamedTuple):
+class TurnReceipt(NamedTuple):
     """Says for good which turn of a task has a message."""
 
     message: str
     turn: int
+
+
+class InPane(NamedTuple):
+    """Where the conversation of a task is that was taken over.
+
+    Attributes:
+        session, agent: the agent that has it.
+        operation: the one that starts this agent; when it is committed, the agent has the conversation.
+        pid, start, boot_id: the process that moves it there, or back.
+    """
+
+    session: str
+    agent: str
+    operation: str
+    pid: int
+    start: int
+    boot_id: str
+
+    @property
+    def address(self) -> str:
+        """How messages call the agent."""
+        return f"{self.agent}@{self.session}"
 
 
 class TaskEvent(NamedTuple):
@@ -159,8 +189,8 @@ class TaskEvent(NamedTuple):
     Attributes:
         number: from 1, without a gap.
         time_ms: milliseconds since 1970.
-        kind: accepted, starting, started, retry, waiting, requeued, interrupted, held, continued, cancelling,
-            completed, failed or cancelled.
+        kind: accepted, starting, started, retry, waiting, requeued, interrupted, held, continued, taking, taken,
+            returning, returned, cancelling, completed, failed or cancelled.
         state: of the task from then on.
         detail: more in words; may be empty.
         operation: the run it is about; empty: none.
@@ -200,6 +230,7 @@ class AgentTask:
         operations: those whose gates are open.
         runs: its processes so far.
         receipts: which turns have which messages; of a run that is not over they may be missing.
+        pane: where its conversation is, or goes; None: the task has it.
         output: the program's last answer, or what there was of it.
         exit_code: of the last run; None: it has none.
         usage: tokens.
@@ -233,7 +264,8 @@ class AgentTask:
     operation: str = ""
     operations: tuple[str, ...] = ()
     runs: tuple[TaskRun, ...] = ()
-    receipts: tuple[Receipt, ...] = ()
+    receipts: tuple[TurnReceipt, ...] = ()
+    pane: InPane | None = None
     output: str = ""
     exit_code: int | None = None
     usage: TokenUsage = _NOTHING_USED
@@ -243,7 +275,7 @@ class AgentTask:
 
     @property
     def shown(self) -> TaskState:
-        """The state for outsiders, who know neither ``starting`` nor ``interrupted``."""
+        """The state for outsiders, who know nothing of starts, interruptions and panes."""
         return _SHOWN.get(self.state, self.state)
 
     @property

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from swarm.terminal.values import Pane
 
 
+#: In the place of a session, which cannot be called so: the panes that follow tasks.
+FOLLOWERS = "_tasks"
+
+
 def stamp_of(session: Session | str, agent: str, root: Path) -> str:
     """Return the mark in the environment of everything an agent starts."""
     from hashlib import sha256

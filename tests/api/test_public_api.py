@@ -272,8 +272,8 @@ NAMESPACES = {
     ),
     "sessions": ("__call__", "elsewhere", "get", "prune", "target", "unreadable"),
     "tasks": (
-        *("__call__", "advance", "ask", "cancel", "continue_", "end", "events", "get", "history", "list", "message"),
-        *("messages", "output", "submit", "wait"),
+        *("__call__", "advance", "ask", "cancel", "continue_", "end", "events", "follow", "get", "give_back"),
+        *("history", "list", "message", "messages", "output", "show", "submit", "take", "wait"),
     ),
     "tree": (
         *("__call__", "acting_as", "acting_for", "adopt", "cleanup", "list_agents", "merge", "notify_parent"),

@@ -87,6 +87,8 @@ tries = {
     "tasks.cancel": lambda: swarm.tasks.cancel("held"),
     "tasks.continue_": lambda: swarm.tasks.continue_("held", "x"),
     "tasks.end": lambda: swarm.tasks.end("held"),
+    "tasks.give_back": lambda: swarm.tasks.give_back("held"),
+    "tasks.take": lambda: swarm.tasks.take("held", timeout=1),
     "tasks.message": lambda: swarm.tasks.message("held", "x"),
     "worktrees.prune": lambda: swarm.worktrees.prune(),
     "worktrees.drain_pool": lambda: swarm.worktrees.drain_pool(),

@@ -12,6 +12,7 @@ import pytest
 from swarm import TaskOver
 from swarm.kit import kill
 from swarm.testing.lab import Lab
+from swarm.testing.panes import PaneLab
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class TaskLab(Lab):
         assert found is not None
         return found
 
-    def processes(self) -> list[tuple[int, int]]:
+    def started(self) -> list[tuple[int, int]]:
         """Return the living processes that tasks have started."""
         tasks = self.root / ".swarm" / "tasks"
         mark = os.fsencode(f"SWARM_STATE_DIR={tasks.parent}")
@@ -74,6 +75,43 @@ class TaskLab(Lab):
         return found
 
 
+class PanesLab(TaskLab, PaneLab):
+    """The same with panes, and a role for work in worktrees."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.write({"roles/dev.yaml": "name: dev\ninstructions: Do it.\n"})
+        self.commit("a role")
+
+    def held(self, task_id: str, *orders: str) -> AgentTask:
+        """Have a held task in a worktree, after its first turn."""
+        how = {"hold": True, "role": "dev", "worktree": True, "task_id": task_id}
+        return self.over(self.demo("steps 0", "delay 0", *orders, **how))
+
+    def in_pane(self, session: str) -> list[int]:
+        """Return the programs that agents of a session have in panes."""
+        groups = [one for one in self.swarm.status() if one.session.name == session]
+        return [one.pid for group in groups for one in group.agents if one.pane and one.status.runs]
+
+
+@pytest.fixture
+def panes(tmp_path: Path) -> Iterator[PanesLab]:
+    """Give a lab with panes; what its tasks left running is ended."""
+    made = PanesLab(tmp_path.resolve())
+    try:
+        yield made
+    finally:
+        end_tasks(made)
+        made.close()
+
+
+def end_tasks(lab: TaskLab) -> None:
+    """End all tasks of a lab."""
+    for task in lab.swarm.tasks():
+        with contextlib.suppress(TaskOver):  # it may end meanwhile
+            lab.swarm.tasks.cancel(task.id)
+
+
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[TaskLab]:
     """Give a lab; what its tasks left running is ended."""
@@ -81,6 +119,4 @@ def lab(tmp_path: Path) -> Iterator[TaskLab]:
     try:
         yield made
     finally:
-        for task in made.swarm.tasks():
-            with contextlib.suppress(TaskOver):  # it may end meanwhile
-                made.swarm.tasks.cancel(task.id)
+        end_tasks(made)

@@ -101,7 +101,7 @@ def was_stopped(lab: TaskLab) -> None:
     assert len(found.runs) == 1
     if found.state != "cancelled":
         found = lab.swarm.tasks.cancel(ID)
-    assert (found.state, lab.ledger(), lab.processes()) == ("cancelled", ["begun"], [])
+    assert (found.state, lab.ledger(), lab.started()) == ("cancelled", ["begun"], [])
 
 
 def was_pruned(lab: TaskLab) -> None:
@@ -125,9 +125,23 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if not path.name.endswith("lock")}
 
 
+def message(lab: TaskLab) -> None:
+    """Send a held task a message, and see what came of it."""
+    lab.swarm.tasks.message(ID, "demo: " + lab.write_down("second"), message_id="mine")
+    lab.swarm.tasks.wait(ID, LONG)
+
+
+def was_told(lab: TaskLab) -> None:
+    """A message that was not accepted may be repeated; in both cases it is heard once."""
+    message(lab)
+    assert [(str(one.state), one.turn) for one in lab.swarm.tasks.messages(ID)] == [("answered", 2)]
+    assert (lab.swarm.tasks.get(ID).state, lab.ledger()) == ("idle", ["first", "second"])
+
+
 VERBS: dict[str, tuple[Callable[[TaskLab], None], ...]] = {
     "submit": (nothing, submit, was_done),
     "continue": (held, again, went_on),
+    "message": (held, message, was_told),
     "cancel": (at_work, stop, was_stopped),
     "prune": (full, prune, was_pruned),
 }

@@ -18,13 +18,14 @@ from swarm.tasks.values import (
     TRANSITIONS,
     AgentTask,
     FailureType,
+    InPane,
     Place,
-    Receipt,
     TaskEvent,
     TaskFailure,
     TaskRun,
     TaskState,
     TokenUsage,
+    TurnReceipt,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +37,10 @@ FOLLOWS = {
     "queued": {"starting", "failed", "cancelled"},
     "starting": {"working", "queued", "failed"},
     "working": {"idle", "completed", "failed", "queued", "cancelling", "interrupted"},
-    "idle": {"queued", "completed", "cancelled"},
+    "idle": {"queued", "taking", "completed", "cancelled"},
+    "taking": {"taken", "idle"},
+    "taken": {"returning", "cancelled"},
+    "returning": {"idle", "taken"},
     "cancelling": {"cancelled"},
     "interrupted": {"queued", "failed", "cancelled"},
     "completed": set[str](),
@@ -70,8 +74,12 @@ def test_a_state_is_followed_by_those_of_the_table_alone(tmp_path: Path, old: Ta
 def test_the_table_is_the_one_of_the_room() -> None:
     assert {str(old): {str(new) for new in following} for old, following in TRANSITIONS.items()} == FOLLOWS
     assert {"completed", "failed", "cancelled"} == FINAL
-    assert {state: task(state=state).shown for state in ("starting", "interrupted", "idle")} == {
+    hidden = ("starting", "interrupted", "taking", "taken", "returning")
+    assert {state: task(state=state).shown for state in (*hidden, "idle")} == {
         "starting": "working",
+        "taking": "working",
+        "taken": "working",
+        "returning": "working",
         "interrupted": "working",
         "idle": "idle",
     }
@@ -82,7 +90,8 @@ def test_a_record_comes_back_whole() -> None:
     run = TaskRun("op", 1, True, 2, 3, 4, 5, "boot", 6, "exited", 7, None, failure)
     whole = AgentTask(
         "one", TaskState.WORKING, ("a", "b\udc80"), "command", "s", "c", 1, ("x", "y"), Place.WORKTREE, "m", "r", "a",
-        "me", "g", 1.5, True, 2, True, "p", 3, 4, 5, "op", ("op",), (run,), (Receipt("m", 1),), "out", 9, TokenUsage(1, 2), failure, 4,
+        "me", "g", 1.5, True, 2, True, "p", 3, 4, 5, "op", ("op",), (run,), (TurnReceipt("m", 1),),
+        InPane("s", "a", "op", 1, 2, "boot"), "out", 9, TokenUsage(1, 2), failure, 4,
         TaskEvent(4, 5, "started", TaskState.WORKING, "d", "op"),
     )  # fmt: skip
     defaults = {one.name for one in fields(AgentTask) if getattr(whole, one.name) == one.default}

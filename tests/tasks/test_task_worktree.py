@@ -57,7 +57,7 @@ def test_no_end_loses_its_work(lab: TaskLab, how: str) -> None:
         lab.swarm.stop([task.session_id])
     done = lab.over(task)
     assert done.state == ("cancelled" if how in {"cancel", "stop"} else "failed")
-    assert lab.processes() == []
+    assert lab.started() == []
     tree = lab.tree("developer", task.session_id)
     before = file_digests(tree, skip={".git"})
     assert (tree / "untracked").read_text() == "new\n"
@@ -75,7 +75,7 @@ def test_whoever_removes_its_session_cancels_it(lab: TaskLab) -> None:
     lab.swarm.cleanup([task.session_id], force=True)
 
     assert lab.over(task).state == "cancelled"
-    assert lab.processes() == []
+    assert lab.started() == []
 
 
 def test_one_that_cannot_be_made_fails_and_leaves_nothing(lab: TaskLab) -> None:

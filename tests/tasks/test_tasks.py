@@ -262,13 +262,13 @@ wait
 
 def test_a_cancel_ends_every_descendant_in_time(lab: TaskLab) -> None:
     task = lab.shell(STUBBORN.format(file=lab.file, many=200))
-    wait_for(lambda: len(lab.processes()) > 200, "its children", LONG)
+    wait_for(lambda: len(lab.started()) > 200, "its children", LONG)
 
     began = time.monotonic()
     done = lab.swarm.tasks.cancel(task.id)
     took = time.monotonic() - began
 
-    assert lab.processes() == []
+    assert lab.started() == []
     assert (done.state, done.output) == ("cancelled", "said\n")
     assert done.runs[0].cause == "stopped"
     # 10.5 s on a quiet machine; the kill itself waits for nothing but the clock.
@@ -284,7 +284,7 @@ def test_a_cancel_may_be_ordered_without_waiting(lab: TaskLab) -> None:
     assert lab.swarm.tasks.cancel(task.id, wait=False).state == "cancelling"
 
     assert lab.over(task).state == "cancelled"
-    assert lab.processes() == []
+    assert lab.started() == []
 
 
 def test_what_waits_is_cancelled_at_once(lab: TaskLab) -> None:
@@ -320,7 +320,7 @@ def test_a_turn_has_its_time(lab: TaskLab) -> None:
     assert (done.state, done.failure.type) == ("failed", "timeout")
     assert done.failure.message == "Task exceeded timeout of 1 seconds"
     assert (done.runs[0].cause, done.output) == ("timeout", "said\n")
-    assert lab.processes() == []
+    assert lab.started() == []
 
 
 # --- found again ----------------------------------------------------------------------------------
@@ -371,7 +371,7 @@ def test_without_its_supervisor_a_task_is_taken_up_again(lab: TaskLab, who: str)
     assert (done.state, lab.ledger()) == ("completed", ["one", "two"])
     assert [one.cause for one in done.runs] == ["lost", "exited"]
     assert "interrupted" in kinds(lab, task.id)
-    assert lab.processes() == []
+    assert lab.started() == []
 
 
 def test_a_program_that_is_killed_alone_is_tried_again(lab: TaskLab) -> None:

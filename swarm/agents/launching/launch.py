@@ -219,6 +219,11 @@ def start_steps(  # noqa: PLR0913  # what a start may say
     yield from (StartUnseen(operation, session, name, unseen.folder) for name, _ in pairs)
 
 
+def is_in_swarms_folder(world: World, agent: Agent) -> bool:
+    """Whether swarm made the folder in which an agent works: its worktree, or the workspace of a task."""
+    return not agent.shared or (world.layout.root / agent.worktree).is_relative_to(world.layout.workspaces)
+
+
 def _introductions(
     world: World, operation: str, session: str, agents: Sequence[tuple[Agent, Role | None]]
 ) -> Iterator[PreapproveFolder]:
@@ -235,6 +240,7 @@ def _introductions(
         if home:
             first = PreapproveFolder(operation, agent.program, home, (), plain(options.env), apart, door)
             one = found.setdefault(f"{agent.program} {home} {first.env}", first)
-            trees = () if agent.shared and not apart else (str(world.layout.root / agent.worktree),)
+            known = apart or is_in_swarms_folder(world, agent)
+            trees = (str(world.layout.root / agent.worktree),) if known else ()
             found[f"{agent.program} {home} {first.env}"] = replace(one, trees=(*one.trees, *trees))
     yield from found.values()

@@ -195,7 +195,8 @@ class PrepareRun(Step):
             return {}
         from swarm.agents.launching.unseen import streams
 
-        given: dict[str, Any] = {name: one[name] for name in ("timeout", "grace", "after", "talk") if name in one}
+        given: dict[str, Any] = {name: one[name] for name in ("timeout", "grace", "after")}
+        given["talk"] = json.loads(one.get("talk") or "{}")
         return {**streams(Path(one["folder"]), folder, made, program.interrupts), **given, "from_pane": []}
 
     def _source(

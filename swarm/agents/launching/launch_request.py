@@ -42,6 +42,8 @@ class LaunchRequest:
         print_mode: all of them do the task and end, whatever their roles say.
         sandbox: whether all of them run in boxes; None: as settings and roles say.
         unseen: the one agent is started for a turn without a pane; None: in a pane.
+        conversation: which the one agent takes up; empty: each begins a new one.
+        operation: which starts them, where it is known before; empty: a new one.
     """
 
     program: str
@@ -60,6 +62,8 @@ class LaunchRequest:
     args: tuple[str, ...] = ()
     sandbox: bool | None = None
     unseen: Unseen | None = None
+    conversation: str = ""
+    operation: str = ""
 
     def task_of(self, agent: str) -> str:
         """Return the agent's own task, beyond the task of the team."""

@@ -39,7 +39,7 @@ class Unseen(NamedTuple):
         timeout, grace: seconds.
         after: the command that is run at its end.
         env: further variables for the program.
-        id, talk: see ``turns.Turn`` and ``supervisor/gate.py``; empty: it is told its prompt alone.
+        id, talk: see ``turns.Turn``, and as JSON ``supervisor/gate.py``; empty: it is told its prompt alone.
     """
 
     operation: str
@@ -52,7 +52,7 @@ class Unseen(NamedTuple):
     after: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
     id: str
-    talk: dict[str, Any]
+    talk: str
 
 
 class Started(NamedTuple):

@@ -13,11 +13,12 @@ from swarm.cli import completion, given
 from swarm.cli.commands.start import Agent
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
-from swarm.cli.text import age, iso, lines_of, plain
+from swarm.cli.text import age, lines_of, plain
 from swarm.cli.verb import Run, group, seconds_of, verb
+from swarm.cli.views.tasks import event_data, task_data
 
 if TYPE_CHECKING:
-    from swarm import AgentTask, TaskEvent, TaskRun
+    from swarm import AgentTask, TaskRun
 
 app = group(
     "task",
@@ -26,12 +27,12 @@ app = group(
     default="submit",
 )
 _LIMIT = 1 << 20
-_STYLES = {"failed": "bad", "cancelled": "warn", "idle": "warn", "completed": "good"}
+_STYLES = {"failed": "bad", "cancelled": "warn", "idle": "warn", "taken": "warn", "completed": "good"}
 
 
 def add_to(root: typer.Typer) -> None:
     """Add the group to the tree."""
-    import swarm.cli.commands.task_held  # noqa: F401  # it adds to the group
+    from swarm.cli.commands import task_held, task_pane  # noqa: F401  # they add to the group
 
     root.add_typer(app)
 
@@ -150,7 +151,7 @@ def submit(
     if detach:
         return _accepted(task)
     run.output.err(f"accepted {task.id}; Ctrl-C leaves it at work")
-    return _result(tasks.wait(task.id))
+    return result_of(tasks.wait(task.id))
 
 
 def read_text(run: Run, text: str) -> str:
@@ -178,17 +179,22 @@ def _accepted(task: AgentTask) -> Answer:
     def show(output: Output) -> None:
         output.out(f"{task.id} is {task.shown}")
 
-    return Answer({"task": _task(task)}, show, next=(f"wait: swarm task wait {task.id}",))
+    return Answer({"task": task_data(task)}, show, next=(f"wait: swarm task wait {task.id}",))
 
 
-def _result(task: AgentTask) -> Answer:
+def result_of(task: AgentTask, *, told: bool = False) -> Answer:
+    """Return what came of a task.
+
+    Args:
+        told: its output was shown before.
+    """
     good = task.state in (TaskState.COMPLETED, TaskState.IDLE)
     why = task.failure.message if task.failure else ""
     words = "" if good else f"{task.id} {task.state}{f': {why}' if why else ''}"
     problem = TaskFailed(words, hint=f"look: swarm task show {task.id}") if words else None
     return Answer(
-        {"task": _task(task)},
-        lambda output: _show_output(output, task),
+        {"task": task_data(task)},
+        lambda output: None if told else _show_output(output, task),
         warnings=(words,) if words else (),
         errors=(problem.as_dict(),) if problem else (),
         next=(f"go on: swarm task continue {task.id} TEXT",) if task.state is TaskState.IDLE else (),
@@ -217,7 +223,7 @@ def wait(
     ] = None,
 ) -> Answer:
     """Wait for the end of a task, and print its result. Exit status 75: the time was up first."""
-    return _result(run.open().tasks.wait(task_id, seconds_of("--timeout", timeout)))
+    return result_of(run.open().tasks.wait(task_id, seconds_of("--timeout", timeout)))
 
 
 @verb(app, "list", attempt="cannot list the tasks", examples="swarm task list\nswarm task list --all")
@@ -234,7 +240,7 @@ def list_(
             return
         _table(output, found)
 
-    return Answer({"tasks": [_task(task) for task in found]}, show)
+    return Answer({"tasks": [task_data(task) for task in found]}, show)
 
 
 def _table(output: Output, tasks: Sequence[AgentTask]) -> None:
@@ -248,8 +254,13 @@ def _table(output: Output, tasks: Sequence[AgentTask]) -> None:
     output.table(columns, [_row(task) for task in tasks])
 
 
+def in_words(task: AgentTask) -> str:
+    """Return the state of a task for people, who may have it in a pane."""
+    return str(task.state if task.state is TaskState.TAKEN else task.shown)
+
+
 def _row(task: AgentTask) -> Sequence[str | Cell]:
-    state = str(task.shown)
+    state = in_words(task)
     first = next((line for line in lines_of(task.prompts[0]) if line.strip()), "")
     return (task.id, Cell(state, _STYLES.get(state, "")), task.agent or task.program, age(task.created_ms), first)
 
@@ -260,12 +271,12 @@ def show(run: Run, task_id: Id) -> Answer:
     task = run.open().tasks.get(task_id)
 
     def tell(output: Output) -> None:
-        output.out(f"{task.id} is {task.shown}", _STYLES.get(str(task.shown), "heading"))
+        output.out(f"{task.id} is {in_words(task)}", _STYLES.get(in_words(task), "heading"))
         for name, value in _facts(task):
             output.item(f"  {name:<9}", plain(value))
         _show_output(output, task)
 
-    return Answer({"task": _task(task)}, tell)
+    return Answer({"task": task_data(task)}, tell)
 
 
 def _facts(task: AgentTask) -> list[tuple[str, str]]:
@@ -273,6 +284,7 @@ def _facts(task: AgentTask) -> list[tuple[str, str]]:
         ("task", lines_of(task.prompts[-1])[0]),
         ("program", " ".join(task.command) or task.program),
         ("session", task.session_id),
+        ("pane", task.pane.address if task.pane else ""),
         ("by", task.by),
         ("accepted", f"{age(task.created_ms)} ago"),
         ("tokens", f"{task.usage.input:,} in, {task.usage.output:,} out" if any(task.usage) else ""),
@@ -298,13 +310,13 @@ def continue_(run: Run, task_id: Id, text: Prompt, detach: Detach = False) -> An
     """Give a held task its next text, and print the result."""
     tasks = run.open().tasks
     task = tasks.continue_(task_id, read_text(run, text))
-    return _accepted(task) if detach else _result(tasks.wait(task.id))
+    return _accepted(task) if detach else result_of(tasks.wait(task.id))
 
 
 @verb(app, "end", attempt="cannot end task {task_id}", examples="swarm task end task-1a1f85359667b9c69")
 def end(run: Run, task_id: Id) -> Answer:
     """Complete a held task."""
-    return _result(run.open().tasks.end(task_id))
+    return result_of(run.open().tasks.end(task_id))
 
 
 @verb(app, "cancel", attempt="cannot cancel task {task_id}", examples="swarm task cancel task-1a1f85359667b9c69")
@@ -315,7 +327,7 @@ def cancel(
 ) -> Answer:
     """End a task and all that its program started, within ten seconds."""
     task = run.open().tasks.cancel(task_id, wait=not no_wait)
-    return Answer({"task": _task(task)}, lambda output: output.out(f"{task.id} is {task.shown}"))
+    return Answer({"task": task_data(task)}, lambda output: output.out(f"{task.id} is {task.shown}"))
 
 
 @verb(app, "history", attempt="cannot list the history", examples="swarm task history\nswarm task history --page 2")
@@ -333,7 +345,7 @@ def history(
             return
         _table(output, found.tasks)
 
-    data = {"tasks": [_task(task) for task in found.tasks], "page": found.page, "total": found.total}
+    data = {"tasks": [task_data(task) for task in found.tasks], "page": found.page, "total": found.total}
     return Answer(data, show)
 
 
@@ -359,7 +371,7 @@ def events(
                 f"{one.number:>4}  {age(one.time_ms):>4} ago  ", f"{one.kind}{f': {one.detail}' if one.detail else ''}"
             )
 
-    return Answer({"id": task_id, "events": [_event(one) for one in found]}, show)
+    return Answer({"id": task_id, "events": [event_data(one) for one in found]}, show)
 
 
 @verb(
@@ -388,64 +400,3 @@ def output(run: Run, task_id: Id) -> Answer:
         for one in found
     ]
     return Answer({"id": task_id, "runs": runs}, show)
-
-
-# --- as JSON ------------------------------------------------------------------------------------
-
-
-def _task(task: AgentTask) -> dict[str, Any]:
-    failure = task.failure
-    return {
-        "id": task.id,
-        "state": task.shown,
-        "detail": task.state,
-        "prompts": list(task.prompts),
-        "program": task.program,
-        "command": list(task.command),
-        "model": task.model,
-        "role": task.role,
-        "agent": task.agent,
-        "place": task.place,
-        "session": task.session_id,
-        "by": task.by,
-        "hold": task.hold,
-        "timeout": task.timeout,
-        "tries": task.tries,
-        "accepted_at": iso(task.created_ms),
-        "started_at": iso(task.started_ms),
-        "ended_at": iso(task.ended_ms),
-        "due_at": iso(task.due_ms),
-        "exit_code": task.exit_code,
-        "output": task.output,
-        "tokens": {"input": task.usage.input, "output": task.usage.output},
-        "failure": {"type": failure.type, "message": failure.message, "retryable": failure.retryable}
-        if failure
-        else None,
-        "runs": [_run(run) for run in task.runs],
-        "events": task.events,
-    }
-
-
-def _run(run: TaskRun) -> dict[str, Any]:
-    return {
-        "run": run.operation,
-        "turn": run.turn,
-        "resumed": run.resumed,
-        "started_at": iso(run.started_ms),
-        "ended_at": iso(run.ended_ms),
-        "pid": run.pid,
-        "cause": run.cause,
-        "exit_code": run.exit_code,
-        "signal": run.signal,
-    }
-
-
-def _event(event: TaskEvent) -> dict[str, Any]:
-    return {
-        "number": event.number,
-        "at": iso(event.time_ms),
-        "kind": event.kind,
-        "state": event.state,
-        "detail": event.detail,
-        "run": event.operation,
-    }

@@ -55,12 +55,12 @@ def transcript(
     if follow:
         return _follow(run, name, swarm.watch_transcript(name, session), wanted)
     found = _last(swarm.transcript(name, session), wanted)
-    data = {"agent": name, "entries": [_data(name, entry) for entry in found]}
+    data = {"agent": name, "entries": [entry_data(name, entry) for entry in found]}
     return Answer(data, lambda output: _show(output, name, found))
 
 
 def _follow(run: Run, name: str, told: Iterator[Sequence[TranscriptEntry]], wanted: int) -> Answer:
-    page = _Page(run.output, name)
+    page = Page(run.output, name)
     told = (_last(entries, 0 if number else wanted) for number, entries in enumerate(told))
 
     def look() -> None:
@@ -69,7 +69,7 @@ def _follow(run: Run, name: str, told: Iterator[Sequence[TranscriptEntry]], want
             page.show(shown)
             return
         for entry in shown:
-            run.output.answer(run.command, Answer(_data(name, entry), lambda _output: None))
+            run.output.answer(run.command, Answer(entry_data(name, entry), lambda _output: None))
 
     return again(run, look, 0)
 
@@ -78,7 +78,8 @@ def _last(entries: Sequence[TranscriptEntry], wanted: int) -> Sequence[Transcrip
     return entries[-wanted:] if wanted else entries
 
 
-def _data(agent: str, entry: TranscriptEntry) -> dict[str, Any]:
+def entry_data(agent: str, entry: TranscriptEntry) -> dict[str, Any]:
+    """Return an entry as data."""
     return {
         "agent": agent,
         "at": iso(entry.at_ms),
@@ -99,10 +100,10 @@ def _show(output: Output, agent: str, entries: Sequence[TranscriptEntry]) -> Non
     if not entries:
         output.err(f"{plain(agent)} has no conversation yet")
         return
-    _Page(output, agent).show(entries)
+    Page(output, agent).show(entries)
 
 
-class _Page:
+class Page:
     """Entries for people, with the day where it changes."""
 
     def __init__(self, output: Output, agent: str) -> None:
@@ -111,6 +112,7 @@ class _Page:
         self._day = ""
 
     def show(self, entries: Sequence[TranscriptEntry]) -> None:
+        """Show some more."""
         for entry in entries:
             self._show_day(entry.at_ms)
             self._show_entry(entry)

@@ -139,6 +139,12 @@ class Claude(Program):
 
         return can_resume(config_folder(launch.options.claude_config_dir, launch.environ), launch.conversation)
 
+    def last_conversation(self, launch: Launch) -> str:
+        """Return the one that its hooks told of last."""
+        from swarm.programs.claude.launch import conversation_of
+
+        return conversation_of(launch.run_dir)
+
     def heard(self, launch: Launch) -> frozenset[str]:
         """Return the ids of the user's texts in its record."""
         from swarm.programs.claude.launch import config_folder, conversation_of

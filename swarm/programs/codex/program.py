@@ -117,6 +117,10 @@ class Codex(Program):
         """Whether it has a record of the conversation with words of a user in it."""
         return queue.has(_home(launch.environ), launch.conversation)
 
+    def last_conversation(self, launch: Launch) -> str:
+        """Return the newest one of its folder."""
+        return _conversation(launch)
+
     def models(self, options: RoleOptions, environ: Mapping[str, str]) -> tuple[Service, ...]:
         """Return OpenAI's API, or the provider that the user's settings name."""
         return access.models(_home(environ), environ)
@@ -135,11 +139,13 @@ def _home(environ: Mapping[str, str]) -> Path:
 
 
 def _interactive(launch: Launch) -> LaunchSpec:
-    resume = bool(launch.resume and _conversation(launch))
-    argv = [launch.executable, *(("resume", "--last") if resume else ()), *_settings(launch)]
+    again = _conversation(launch) if launch.resume else ""
+    argv = [launch.executable, *(("resume",) if again else ()), *_settings(launch)]
     argv += (*_mode(launch, _MODES), *launch.args)
-    asked = bool(launch.task and not resume)
-    if asked:
+    asked = bool(launch.task and not again)
+    if again:  # named: by itself it passes by those without a terminal
+        argv += ["--", again]
+    elif asked:
         argv += ["--", prompts.prompt(launch)]
     files = note(Codex.name, asked="yes" if asked else "no") | _files(launch)
     return LaunchSpec(tuple(argv), access.variables(launch.models_at), files)

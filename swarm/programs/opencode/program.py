@@ -116,6 +116,10 @@ class Opencode(Program):
         """Whether its database has the conversation."""
         return bool(_ask(launch, "select session_id from message where session_id = ? limit 1", launch.conversation))
 
+    def last_conversation(self, launch: Launch) -> str:
+        """Return the newest one of its folder."""
+        return _conversation(launch)
+
     def models(self, options: RoleOptions, environ: Mapping[str, str]) -> tuple[Service, ...]:
         """Return the APIs for which the user has a key."""
         return access.models(environ)

@@ -97,7 +97,8 @@ def make_plan(
 
 def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: Facts, *, look: bool) -> Plan:
     unseen = request.launch.unseen if request.launch else None
-    operation = unseen.operation if unseen else new_operation_id()
+    known = request.launch.operation if request.launch else ""
+    operation = known or (unseen.operation if unseen else new_operation_id())
     now_ms = time.time_ns() // 1_000_000
     file = world.settings.worktrees.instructions_file
     tracked = _is_tracked(world, request, commit, facts)
@@ -116,7 +117,7 @@ def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: 
             tree=where.tree,
         )
         if wish is not None:
-            agent = launch_request.equipped(agent, wish.of(role), str(uuid4()))
+            agent = launch_request.equipped(agent, wish.of(role), wish.conversation or str(uuid4()))
             agent = agent._replace(box=box_wish.boxed(world, wish.sandbox, role))
         agents.append(agent)
     if request.setup is not None and not any(agent.shared for agent in agents):  # those folders are ready
@@ -220,7 +221,9 @@ def _finish_steps(
         pairs = list(zip(agents, request.roles, strict=True))
         goal, beside = (old.task, old.beside) if old and request.add else (wish.task, wish.beside)
         how: dict[str, Any] = {"beside": beside, "parent": pays(world, request), "unseen": wish.unseen}
-        yield from launch.start_steps(world, operation, request.session, pairs, goal, resume=False, **how)
+        yield from launch.start_steps(
+            world, operation, request.session, pairs, goal, resume=bool(wish.conversation), **how
+        )
     yield file_steps.SyncToDisk(operation, str(world.layout.base.parent if own else world.layout.state))
     if request.fork is not None:  # the commits of the other agent are its work, too
         agents = tuple(agent._replace(base=request.fork.base) for agent in agents)

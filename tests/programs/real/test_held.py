@@ -1,4 +1,4 @@
-"""Claude Code in a held task: messages into its turn with a receipt, requests and questions answered by a person."""
+"""Held tasks of the real programs: told more, asked for, and taken over into a pane and back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.programs.real.test_turns import LONG, done, prepared
 
 if TYPE_CHECKING:
     from swarm import Approval
-    from tests.support.agents import ClaudeLab
+    from tests.support.agents import AgentLab, ClaudeLab
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(600)]
 ASKS = call("Bash", command="touch made", description="x")
@@ -43,7 +43,7 @@ def answer(lab: ClaudeLab, one: Approval, given: Answer) -> None:
     Approvals(lab.root / ".swarm/approvals").answer(one.question.id, given)
 
 
-def said(lab: ClaudeLab, words: str) -> int:
+def said(lab: AgentLab, words: str) -> int:
     """Return how often the last request of the conversation has these words."""
     return sum(text.count(words) for text in lab.api.requests()[-1].said)
 
@@ -98,3 +98,41 @@ def test_a_message_is_said_once_over_the_death_of_the_supervisor(claude: ClaudeL
     assert said(claude, "the first word") == 1
     assert said(claude, "the second word") == 1
     assert said(claude, "- paint it") == 1
+
+
+def goes_into_a_pane_and_back(lab: AgentLab, program: str) -> None:
+    """A turn without a terminal, one by hand in a pane, one without again: all in one conversation."""
+    prepared(lab, program)
+    lab.api.script("paint it green", say("Green it is."), say("By hand it is."), say("And well."))
+    tasks = lab.swarm.tasks
+    task = done(lab, tasks.submit("- paint it green", program=program, role="builder", hold=True, task_id="one"))
+
+    taken = tasks.take("one")
+    assert taken.pane is not None
+    assert taken.pane.address == "builder@one"
+    lab.until("builder", "idle", session="one")
+    lab.say("builder", "do it by hand", session="one")
+    lab.shows("builder", "By hand it is.", session="one")
+    asked = lab.api.heard("do it by hand")
+    assert "Green it is." in asked.text
+    lab.until("builder", "idle", session="one")
+
+    back = tasks.give_back("one")
+    assert (back.state, back.pane) == ("idle", None)
+    tasks.continue_("one", "and well, please")
+    found = done(lab, task)
+
+    assert (found.state, found.output) == ("idle", "And well.")
+    assert found.runs[-1].resumed
+    assert said(lab, "paint it green") == 1
+    assert said(lab, "do it by hand") == 1
+
+
+@pytest.mark.parametrize("program", ["codex", "gemini", "opencode"])
+def test_it_goes_into_a_pane_and_back(agents: AgentLab, program: str) -> None:
+    goes_into_a_pane_and_back(agents, program)
+
+
+@pytest.mark.story
+def test_claude_code_goes_into_a_pane_and_back(claude: ClaudeLab) -> None:
+    goes_into_a_pane_and_back(claude, "claude")

@@ -23,7 +23,7 @@ from swarm.supervisor.talk import NOTE, TEXT
 from swarm.tasks.bench import program_of
 from swarm.tasks.errors import TaskNotHeld, TaskTaken
 from swarm.tasks.store import check_id
-from swarm.tasks.values import MessageState, Receipt, TaskMessage
+from swarm.tasks.values import MessageState, TaskMessage, TurnReceipt
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,7 +141,7 @@ def open_ones(bench: Bench, task: AgentTask) -> list[TaskMessage]:
 
 def settled(bench: Bench, task: AgentTask, heard: frozenset[str]) -> AgentTask:
     """Return a task whose turn is over, with receipts for the messages that its program has."""
-    fresh = [Receipt(one.id, task.turn) for one in open_ones(bench, task) if uuid_of(task, one.id) in heard]
+    fresh = [TurnReceipt(one.id, task.turn) for one in open_ones(bench, task) if uuid_of(task, one.id) in heard]
     return replace(task, receipts=(*task.receipts, *fresh))
 
 
@@ -150,6 +150,6 @@ def as_prompt(bench: Bench, task: AgentTask) -> dict[str, Any] | None:
     left = open_ones(bench, task)
     if not left:
         return None
-    receipts = tuple(Receipt(one.id, task.turn + 1) for one in left)
+    receipts = tuple(TurnReceipt(one.id, task.turn + 1) for one in left)
     prompt = _BETWEEN.join(one.text for one in left)
     return {"prompts": (*task.prompts, prompt), "receipts": (*task.receipts, *receipts)}
