@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import time
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from swarm.api.door import Door
+from swarm.api.door import Door, again
 from swarm.kit import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from swarm.agents.event_values import AgentEvent
     from swarm.eventlog.values import LogEvent, LogPage
     from swarm.sessions.values import SessionStatus
     from swarm.sessions.waiting import Reached
+
+#: For so short a wait no live model is begun.
+_SHORT = 1.0
 
 
 class Waiting(Door):
@@ -36,7 +40,27 @@ class Waiting(Door):
 
         with files.os_errors("cannot wait"):
             targets = waiting.targets(self._post, agents, until)
-            return waiting.wait(self._world, self._post, targets, until, timeout=timeout, any_of=any_of)
+            news = self._news if timeout is None or timeout > _SHORT else None
+            return waiting.wait(self._world, self._post, targets, until, timeout=timeout, any_of=any_of, news=news)
+
+    @contextmanager
+    def _news(self) -> Iterator[Callable[[float], None]]:
+        """Give a function that waits for a change of the live model."""
+        from swarm.live.live import Live
+        from swarm.live.values import LOST
+
+        with Live(again(self._opened).world, git=None) as live:
+            seen = live.snapshot().id
+
+            def wait(seconds: float) -> None:
+                nonlocal seen
+                changes = live.wait(seen, seconds)
+                if changes:
+                    seen = live.snapshot().id if changes[-1].kind == LOST else changes[-1].id
+                elif live.is_closed:  # it cannot go on; the looks do
+                    time.sleep(min(seconds, _SHORT))
+
+            yield wait
 
     def wait_for_event(
         self,

@@ -89,10 +89,14 @@ class Ended(NamedTuple):
 #: EXEC-06 and what a shell says of a command that it cannot run.
 _BAD_ARGUMENTS, _TIMED_OUT, _NOT_RUN = 2, 124, (126, 127)
 _CAUSES = {"stopped": Kind.STOPPED, "hangup": Kind.STOPPED, "budget": Kind.BUDGET, "timeout": Kind.TIMEOUT}
-#: Words on standard error, in any case; the first that fits counts.
+#: Words of an error, in any case; the first that fits counts.
+_FOR_GOOD = (
+    r"context (window|length)|(prompt|input|request) is too (long|large)|invalid (x-)?api.?key|unauthorized"
+    r"|\b(status|code)\"?: ?(400|401|403|404|413|422)\b"
+)
 _PATTERNS = (
     (re.compile(r"rate.?limit|too many requests|\b429\b", re.IGNORECASE), Kind.RATE_LIMITED),
-    (re.compile(r"context window|prompt is too long|invalid api key|unauthorized", re.IGNORECASE), Kind.FATAL),
+    (re.compile(_FOR_GOOD, re.IGNORECASE), Kind.FATAL),
     (re.compile(r"network error|time[d]?.?out|connection (refused|reset)|overloaded", re.IGNORECASE), Kind.RETRYABLE),
 )
 _TOO_MANY, _TRY_AGAIN = 429, frozenset({408, 409, 425, 529})
@@ -122,10 +126,15 @@ def _by_end(ended: Ended, err: str, *, speaks: bool) -> Kind:
         return Kind.NOT_STARTED
     if ended.code == _BAD_ARGUMENTS:
         return Kind.FATAL
-    found = next((kind for pattern, kind in _PATTERNS if pattern.search(err)), None)
+    found = by_words(err)
     if found is not None:
         return found
     return Kind.RETRYABLE if ended.code in {None, _TIMED_OUT} or speaks else Kind.FATAL
+
+
+def by_words(text: str) -> Kind | None:
+    """Return what the words of an error mean; None: nothing that is known."""
+    return next((kind for pattern, kind in _PATTERNS if pattern.search(text)), None)
 
 
 def by_status(status: int | None) -> Kind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.agents import waits
@@ -13,11 +14,14 @@ from swarm.project.errors import AgentNotFound
 from swarm.sessions.errors import NotReached, WaitOver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from swarm.messages.office.post import Post
     from swarm.programs.status import Status
     from swarm.project.world import World
+
+    News = Callable[[], AbstractContextManager[Callable[[float], None]]]
 
 MESSAGE = "message"
 _ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED})
@@ -55,9 +59,20 @@ def targets(post: Post, names: Sequence[str], until: str) -> tuple[str, ...]:
 
 
 def wait(
-    world: World, post: Post, addresses: Sequence[str], until: str, *, timeout: float | None, any_of: bool
+    world: World,
+    post: Post,
+    addresses: Sequence[str],
+    until: str,
+    *,
+    timeout: float | None,
+    any_of: bool,
+    news: News | None = None,
 ) -> tuple[Reached, ...]:
     """Wait; return the agents that reached the state: all, or with *any_of* one.
+
+    Args:
+        news: makes a function that waits until some agent may stand differently, or so many seconds are over; without
+            it agents are looked at again and again.
 
     Raises:
         WaitOver, NotReached
@@ -68,7 +83,15 @@ def wait(
         if len(reached) == len(addresses) or (any_of and reached):
             return reached
     with waits.noted(world, _wakers(post, addresses, until), every=not any_of):
-        return _wait(world, post, addresses, until, timeout=timeout, any_of=any_of)
+        if until == MESSAGE:
+            return _wait(world, post, addresses, until, _pauses(post, addresses), timeout=timeout, any_of=any_of)
+        with (news or _looking)() as pause:
+            return _wait(world, post, addresses, until, pause, timeout=timeout, any_of=any_of)
+
+
+@contextmanager
+def _looking() -> Iterator[Callable[[float], None]]:
+    yield lambda left: time.sleep(min(left, _LOOK_EVERY))
 
 
 def _wakers(post: Post, addresses: Sequence[str], until: str) -> tuple[str, ...]:
@@ -77,10 +100,16 @@ def _wakers(post: Post, addresses: Sequence[str], until: str) -> tuple[str, ...]
 
 
 def _wait(
-    world: World, post: Post, addresses: Sequence[str], until: str, *, timeout: float | None, any_of: bool
+    world: World,
+    post: Post,
+    addresses: Sequence[str],
+    until: str,
+    pause: Callable[[float], None],
+    *,
+    timeout: float | None,
+    any_of: bool,
 ) -> tuple[Reached, ...]:
     deadline = None if timeout is None else time.monotonic() + timeout
-    pause: Callable[[float], None] = _pauses(post, addresses) if until == MESSAGE else time.sleep
     while True:
         reached, lost = _messages(post, addresses) if until == MESSAGE else _states(world, addresses, until)
         if len(reached) == len(addresses) or (any_of and reached):
@@ -91,7 +120,7 @@ def _wait(
         if left <= 0:
             missing = [a for a in addresses if a not in {one.address for one in reached}]
             raise WaitOver(f"{', '.join(missing[:5])}: not {until} within {timeout:g} s")
-        pause(left if until == MESSAGE else min(left, _LOOK_EVERY))
+        pause(left)
 
 
 # --- states -----------------------------------------------------------------------------------------

@@ -21,10 +21,11 @@ TEXT = (Path(__file__).parents[2] / "docs/tasks.md").read_text()
 
 
 def test_the_commands_of_the_page_work_as_they_are_written(panes: PaneLab) -> None:
-    (block,) = re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)
+    blocks = re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)
+    assert len(blocks) == 3
     said = {}
 
-    for line in block.splitlines():
+    for line in "".join(blocks).splitlines():
         done = panes.cli(*shlex.split(line.removeprefix("$ swarm ")))
         assert done.returncode == 0, (line, done.stderr)
         said[line] = done.stdout
@@ -32,6 +33,10 @@ def test_the_commands_of_the_page_work_as_they_are_written(panes: PaneLab) -> No
     first, second, held, again, *_ = said.values()
     assert (first, held, again) == ("it is done\n", "painted\n", "painted twice\n")
     assert second.strip().isdigit()
+    assert said["$ swarm task wait door"] == "the frame is blue\n"
+    assert "answered" in said["$ swarm task messages door"]
+    assert said["$ swarm task take door"].startswith("door is in the pane of developer@door\n")
+    assert said["$ swarm task give-back door"].startswith("door is idle\n")
     assert panes.swarm.tasks() == ()
 
 

@@ -12,7 +12,7 @@ import pytest
 from swarm import NotForAgents, TaskNotHeld, TaskOver, TaskTaken, UsageProblem
 from swarm.approvals.store import Approvals
 from swarm.approvals.values import Answer, Verdict
-from swarm.testing.terminal import wait_for
+from swarm.testing.terminal import Pane, wait_for
 from tests.tasks.conftest import LONG, TaskLab
 
 if TYPE_CHECKING:
@@ -149,6 +149,18 @@ def test_a_request_is_answered_by_a_person_and_says_who_asks(lab: TaskLab) -> No
 
     said = lab.swarm.tasks.output(ID)[0].stdout.decode()
     assert "may not use Bash: not on a Friday" in said
+
+
+def test_who_watches_the_approvals_sees_it_come_and_go(lab: TaskLab) -> None:
+    lab.over(lab.shell("true"))  # so that there is something to watch
+    watcher = Pane([sys.executable, "-P", "-m", "swarm", "approvals", "--watch", "--json"], env=lab.env, cwd=lab.root)
+    try:
+        waiting(lab)
+        watcher.see('"state": "open"', LONG)
+        answer(lab, Verdict.ALLOW)
+        watcher.see('"state": "allowed"', LONG)
+    finally:
+        watcher.close()
 
 
 def test_without_an_answer_a_request_is_denied_in_time(lab: TaskLab) -> None:

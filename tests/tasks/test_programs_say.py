@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.programs import registry
-from swarm.programs.turns import Kind, Said
+from swarm.programs.turns import Ended, Kind, Said, judge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,6 +94,31 @@ def test_opencode(tmp_path: Path) -> None:
     assert said("opencode", tmp_path, *lines) == Said(Kind.DONE, "Done.", "", 3, 5, conversation="o1")
     assert said("opencode", tmp_path, *lines[:2]).kind is None
     assert said("opencode", tmp_path, lines[0], error).kind is Kind.RETRYABLE
+
+
+#: What the programs wrote at the scripted API, with the end of their standard error and their exit status.
+TOO_LONG = "prompt is too long: 250000 tokens > 200000 maximum"
+ERRORS: list[tuple[str, dict[str, Any], str, int, Kind]] = [
+    ("codex", {"message": f'{{"error": {{"message": "{TOO_LONG}", "type": "x"}}}}'}, "", 1, Kind.FATAL),
+    ("codex", {"message": "unexpected status 404 Not Found: model: no-such-model, url: x"}, "", 1, Kind.FATAL),
+    ("codex", {"message": "exceeded retry limit, last status: 429 Too Many Requests"}, "", 1, Kind.RATE_LIMITED),
+    ("codex", {"message": "We are currently experiencing high demand"}, "", 1, Kind.RETRYABLE),
+    ("gemini", {"message": f'[API Error: {{"error":{{"code":400,"message":"{TOO_LONG}"}}}}]'}, "", 144, Kind.FATAL),
+    ("gemini", {"message": "[API Error: model: no-such-model]"}, "  code: 404\n}\n", 1, Kind.FATAL),
+    ("gemini", {"message": "[API Error: fetch failed]"}, "  code: 'ECONNREFUSED'\n}\n", 1, Kind.RETRYABLE),
+]
+
+
+@pytest.mark.parametrize(("program", "error", "err", "status", "kind"), ERRORS)
+def test_an_error_is_understood_by_what_is_known_of_it(
+    tmp_path: Path, program: str, error: dict[str, Any], err: str, status: int, kind: Kind
+) -> None:
+    line = {"type": "turn.failed"} if program == "codex" else {"type": "result", "status": "error"}
+    found = said(program, tmp_path, {**line, "error": error})
+
+    judged, why = judge(Ended("exited", status), found, err, speaks=True)
+
+    assert (judged, why[:20]) == (kind, error["message"][:20])
 
 
 @pytest.mark.parametrize("program", ["claude", "codex", "gemini", "opencode", "demo"])

@@ -13,13 +13,12 @@ from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
 from swarm.cli.text import age, iso, plain
 from swarm.cli.verb import Run, group, verb
-from swarm.cli.views.watch import again
+from swarm.cli.views.watch import until_ctrl_c
 
 if TYPE_CHECKING:
     from swarm import Answer as Verdict
     from swarm import Approval, Grant, SwarmError
 
-_EVERY = 0.5
 _STYLES = {"open": "warn", "allowed": "good", "denied": "bad"}
 
 
@@ -89,7 +88,7 @@ def approvals(
     if watch:
         for warning in warnings:
             run.output.label("warning", warning, "warn")
-        return _watch(run, lambda: look(True, []), known=() if all else look(True, []))
+        return _watch(run, everything=all)
 
     def show(output: Output) -> None:
         if not found:
@@ -123,18 +122,29 @@ def _how_to_answer(one: Approval) -> str:
     return f"answer with: swarm approve {one.question.id}{words}, or swarm deny …"
 
 
-def _watch(run: Run, look: Callable[[], Sequence[Approval]], known: Sequence[Approval]) -> Answer:
-    """Print each request when it appears and when it ends, until Ctrl-C; ended ones only on request."""
-    seen = {one.question.id: str(one.standing) for one in known if not one.waits}
+def _watch(run: Run, *, everything: bool) -> Answer:
+    """Print each request when it appears and when it ends, until Ctrl-C; those that ended before only on request."""
+    swarm = run.open()
+    seen: dict[str, str] = {}
 
-    def tell_new() -> None:
-        for one in look():
+    def tell_new(*, but_ended: bool = False) -> None:
+        for one in swarm.approvals(everything=True):
             stand = str(one.standing)
             if seen.get(one.question.id) != stand:
                 seen[one.question.id] = stand
-                _tell(run, one)
+                if one.waits or not but_ended:
+                    _tell(run, one)
 
-    return again(run, tell_new, _EVERY)
+    def view() -> None:
+        with swarm.live(git=None) as live:
+            tell_new(but_ended=not everything)
+            after: int | str = live.snapshot().revision
+            while changes := live.wait(after):
+                after = live.snapshot().revision if changes[-1].kind == "lost" else changes[-1].revision
+                if any(one.kind == "lost" or one.kind.startswith("approval.") for one in changes):
+                    tell_new()
+
+    return until_ctrl_c(run, view)
 
 
 def _tell(run: Run, one: Approval) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from swarm.programs.turns import Kind, Said, by_status, json_lines, number
+from swarm.programs.turns import Kind, Said, by_status, by_words, json_lines, number
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _STATUS = re.compile(r"\bstatus:? (\d{3})\b|\b(\d{3}) (?:Too Many Requests|Unauthorized|Bad Request|Forbidden)")
-_FOR_GOOD = re.compile(r"context window|usage limit|quota|invalid api key", re.IGNORECASE)
+_FOR_GOOD = re.compile(r"usage limit|quota", re.IGNORECASE)
 
 
 def said(out: Path) -> Said:
@@ -43,4 +43,6 @@ def _kind(message: str) -> Kind:
     found = _STATUS.search(message)
     if _FOR_GOOD.search(message):
         return Kind.FATAL
-    return by_status(int(found[1] or found[2]) if found else None)
+    if found:
+        return by_status(int(found[1] or found[2]))
+    return by_words(message) or Kind.RETRYABLE

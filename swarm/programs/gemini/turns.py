@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from swarm.programs.turns import Kind, Said, by_status, json_lines, number
+from swarm.programs.turns import Kind, Said, by_status, by_words, json_lines, number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +43,7 @@ def _message(result: dict[str, Any]) -> str:
     return str(error.get("message", "")) if isinstance(error, dict) else str(error or "it failed")
 
 
-def _kind(message: str) -> Kind:
+def _kind(message: str) -> Kind | None:
+    """Return what its message means; None: it does not say, and its standard error may."""
     found = _STATUS.search(message)
-    return by_status(int(found[1]) if found else None)
+    return by_status(int(found[1])) if found else by_words(message)

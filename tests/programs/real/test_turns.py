@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from swarm.testing.api import hold, say
+from swarm.testing.api import fail, hold, say
 from swarm.testing.terminal import wait_for
 from tests.programs.real.test_others import ready
 
@@ -72,6 +72,53 @@ def does_a_held_task(lab: AgentLab, program: str) -> None:
     assert told(lab, "paint it green") == 1
     assert told(lab, "and well, please") == 1
     assert tasks.end(first.id).state == "completed"
+
+
+#: So many answers with this error end a run of the program, as it tries again by itself; and what swarm makes of it.
+ENDS: dict[str, tuple[int, int]] = {"claude": (500, 3), "codex": (429, 1)}
+
+
+def passes_by_an_error(lab: AgentLab, program: str) -> None:
+    """An error that may pass: the next run takes the conversation up, and the prompt is in it once."""
+    prepared(lab, program)
+    status, times = ENDS[program]
+    lab.api.script("paint it green", *[fail(status, "later")] * times, say("Green it is."))
+
+    found = done(lab, lab.swarm.tasks.submit("- paint it green", program=program, role="builder"))
+
+    assert (found.state, found.output, len(found.runs)) == ("completed", "Green it is.", 2)
+    assert found.runs[0].failure is not None
+    assert found.runs[0].failure.retryable
+    assert found.runs[1].resumed
+    assert told(lab, "paint it green") == 1
+    assert "retry" in [one.kind for one in lab.swarm.tasks.events(found.id)]
+
+
+def fails_for_good(lab: AgentLab, program: str) -> None:
+    """A wrong key, and a prompt that is too long: no second run."""
+    prepared(lab, program)
+    for status, words in ((401, "invalid x-api-key"), (400, "prompt is too long: 250000 tokens > 200000 maximum")):
+        lab.api.script(f"case {status}", *[fail(status, words)] * 30)
+        found = lab.swarm.tasks.wait(lab.swarm.tasks.submit(f"- case {status}", program=program).id, LONG)
+        assert found.failure is not None
+        assert (found.state, len(found.runs), found.failure.retryable) == ("failed", 1, False), found.failure
+
+
+def test_codex_passes_by_a_rate_limit(agents: AgentLab) -> None:
+    passes_by_an_error(agents, "codex")
+
+
+def test_claude_code_passes_by_errors_of_the_server(claude: ClaudeLab) -> None:
+    passes_by_an_error(claude, "claude")
+
+
+@pytest.mark.parametrize("program", ["codex", "gemini"])
+def test_an_error_for_good_is_not_tried_again(agents: AgentLab, program: str) -> None:
+    fails_for_good(agents, program)
+
+
+def test_an_error_for_good_of_claude_code_is_not_tried_again(claude: ClaudeLab) -> None:
+    fails_for_good(claude, "claude")
 
 
 @pytest.mark.story
