@@ -80,6 +80,7 @@ class _Nudge:
         self._boot = boot_id()
         self._memory = retries.from_record(runfiles.read(str(run), runfiles.NUDGE), self._boot)
         self._seen = Inbox(self._inbox).mark()
+        self._kept = 0  # messages that the agent took itself, and has not acknowledged
 
     def do(self) -> str:
         waiting = self._waiting()
@@ -120,11 +121,13 @@ class _Nudge:
         """Whether a reader holds messages of the agent: then others wait, and delivered ones are watched.
 
         Nobody waits for messages when this is asked, so nobody else sees that the program dropped what it was given.
+        An idle program that took some in an earlier turn, and forgot to acknowledge them, takes no more by itself.
         """
         claims = self._bus.claims(self._address)
         given = turns.given_in_hand(str(self._run), claims)
         if given is None:
-            return bool(waiting and claims)
+            self._kept = sum(len(one.messages) for one in claims if one.who == self._address)
+            return bool(waiting and claims and not (self._kept and self._is_idle()))
         ids = [message.id for message in given.messages]
         if not turns.is_lost(str(self._run), ids, "", self._idle_since):
             return True
@@ -133,6 +136,9 @@ class _Nudge:
         waiting.update(self._waiting())
         self._memory.update(waiting, up_ms())
         return False
+
+    def _is_idle(self) -> bool:
+        return state_of(self._world, self._session, self._agent).state is State.IDLE
 
     def _idle_since(self) -> int:
         """Return since when the program is idle by its own words; 0 when it is not, or does not tell."""
@@ -161,7 +167,7 @@ class _Nudge:
             return self._memory.held(up_ms()), obstacle.message
         shell = self._agent.program == "shell"
         senders = (stored.message.sender for stored in waiting.values() if stored)
-        line = typed.nudge_line(len(waiting), senders, shell=shell, more=len(waiting) >= _MOST)
+        line = typed.nudge_line(len(waiting), senders, shell=shell, more=len(waiting) >= _MOST, kept=self._kept)
         old, self._memory.line = self._memory.line, line
         self._memory.announced(due, up_ms(), self._pause_ms)
         self._remember(self._memory.next())  # first: after a kill here nothing is typed twice

@@ -41,19 +41,24 @@ def clean(text: str, keep: str = "\n\t") -> str:
     return "".join(c for c in text if c in keep or (unicodedata.category(c) not in ("Cc", "Cs") and c not in _UNSEEN))
 
 
-def nudge_line(count: int, senders: Iterable[str], *, shell: bool, more: bool = False) -> str:
+def nudge_line(count: int, senders: Iterable[str], *, shell: bool, more: bool = False, kept: int = 0) -> str:
     """Return the line that tells an agent of its messages: swarm's own words, nothing out of a message.
 
     Args:
         shell: it is typed at a shell's prompt, where it must do nothing.
         more: there are more than *count*.
+        kept: so many more it took and has not acknowledged; until then they are what it is given.
     """
     known = list(dict.fromkeys(name for name in senders if _SENDER.fullmatch(name)))
     from_whom = ", ".join(known[:_MOST_SENDERS]) + (" and others" if len(known) > _MOST_SENDERS else "")
     number = f"{count}{'+' if more else ''} new message{'s' if count > 1 or more else ''}"
     line = f"[swarm] {number}" + (f" from {from_whom}" if from_whom else "")
+    first = ""
+    if kept:
+        line += f", behind {kept} that you took and did not acknowledge"
+        first = "swarm inbox ack, then " if shell else "`swarm inbox ack`, then "
     # The blank keeps it out of the history of most shells; ":" does nothing in all of them, and takes any words.
-    return f" : '{line}; to read: swarm inbox take'" if shell else f"{line}: run `swarm inbox take`"
+    return f" : '{line}; to read: {first}swarm inbox take'" if shell else f"{line}: run {first}`swarm inbox take`"
 
 
 def is_prompt(screen: Screen, prompt: str = "", *, shell: bool = False) -> bool:

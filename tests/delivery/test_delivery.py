@@ -20,6 +20,7 @@ from swarm.machine.run_folder import runfiles
 from swarm.terminal.tmux import Tmux
 from swarm.testing.panes import QUICK, PaneLab
 from swarm.testing.terminal import wait_for
+from tests.support.tree import SWARM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -284,6 +285,24 @@ def test_a_message_in_hand_is_no_news(post: Post) -> None:
 
     assert post.lab.swarm.delivery.nudge(AGENT, "fx") == "it has messages in hand"
     assert post.lines() == []
+
+
+def test_what_an_idle_agent_took_and_forgot_to_acknowledge_holds_up_no_news(post: Post) -> None:
+    """A model may end its turn so; a lead would not hear of its other children until the lease is over."""
+    post.start(program="shell", task="")
+    first = post.send()
+    post.nudged(first)
+    post.lab.type(AGENT, f"{SWARM} inbox take")
+    wait_for(lambda: post.trace(first).stored.state in ("claimed", "seen"), "the taking", SOON)
+    post.lab.until(AGENT, "idle")
+
+    second = post.send("another")
+
+    post.nudged(second)
+    post.lab.see(AGENT, "1 new message from user, behind 1 that you took and did not acknowledge")
+    for command in ("ack", "take --ack"):
+        post.lab.type(AGENT, f"{SWARM} inbox {command}")
+    wait_for(lambda: [post.trace(one).stored.state for one in (first, second)] == ["acked"] * 2, "both read", SOON)
 
 
 # --- shells ------------------------------------------------------------------------------------------------

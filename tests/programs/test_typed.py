@@ -50,6 +50,16 @@ def test_at_a_shell_it_is_a_command_that_does_nothing() -> None:
     assert line == " : '[swarm] 1 new message from user; to read: swarm inbox take'"
 
 
+def test_it_says_what_was_taken_and_not_acknowledged() -> None:
+    """Until then a reader is given that, and not what is new."""
+    line = typed.nudge_line(1, ["user"], shell=False, kept=2)
+
+    assert line == (
+        "[swarm] 1 new message from user, behind 2 that you took and did not acknowledge:"
+        " run `swarm inbox ack`, then `swarm inbox take`"
+    )
+
+
 FREE = [
     "$ ",
     "# ",
