@@ -27,7 +27,7 @@ from swarm.supervisor.chores import Chores
 from swarm.supervisor.label import Label, own_terminal
 from swarm.supervisor.mail import Heartbeat, Mail, Quiet
 from swarm.supervisor.status_socket import StatusSocket
-from swarm.supervisor.terminal import Terminal
+from swarm.supervisor.terminal import Terminal, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def main(args: list[str]) -> int:
     """Do everything and return the exit status: the program's own, or 128 + signal."""
     os.closerange(_KEPT_OPEN, _MOST_DESCRIPTORS)  # no lock of a swarm command may live on here
     if len(args) != 1:
-        _tell("usage: launcher.py LAUNCH_FILE")
+        tell("usage: launcher.py LAUNCH_FILE")
         return 2
     own.trust_state_of(os.path.dirname(args[0]))
     signals = sig.Signals()
@@ -60,7 +60,7 @@ def main(args: list[str]) -> int:
         gate.claim(args[0])
     except gate.Closed as closed:
         runfiles.remove("", args[0])  # it holds an environment
-        _tell(str(closed))
+        tell(str(closed))
         return closed.code
     return Supervisor(launch, signals).run()
 
@@ -95,7 +95,7 @@ class Supervisor:
         try:
             trouble = self._begin()
         except OSError as error:
-            _tell(f"{self._launch.agent} was not started: {error.strerror}: {error.filename or self._launch.run_dir}")
+            tell(f"{self._launch.agent} was not started: {error.strerror}: {error.filename or self._launch.run_dir}")
             return _CANNOT_START
         self._wait_for_box()
         self._socket.open()
@@ -109,12 +109,12 @@ class Supervisor:
         self._socket.close()
         self._terminal.take_back()
         if trouble:
-            _tell(trouble)
+            tell(trouble)
         with contextlib.suppress(OSError):
             os.chdir("/")  # a process that reads the end may remove the folder at once
         self._write_exit(cause)
         self._label.last_look()
-        _tell(f"{self._launch.agent} {self._words(cause)}", after_program=True)
+        tell(f"{self._launch.agent} {self._words(cause)}", after_program=True)
         if self._turn is not None:
             self._turn.tell_end()
         return _shell_status(self._status)
@@ -384,7 +384,7 @@ class Supervisor:
         try:
             runfiles.write(self._launch.run_dir, runfiles.EXIT, record)
         except OSError as error:
-            _tell(f"cannot write {runfiles.EXIT}: {error.strerror}")
+            tell(f"cannot write {runfiles.EXIT}: {error.strerror}")
 
     def _words(self, cause: str) -> str:
         verb = "ended" if cause in ("exited", "signal") else "was stopped"
@@ -441,18 +441,6 @@ def _read_all(fd: int) -> bytes:
     while piece := os.read(fd, 256):
         data += piece
     return data
-
-
-def _tell(text: str, *, after_program: bool = False) -> None:
-    """Write a line into the pane."""
-    plain = "".join(c if c.isprintable() else "?" for c in text)
-    line = f"[swarm] {plain}\n".encode("utf-8", "replace")
-    _write(b"\n" + line if after_program else line)
-
-
-def _write(data: bytes) -> None:
-    with contextlib.suppress(OSError):  # the terminal is gone; the files tell it
-        os.write(1, data)
 
 
 def _now_ms() -> int:

@@ -41,3 +41,15 @@ class Terminal:
         if os.environ.get("TERM", "dumb") != "dumb":
             with contextlib.suppress(OSError):
                 os.write(1, b"\x1b[0m\x1b[?25h")
+
+
+def tell(text: str, *, after_program: bool = False) -> None:
+    """Write a line into the pane."""
+    plain = "".join(c if c.isprintable() else "?" for c in text)
+    line = f"[swarm] {plain}\n".encode("utf-8", "replace")
+    _write(b"\n" + line if after_program else line)
+
+
+def _write(data: bytes) -> None:
+    with contextlib.suppress(OSError):  # the terminal is gone; the files tell it
+        os.write(1, data)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import os
-import re
 import time
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.git import owner
@@ -24,6 +21,7 @@ from swarm.project.model import Placed
 from swarm.worktrees import hindrance
 from swarm.worktrees.lock_reason import is_running_reason
 from swarm.worktrees.reports import Risk, RiskKind
+from swarm.worktrees.saved.names import git_can_name, is_droppable, is_precious, roots_of
 from swarm.worktrees.setup import setup_notes
 from swarm.worktrees.steps import layout_steps
 from swarm.worktrees.steps.file_steps import digest
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from swarm.project.config.sections import Cleanup
     from swarm.project.model import AdminDir, Agent, Session
     from swarm.project.world import World
     from swarm.worktrees.hindrance import Hindrance
@@ -332,7 +329,7 @@ def _sort_files(world: World, present: _Present, state: TreeState) -> SortedFile
     apart |= {
         *(path for path in wanted_ignored if sizes.get(path, 0) > rules.ignored_file_limit),
         *(path for path in untracked if sizes.get(path, 0) > rules.large_file),
-        *(path for path in (*wanted_ignored, *untracked) if not _git_can_name(path)),
+        *(path for path in (*wanted_ignored, *untracked) if not git_can_name(path)),
         *(path for path in state.unreadable if path not in bulk),  # to be moved it need not be read
     }
     kept = [path for path in (*untracked, *wanted_ignored, *sorted(untouched)) if path not in apart]
@@ -364,7 +361,7 @@ def _worth_saving(world: World, tree: Path, given: frozenset[str]) -> set[str]:
     """Return those files of a setup that are saved along, so that a restored worktree has them again."""
     rules = world.settings.cleanup
     sizes = world.trees.sizes(tree, given)
-    small = {path for path, size in sizes.items() if size <= rules.ignored_file_limit and _git_can_name(path)}
+    small = {path for path, size in sizes.items() if size <= rules.ignored_file_limit and git_can_name(path)}
     links = setup_notes.links_among(small, world.layout.root, tree)
     return {path for path in small if path in links or not is_droppable(path, rules)}
 
@@ -374,58 +371,6 @@ def _digest(path: Path) -> str:
         return hashlib.sha256(fsio.read_small(path, 1 << 20)).hexdigest() if not path.is_symlink() else ""
     except (OSError, SwarmError):  # whatever it is now, it is not what swarm put there
         return ""
-
-
-def matches(path: str, patterns: Sequence[str]) -> bool:
-    """Whether the last part of a path matches a name or pattern."""
-    return bool(_expression(tuple(patterns)).match(path.rpartition("/")[2]))
-
-
-@cache
-def _expression(patterns: tuple[str, ...], flags: int = 0) -> re.Pattern[str]:
-    """Return what matches all names of some patterns: one look at each of a hundred thousand files."""
-    return re.compile("|".join(map(fnmatch.translate, patterns)) or "(?!)", flags)
-
-
-def is_precious(path: str, rules: Cleanup) -> bool:
-    """Whether a file has a precious name, however that is written."""
-    return bool(_expression(tuple(rules.precious), re.IGNORECASE).match(path.rpartition("/")[2]))
-
-
-def is_droppable(path: str, rules: Cleanup) -> bool:
-    """Whether a program can regenerate a file; precious files in a folder do not count, because a user put them there.
-
-    A folder full of other people's files is dropped with all of them: their tests come with keys by the hundred.
-    """
-    *folders, name = path.split("/")
-    if matches(name, rules.bulk):
-        return True
-    if not any(matches(folder, rules.bulk) for folder in folders):
-        return False
-    return not is_precious(name, rules) or any(matches(folder, rules.installed) for folder in folders)
-
-
-def roots_of(paths: Iterable[str], patterns: Sequence[str]) -> tuple[str, ...]:
-    """Name dropped files by their topmost folder, not one by one."""
-    roots = set()
-    for path in paths:
-        parts = path.split("/")
-        depth = next(n for n, part in enumerate(parts) if matches(part, patterns))
-        roots.add("/".join(parts[: depth + 1]) + ("/" if depth + 1 < len(parts) else ""))
-    return tuple(sorted(roots))
-
-
-def _git_can_name(path: str) -> bool:
-    """Whether git takes this name into a tree; git refuses names that some file system reads as ``.git``."""
-    for part in path.split("/"):
-        plain = part.split(":")[0].rstrip(" .").casefold()
-        if plain in {"", ".git", "git~1"} or (not part.isascii() and ".git" in _without_ignorable(part)):
-            return False
-    return True
-
-
-def _without_ignorable(part: str) -> str:
-    return "".join(c for c in part if c.isascii()).casefold()
 
 
 def _state_risks(state: TreeState, files: SortedFiles) -> Iterator[Risk]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from swarm.worktrees.examine import is_droppable, is_precious, matches, roots_of
+from swarm.worktrees.saved.names import is_droppable, is_precious, matches, roots_of
 
 if TYPE_CHECKING:
     from swarm.project.config.settings import Settings

@@ -61,6 +61,14 @@ def _refuse_far(recipients: Sequence[Member | None], me: Sender) -> None:
         )
 
 
+def _spend(me: Sender, count: int) -> None:
+    """Take so many messages from what an agent may still send; people have as many as they like."""
+    if me.who is not None:
+        from swarm.messages import allowance
+
+        allowance.spend(me.who.run_dir, count)
+
+
 class Sending(PostBase):
     """Send messages as this process."""
 
@@ -89,18 +97,15 @@ class Sending(PostBase):
             attach: files; each is copied.
 
         Raises:
-            TooManyMessages: this agent may send no more for now; nothing was sent.
             Refused, AgentNotFound, Ambiguous, MessageProblem: a name is unknown, or it is no message; nothing was sent.
+            TooManyMessages: this agent may send no more for now; nothing was sent.
             QuotaReached, NoSpace, Locked, IdTaken: nobody could be given it; ``Refused`` holds several of these.
             SentInPart: some have it, and others do not.
         """
         me, answered = self.me(), self._answered(reply_to) if reply_to else None
         recipients = self._recipients(to, me, answered)
         _refuse_far(recipients, me)
-        if me.who is not None:
-            from swarm.messages import allowance  # people have as many as they like
-
-            allowance.spend(me.who.run_dir, len(recipients))
+        _spend(me, len(recipients))
         message = Message(
             to=USER,
             sender=me.address,
