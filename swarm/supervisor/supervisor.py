@@ -177,6 +177,8 @@ class Supervisor:
                 handed = self._network.hand_over() if self._network is not None else {}
                 env = {**self._launch.program_env(), **handed}
                 if self._launch.boxed:
+                    from swarm.supervisor.boxed import enter
+
                     enter.instead_of(self._launch.argv, env, trouble_write)
                 os.execvpe(self._launch.argv[0], self._launch.argv, env)  # noqa: S606
         except OSError as error:

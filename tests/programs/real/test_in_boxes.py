@@ -16,6 +16,9 @@ from tests.programs.real.test_mcp_door import CALLED, told
 from tests.programs.real.test_others import SHELL, counted, ready
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swarm.testing.api.script import Turn
     from tests.support.agents import AgentLab, ClaudeLab
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(600)]
@@ -148,7 +151,7 @@ def test_claude_code_in_a_box_is_told_asks_commits_and_goes_on(claude: ClaudeLab
 
 
 #: How each program's model runs a command.
-_RUN = {
+_RUN: dict[str, Callable[[str], Turn]] = {
     "claude": lambda command: call("Bash", command=command),
     "codex": lambda command: call("exec_command", cmd=command),
     "gemini": lambda command: call("run_shell_command", command=command, description="x"),
