@@ -47,7 +47,7 @@ while True:
 """
 #: What supervisors write for agents that work: nothing of it may hold what a probe wrote.
 _ALIVE = re.compile(
-    r"/\.swarm/(?:sessions/[^/]*/run|journal|trash|lock|messages|server|log)(?:/|$)|/\.swarm/sessions/[^/]*/box/[^/]*/(?:io|taken|looked\.json|run)"
+    r"/\.swarm/(?:sessions/[^/]*/run|journal|trash|lock|messages|events|server|log)(?:/|$)|/\.swarm/sessions/[^/]*/box/[^/]*/(?:io|taken|looked\.json|run)"
     r"|/\.git/(?:objects|logs|refs/heads/swarm|refs/swarm|packed-refs|index|worktrees/[^/]*/(?:index|logs|locked|ORIG_HEAD))"
     r"|/agents\.tmux|/tmux-|/home/(?!.*\.bashrc)|/(?:ask|asked|answer|begun)"
 )

@@ -148,6 +148,7 @@ def test_the_limits_are_shown(panes: PaneLab, boxes: None) -> None:
         "memory": 2 << 30,
         "tmp": 1 << 30,
         "disk": 1 << 30,
+        "messages": 1000,
         "memory_by": agent.limits["memory_by"],
     }
     assert int(agent.limits["disk_used"]) > 0
