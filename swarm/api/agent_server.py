@@ -16,7 +16,7 @@ from swarm.machine import identity, person, processes
 from swarm.project import names
 from swarm.project.errors import ExtraMissing
 from swarm.project.statedir import prepare
-from swarm.roles.agent_file import AgentFile
+from swarm.roles.agent_file import AgentFile, TlsFile, check_host
 from swarm.services import credentials, definition, place, proof
 from swarm.services.log import Log as Log  # noqa: PLC0414  # offered here
 from swarm.services.log import timestamp as timestamp  # noqa: PLC0414  # offered here
@@ -29,17 +29,25 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Self
 
+    from swarm.services.certificate import Certificate
     from swarm.tasks.requests import TaskOptions
     from swarm.tasks.values import AgentTask
 
 _VERSION_SECONDS = 30.0
 
 
-def defined(swarm: Swarm, config: str | os.PathLike[str] | None, name: str, **given: Any) -> ServedAgent:
+def defined(
+    swarm: Swarm,
+    config: str | os.PathLike[str] | None,
+    name: str,
+    tls: bool = False,  # noqa: FBT001, FBT002  # a switch of the command line
+    **given: Any,
+) -> ServedAgent:
     """Return the agent that is to be served.
 
     Args:
         config: its file; default: ``agents/<name>/config.yaml`` of the swarm directory, where it is there.
+        tls: it speaks TLS, with a certificate that swarm makes unless the file names one.
         given: what the caller says instead of the file.
 
     Raises:
@@ -60,6 +68,12 @@ def defined(swarm: Swarm, config: str | os.PathLike[str] | None, name: str, **gi
     says = found.says._replace(**given)
     if "program" in given:
         says = says._replace(command="")
+    if tls and says.tls is None:
+        says = says._replace(tls=TlsFile())
+    try:
+        check_host(says.bind)
+    except ValueError as problem:
+        raise UsageProblem(f"cannot listen there: {problem}", hint="for example: --bind 127.0.0.1") from None
     return found._replace(name=name or found.name, says=says)
 
 
@@ -86,6 +100,7 @@ class AgentServer:
         root: its swarm directory.
         token: what requests by TCP have to name.
         log: its log.
+        certificate: with which it speaks TLS, once it listens.
     """
 
     def __init__(self, root: Path, swarm: Swarm, agent: ServedAgent) -> None:
@@ -96,6 +111,8 @@ class AgentServer:
         for one in (folder, folder / agent.name):
             files.make_folders(one, 0o700)
         self.log = Log(folder / agent.name / "agent.log", f"agent/{agent.name}", agent.says.log_level)
+        self.certificate: Certificate | None = None
+        self._address = ("", 0)
         self._swarm = swarm
         self._fd = -1
 
@@ -139,27 +156,48 @@ class AgentServer:
         place.leave(self.root, AGENT, self.agent.name)
         os.close(self._fd)
 
-    def write(self, port: int) -> None:
-        """Write down that this process serves, and on which port."""
-        place.write(self.root, AGENT, self.agent.name, port)
+    def write(self, address: tuple[str, int]) -> None:
+        """Write down that this process serves, and at which address."""
+        is_secured = self.certificate is not None
+        self._address = address
+        place.write(self.root, AGENT, self.agent.name, address, is_secured=is_secured)
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether TLS is spoken."""
+        return self.agent.says.tls is not None
+
+    def certify(self, host: str) -> Certificate | None:
+        """Return the certificate of this server, which listens at an address; None: it speaks without TLS.
+
+        Raises:
+            ConfigProblem, LooseMode, ExtraMissing
+        """
+        from swarm.services import certificate
+
+        if self.agent.says.tls is not None:
+            who = f"{AGENT}-{self.agent.name}"
+            self.certificate = certificate.prepare(self.root, who, self.agent.says.tls, host)
+        return self.certificate
 
     def proof(self, nonce: str, host: str, port: int) -> str:
         """Return what shows that this server belongs to its swarm directory; see ``services/proof.py``."""
-        return proof.prove(self.token, nonce, host, port)
+        fingerprint = self.certificate.fingerprint if self.certificate is not None else ""
+        return proof.prove(self.token, nonce, host, port, fingerprint)
 
-    def announced(self, port: int) -> AbstractContextManager[None]:
+    def announced(self) -> AbstractContextManager[None]:
         """Announce this server as long as this lasts, if the setting ``discovery.method`` is ``mdns``.
 
         Raises:
             ExtraMissing
             OSError: there is no network to do it on.
         """
-        from swarm.services import announcing
-        from swarm.services.candidates import LOOPBACK
+        from swarm.services import announcing, certificate
 
         if self._swarm._opened.world.settings.discovery.method != "mdns":  # noqa: SLF001  # the same library
             return nullcontext()
-        return announcing.announced(AGENT, self.agent.name, __version__, [LOOPBACK], port)
+        host, port = self._address
+        return announcing.announced(AGENT, self.agent.name, __version__, certificate.addresses(host), port)
 
     # --- its program ----------------------------------------------------------------------------
 
@@ -295,15 +333,19 @@ def is_nonce(text: bytes) -> bool:
     return proof.is_nonce(text.decode("ascii", "replace"))
 
 
-def connected(port: int, server_port: int) -> list[int] | None:
-    """Return the processes that hold the client's end of a connection on this machine; None where that is not seen."""
+def connected(port: int, server_port: int, hosts: tuple[str, str]) -> list[int] | None:
+    """Return the processes that hold the client's end of a connection on this machine; None where that is not seen.
+
+    Args:
+        hosts: the addresses of the client and of the server, as numbers.
+    """
     from swarm.machine.sockets import connections
 
-    return connections.holders(port, server_port) if processes.HAS_PROC else None
+    return connections.holders(port, server_port, hosts) if processes.HAS_PROC else None
 
 
-def is_ours(port: int, server_port: int) -> bool:
+def is_ours(port: int, server_port: int, hosts: tuple[str, str]) -> bool:
     """Whether a program of this user holds the client's end of a connection on this machine, as far as that is seen."""
     from swarm.machine.sockets import connections
 
-    return processes.HAS_PROC and connections.user(port, server_port) == os.geteuid()
+    return processes.HAS_PROC and connections.user(port, server_port, hosts) == os.geteuid()

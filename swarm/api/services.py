@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from swarm.api.finding import Finding
 from swarm.kit import files
+from swarm.kit.errors import UsageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,28 +151,32 @@ class Services(Finding):
             return {str(one): definition.problems_of(one) for one in found}
 
     def ask(self, url: str, method: str, path: str, body: object = None, *, timeout: float = 60.0) -> ServiceReply:
-        """Make a request to an agent's server on this machine, and return the answer.
+        """Make a request to an agent's server, and return the answer.
 
-        The servers of this swarm directory are asked by their sockets. Another gets the token of
-        ``SWARM_API_TOKEN``, if any, once it has shown that this token is its own.
+        The servers of this swarm directory are asked by their sockets. Another gets the request and the token of
+        ``SWARM_API_TOKEN`` once it has shown that this token is its own.
 
         Raises:
-            UsageProblem: the address is none of this machine.
+            UsageProblem: the address is none of this machine, and without TLS; or there is no token for it.
             ServiceProblem: nobody answers there as a component does, or the token is not that server's.
         """
         from swarm.services import calling, place
 
-        connection = calling.by_url(url, timeout)
+        address = calling.address_of(url)
         root = self._services_root()
-        port = calling.port_of(url)
-        record = next((one for one in place.everything(root) if one.port == port), None)
-        if record is not None:
-            connection = calling.Private(place.folder_of(root, record.type, record.name), timeout)
-            return calling.ask(connection, method, path, body)
+        for one in place.everything(root):
+            if (one.port == address.port and address.is_local) or one.url == url.rstrip("/"):
+                connection = calling.Private(place.folder_of(root, one.type, one.name), timeout)
+                return calling.ask(connection, method, path, body)
         token = self._world.environ.get("SWARM_API_TOKEN", "").encode("ascii", "ignore")
-        if token:
-            calling.check_server(connection, token)
-        return calling.ask(connection, method, path, body, token=token)
+        if not token:
+            raise UsageProblem(
+                f"the server at {url} is none of this swarm directory, and there is no token for it",
+                hint="set SWARM_API_TOKEN to what credentials/api-token of its swarm directory holds",
+            )
+        secured = address.connect(timeout)
+        calling.check_server(secured, token)
+        return calling.ask(secured, method, path, body, token=token)
 
     def variable(self, name: str) -> str:
         """Return a variable as servers have it: of the environment, else of the directory's file ``.env``.

@@ -154,7 +154,7 @@ class Agent:
                 "model": says.model or None,
                 "program": says.command.partition(" ")[0] or says.program,
             },
-            "log": self.server.log.last(_LOGGED),
+            "log": self.server.log.last(_LOGGED) if caller.has_token or caller.is_near else [],
         }
 
     # --- requests -------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ _HEADERS = (
 
 
 class Caller:
-    """Who makes a request: from the private socket, or from 127.0.0.1.
+    """Who makes a request: from the private socket, or by TCP.
 
     Attributes:
         is_private: it came by the socket that only this user can reach.
@@ -64,28 +64,43 @@ class Caller:
         self.has_token = False
         peer, here = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
         self._ports = (0, 0) if self.is_private else (peer[1], here[1])
+        self._hosts = ("", "") if self.is_private else (peer[0], here[0])
         self.reached_at: tuple[str, int] = ("", 0) if self.is_private else here[:2]
         self.nonce = ""
 
     def pids(self) -> list[int] | None:
-        """Return the processes at the other end; None where the machine cannot tell. It takes a moment."""
+        """Return the processes at the other end; None where this machine cannot tell. It takes a moment."""
         if not self.is_private:
-            return agent_server.connected(*self._ports)
+            return (
+                agent_server.connected(self._ports[0], self._ports[1], self._hosts)
+                if places.is_here(self._hosts[0])
+                else None
+            )
         pid = places.peer(self._socket)
         return [pid] if pid else []
 
     def is_ours(self) -> bool:
         """Whether a program of this user is at the other end, as far as that is seen."""
-        return places.peer(self._socket) != 0 if self.is_private else agent_server.is_ours(*self._ports)
+        if self.is_private:
+            return places.peer(self._socket) != 0
+        return places.is_here(self._hosts[0]) and agent_server.is_ours(self._ports[0], self._ports[1], self._hosts)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is on this machine."""
+        return self.is_private or places.is_here(self._hosts[0])
 
     def source(self) -> Hashable:
-        """Return what wrong tokens are counted by: the session of processes at the other end. It takes a moment."""
+        """Return what wrong tokens are counted by: the session of processes at the other end. It takes a moment.
+
+        Of another machine it is that machine.
+        """
         for pid in self.pids() or ():
             try:
                 return os.getsid(pid)
             except OSError:
                 continue
-        return "unseen"
+        return "unseen" if self.is_private or places.is_loopback(self._hosts[0]) else self._hosts[0]
 
 
 class Guard:
@@ -96,7 +111,11 @@ class Guard:
         self._server = server
         self._throttle = Throttle()
         self._callers: WeakKeyDictionary[Any, Caller] = WeakKeyDictionary()
-        self._hosts = {f"127.0.0.1:{port}".encode(), f"localhost:{port}".encode()}
+        certificate = server.certificate
+        names = ("127.0.0.1", "localhost") if certificate is None else certificate.names
+        self._hosts = {f"{name}:{port}".encode() for name in names}
+        self._origins = {(b"https://" if certificate is not None else b"http://") + host for host in self._hosts}
+        self._local = {b"localhost", f"localhost:{port}".encode(), f"127.0.0.1:{port}".encode()}
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -152,10 +171,10 @@ class Guard:
     def _check_origin(self, caller: Caller, headers: dict[bytes, list[bytes]]) -> None:
         """Refuse a request to another host, and one of a web page."""
         hosts = headers.get(b"host", [])
-        known = self._hosts | {b"localhost"} if caller.is_private else self._hosts
+        known = self._local if caller.is_private else self._hosts
         if len(hosts) != 1 or hosts[0] not in known:
-            raise Failure("misdirected", "this server is of this machine alone")
-        if any(origin not in {b"http://" + host for host in self._hosts} for origin in headers.get(b"origin", [])):
+            raise Failure("misdirected", "this server has another name")
+        if any(origin not in self._origins for origin in headers.get(b"origin", [])):
             raise Failure("forbidden", "no web page may call this server")
         if any(site not in (b"same-origin", b"none") for site in headers.get(b"sec-fetch-site", [])):
             raise Failure("forbidden", "no web page may call this server")

@@ -12,6 +12,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     import socket
+    import ssl
     from collections.abc import AsyncIterator, Iterator, Sequence
 
 #: So long a peer may take for the head of a request, and for taking what it is sent.
@@ -22,11 +23,17 @@ _MOST_CONNECTIONS = 500
 
 @contextlib.asynccontextmanager
 async def serving(
-    app: Any, sockets: Sequence[socket.socket], *, keep_alive: int = _KEEP_ALIVE, grace: int = _GRACE
+    app: Any,
+    sockets: Sequence[socket.socket],
+    *,
+    secured: tuple[socket.socket, ssl.SSLContext] | None = None,
+    keep_alive: int = _KEEP_ALIVE,
+    grace: int = _GRACE,
 ) -> AsyncIterator[None]:
     """Take requests; at the end they end.
 
     Args:
+        secured: another socket, at which TLS is spoken with this context.
         keep_alive: seconds for which a connection without a request stays.
         grace: seconds that answers may take at the end.
     """
@@ -45,6 +52,7 @@ async def serving(
         timeout_graceful_shutdown=grace,
     )
     server = _Server(config)
+    server.secured = secured
     running = asyncio.create_task(server.serve(sockets=list(sockets)))
     try:
         yield
@@ -54,7 +62,24 @@ async def serving(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, whose signals are ours."""
+    """uvicorn, whose signals are ours, and which speaks TLS at one of its sockets."""
+
+    secured: tuple[socket.socket, ssl.SSLContext] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen; whoever does not begin to speak TLS in time is let go."""
+        await super().startup(sockets)
+        if self.secured is None:
+            return
+        listening, context = self.secured
+
+        def protocol() -> Timed:
+            return Timed(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+        made = await asyncio.get_running_loop().create_server(
+            protocol, sock=listening, ssl=context, ssl_handshake_timeout=HEAD_SECONDS
+        )
+        self.servers.append(made)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

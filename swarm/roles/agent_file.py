@@ -27,7 +27,21 @@ if TYPE_CHECKING:
 _LONGEST = 7 * 86_400.0
 #: The program without a word; a section of its name says the same as the keys beside it.
 _FIRST = PROGRAMS[0]
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,99}")
+
+
+class TlsFile(NamedTuple):
+    """The certificate of a served agent.
+
+    Attributes:
+        cert, key: files in PEM; empty: swarm makes them.
+        names: further names at which the agent is asked.
+    """
+
+    cert: str = ""
+    key: str = ""
+    names: tuple[str, ...] = ()
 
 
 class AgentFile(NamedTuple):
@@ -42,6 +56,8 @@ class AgentFile(NamedTuple):
         role: whose instructions, rules and limits its program has.
         hold: tasks stay idle after each turn until they are continued or ended.
         tries: how often a turn is started at most; None: as the setting ``tasks.tries`` says.
+        bind: the address at which it listens.
+        tls: its certificate; None: it speaks without TLS, on this machine alone.
     """
 
     port: int
@@ -54,6 +70,8 @@ class AgentFile(NamedTuple):
     role: str = ""
     hold: bool = False
     tries: int | None = None
+    bind: str = "127.0.0.1"
+    tls: TlsFile | None = None
 
 
 def check_model(model: str) -> str:
@@ -65,6 +83,24 @@ def check_model(model: str) -> str:
     if not model.isascii() or _MODEL.fullmatch(model) is None:
         raise ValueError(f"unknown model {ascii(model)[:60]}")
     return model
+
+
+def check_host(name: str) -> str:
+    """Return the name or the address of a machine.
+
+    Raises:
+        ValueError
+    """
+    if _NAME.fullmatch(name) is None:
+        raise ValueError(f"{ascii(name)[:60]} is no name of a machine and no address")
+    return name
+
+
+def _tls(**found: Any) -> TlsFile:
+    auto = found.pop("auto_generate", False)
+    if auto == ("cert" in found or "key" in found) or ("cert" in found) != ("key" in found):
+        refuse("needs cert and key, or auto_generate: true")
+    return TlsFile(**found)
 
 
 def _only(word: str, what: str) -> Form[str]:
@@ -114,6 +150,18 @@ def _agent(**found: Any) -> AgentFile:
 
 _MODEL_FORM = text(check_model, "model", longest=100, least=1)
 _TIME = seconds(0.1, _LONGEST)
+_TLS: Form[TlsFile] = mapping(
+    {
+        "cert": Field(text(str, "path", least=1), "Certificate in PEM; a relative path counts from this file."),
+        "key": Field(text(str, "path", least=1), "Its key, readable for you alone."),
+        "auto_generate": Field(switch(), "swarm makes both, for the names of this machine."),
+        "names": Field(
+            listing(text(check_host, "name"), "list of names", most=20), "Further names at which the agent is asked."
+        ),
+    },
+    _tls,
+    "certificate",
+)
 _SECTION: Form[dict[str, Any]] = mapping(
     {
         "model": Field(_MODEL_FORM, "Model for tasks that name none."),
@@ -127,7 +175,12 @@ AGENT = mapping(
         "type": Field(_only("agent", "type"), "What this file configures: agent."),
         "roles": Field(listing(_only("agent", "role"), "list of `agent`"), "The older form of `type`."),
         "name": Field(text(_named("agent"), "name"), "Default: as the file's folder is called."),
-        "port": Field(number(1, 65_535), "Port on 127.0.0.1; required. `SWARM_PORT` and `--port` come before it."),
+        "port": Field(number(1, 65_535), "Port; required. `SWARM_PORT` and `--port` come before it."),
+        "bind": Field(
+            text(check_host, "address"),
+            "Address at which it listens. Default: 127.0.0.1; any other machine's reach needs `tls`.",
+        ),
+        "tls": Field(_TLS, "Certificate: with it the agent speaks HTTPS."),
         "log_level": Field(choice("debug", "info", "warning", "error"), "What `agent.log` says. Default: info."),
         "program": Field(choice(*PROGRAMS), f"The agent program that does the tasks. Default: {_FIRST}."),
         "command": Field(program(), "Any command instead of a program; it reads the prompt from its standard input."),

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 _LARGEST = 16 << 20
 _LONGEST_PATH = 100
-_URL = re.compile(r"http://(127\.0\.0\.1|localhost):([0-9]{1,5})/?", re.ASCII)
+_URL = re.compile(
+    r"(?:http://(127\.0\.0\.1|localhost)|https://([A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?)):([0-9]{1,5})/?",
+    re.ASCII,
+)
 
 
 class ServiceReply(NamedTuple):
@@ -67,18 +70,37 @@ class Private(http.client.HTTPConnection):
         self.sock = made
 
 
-def by_url(url: str, timeout: float) -> http.client.HTTPConnection:
-    """Return a connection to a component on this machine.
+class Address(NamedTuple):
+    """Where a component is asked."""
+
+    host: str
+    port: int
+    is_secured: bool
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine."""
+        return self.host in ("127.0.0.1", "localhost")
+
+    def connect(self, timeout: float) -> http.client.HTTPConnection:
+        """Return a connection; who is at its other end is for ``check_server`` to say."""
+        if not self.is_secured:
+            return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+        return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=proof.unchecked())
+
+
+def address_of(url: str) -> Address:
+    """Return the address that a URL names.
 
     Raises:
-        UsageProblem: the address is none of this machine.
+        UsageProblem: it is none of this machine, and without TLS.
     """
     found = _URL.fullmatch(url)
-    if found is None or not 0 < int(found[2]) <= 65_535:
+    if found is None or not 0 < int(found[3]) <= 65_535:
         raise UsageProblem(
-            f"{ascii(url)[:80]} is no address of an agent on this machine", hint="such as http://127.0.0.1:9000"
+            f"{ascii(url)[:80]} is no address of an agent", hint="such as http://127.0.0.1:9000 or https://build:9000"
         )
-    return http.client.HTTPConnection(found[1], int(found[2]), timeout=timeout)
+    return Address(found[1] or found[2], int(found[3]), found[1] is None)
 
 
 def check_server(connection: http.client.HTTPConnection, token: bytes) -> None:
@@ -92,19 +114,14 @@ def check_server(connection: http.client.HTTPConnection, token: bytes) -> None:
     connection.auto_open = 0
     if connection.sock is not None:
         host, port = connection.sock.getpeername()[:2]
-        if proof.fits(said.get("proof"), token, nonce, host, port):
+        fingerprint = proof.fingerprint_of(connection.sock)
+        if proof.fits(said.get("proof"), token, nonce, host, port, fingerprint):
             return
     connection.close()
     raise ServiceProblem(
         "the server does not show that the token is its own, so it was not sent",
         hint="set SWARM_API_TOKEN to what credentials/api-token of its swarm directory holds",
     )
-
-
-def port_of(url: str) -> int:
-    """Return the port of an address that ``by_url`` takes."""
-    found = _URL.fullmatch(url)
-    return int(found[2]) if found is not None else 0
 
 
 def ask(

@@ -11,7 +11,6 @@ import contextlib
 import http.client
 import io
 import json
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.services import proof
@@ -73,7 +72,9 @@ async def _look(address: Address, token: bytes, *, secured: bool) -> Component |
         f"GET /status HTTP/1.1\r\nHost: {address.host}:{address.port}\r\nAccept: application/json\r\n"
         f"{proof.HEADER}: {nonce}\r\nConnection: close\r\n\r\n"
     )
-    reader, writer = await asyncio.open_connection(address.host, address.port, ssl=_unchecked() if secured else None)
+    reader, writer = await asyncio.open_connection(
+        address.host, address.port, ssl=proof.unchecked() if secured else None
+    )
     try:
         writer.write(asked.encode("ascii"))
         answer = await reader.read(_LARGEST)
@@ -81,8 +82,7 @@ async def _look(address: Address, token: bytes, *, secured: bool) -> Component |
             answer += piece
             if len(answer) > _LARGEST:
                 return None
-        tls = writer.get_extra_info("ssl_object")
-        fingerprint = sha256(tls.getpeercert(binary_form=True)).hexdigest() if tls is not None else ""
+        fingerprint = proof.fingerprint_of(writer.get_extra_info("ssl_object"))
     finally:
         writer.close()
         with contextlib.suppress(OSError):
@@ -90,16 +90,6 @@ async def _look(address: Address, token: bytes, *, secured: bool) -> Component |
     said = _json_of(answer)
     here = proof.fits(said.get("proof"), token, nonce, *address, fingerprint)
     return component_of(said, f"http{'s' if secured else ''}://{address.host}:{address.port}", is_ours=here)
-
-
-def _unchecked() -> Any:
-    """Return what speaks TLS with anybody: the proof names the certificate, so it is checked there."""
-    import ssl
-
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 class _Given:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from swarm.kit import yaml
@@ -36,6 +37,10 @@ def read(path: Path) -> ServedAgent:
         raise_all(f"the agent of {path} cannot be used", table.problems(error))
         raise AssertionError from error  # a ValueError always names a problem
     name = found.name or (path.absolute().parent.name if path.name == FILE else path.stem)
+    if found.tls is not None and found.tls.cert:
+        folder = path.absolute().parent
+        cert, key = (os.path.join(folder, one) for one in (found.tls.cert, found.tls.key))
+        found = found._replace(tls=found.tls._replace(cert=cert, key=key))
     return ServedAgent(names.check_name("agent", name), found, path)
 
 

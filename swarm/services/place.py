@@ -45,10 +45,11 @@ def take(root: Path, kind: str, name: str) -> int:
     raise ComponentRuns(f"cannot serve {kind} {name}: {which}")
 
 
-def write(root: Path, kind: str, name: str, port: int) -> Record:
-    """Write down that this process serves, and return that."""
+def write(root: Path, kind: str, name: str, address: tuple[str, int], *, is_secured: bool = False) -> Record:
+    """Write down that this process serves at an address, and return that."""
     pid = os.getpid()
-    record = Record(kind, name, pid, processes.start_of(pid) or 0, processes.boot_id(), port)
+    host, port = address
+    record = Record(kind, name, pid, processes.start_of(pid) or 0, processes.boot_id(), port, host, is_secured)
     data = json.dumps(record._asdict()).encode("ascii")
     files.write_atomic(folder_of(root, kind, name) / _STATE, data, durable=False)
     return record
@@ -69,7 +70,8 @@ def find(root: Path, kind: str, name: str) -> Record | None:
     try:
         said = records.read_object(str(folder / _STATE))
         pid, start, port = (int(said[key]) for key in ("pid", "start", "port"))
-        found = Record(kind, name, pid, start, str(said["boot"]), port)
+        where = str(said.get("host", "127.0.0.1")), said.get("is_secured") is True
+        found = Record(kind, name, pid, start, str(said["boot"]), port, *where)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return found if found.boot == processes.boot_id() and processes.is_alive(found.pid, found.start) else None

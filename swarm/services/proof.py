@@ -10,6 +10,11 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import ssl
 
 #: The header of a request to ``/status`` that carries the number.
 HEADER = "Swarm-Nonce"
@@ -43,3 +48,19 @@ def fits(given: object, token: bytes, nonce: str, host: str, port: int, fingerpr
     if not token or not isinstance(given, str):
         return False
     return hmac.compare_digest(given.encode("utf-8", "replace"), prove(token, nonce, host, port, fingerprint).encode())
+
+
+def unchecked() -> ssl.SSLContext:
+    """Return what speaks TLS with anybody: the proof names the certificate, so that is checked by it."""
+    import ssl
+
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def fingerprint_of(connection: Any) -> str:
+    """Return the SHA-256 of the certificate at the other end, in hexadecimal; empty without TLS."""
+    tell = getattr(connection, "getpeercert", None)
+    return sha256(tell(binary_form=True)).hexdigest() if tell is not None else ""

@@ -35,7 +35,8 @@ class Record(NamedTuple):
 
     Attributes:
         start, boot: when the process began, and since which start of the machine, so that no other is taken for it.
-        port: on 127.0.0.1.
+        port, host: where it listens.
+        is_secured: it speaks TLS.
     """
 
     type: str
@@ -44,11 +45,14 @@ class Record(NamedTuple):
     start: int
     boot: str
     port: int
+    host: str = "127.0.0.1"
+    is_secured: bool = False
 
     @property
     def url(self) -> str:
-        """Where it listens."""
-        return f"http://127.0.0.1:{self.port}"
+        """Where programs of this machine reach it."""
+        host = "127.0.0.1" if self.host == "0.0.0.0" else self.host  # noqa: S104  # compared, not listened at
+        return f"http{'s' if self.is_secured else ''}://{host}:{self.port}"
 
 
 class Component(NamedTuple):

@@ -41,8 +41,20 @@ def serve(
     ] = "",
     port: Annotated[
         str | None,
-        typer.Option("--port", metavar="N", help="Port on 127.0.0.1; 0 is any free one.", show_default=False),
+        typer.Option("--port", metavar="N", help="Port; 0 is any free one.", show_default=False),
     ] = None,
+    bind: Annotated[
+        str | None,
+        typer.Option(
+            "--bind",
+            metavar="ADDRESS",
+            help="Address at which it listens; one that other machines reach needs --tls. Default: 127.0.0.1.",
+            show_default=False,
+        ),
+    ] = None,
+    tls: Annotated[
+        bool, typer.Option("--tls", help="Speak HTTPS, with a certificate that swarm makes.", show_default=False)
+    ] = False,
     agent: Agent = None,
     agent_cmd: Annotated[
         str | None,
@@ -56,7 +68,7 @@ def serve(
         typer.Option("--timeout", metavar="TIME", help="Longest time of a task, such as 30m.", show_default=False),
     ] = None,
 ) -> Answer:
-    """Serve one agent by HTTP on this machine, until it is shut down.
+    """Serve one agent by HTTP, until it is shut down; only this machine reaches it, unless --bind says otherwise.
 
     Its tasks are those of `swarm task`: when the server is killed, they go on, and the next server finds them.
     """
@@ -69,13 +81,19 @@ def serve(
     wanted = _port("--port", port)
     if wanted is None:
         wanted = _port("SWARM_PORT", swarm.services.variable("SWARM_PORT"))
-    found = agent_server.defined(swarm, run.directory / config if config else None, name, port=wanted, **given)
+    given["bind"] = bind
+    found = agent_server.defined(swarm, run.directory / config if config else None, name, tls, port=wanted, **given)
     agent_server.check_installed()
     server = agent_server.AgentServer.of(swarm, found)
     from swarm.http_door.serve import serve as serve_agent
 
-    def ready(on: int) -> None:
-        run.output.err(f"agent {found.name} takes tasks on http://127.0.0.1:{on}; Ctrl-C ends it")
+    def ready(url: str) -> None:
+        run.output.err(f"agent {found.name} takes tasks on {url}; Ctrl-C ends it")
+        if server.certificate is not None:
+            run.output.err(f"its certificate: {server.certificate.cert}\n  SHA-256 {server.certificate.shown}")
+        if found.says.bind != "127.0.0.1" and server.certificate is not None:
+            names = ", ".join(server.certificate.names)
+            run.output.err(f"programs with its token reach it from other machines, under these names: {names}", "warn")
 
     serve_agent(server, ready)
     return Answer({"name": found.name}, lambda output: output.err(f"agent {found.name} ended"))

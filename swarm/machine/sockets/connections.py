@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import os
+import socket
+import sys
 
 from swarm.machine import processes
 
-_LOOPBACK = b"0100007F"
+LOOPBACK = "127.0.0.1"
 _ESTABLISHED = b"01"
 #: Columns of /proc/net/tcp.
 _LOCAL, _REMOTE, _STATE, _USER, _INODE = 1, 2, 3, 7, 9
 
 
-def holders(port: int, other: int) -> list[int]:
-    """Return the processes with a descriptor of the end at 127.0.0.1:*port* of the connection with *other*."""
-    line = _line(port, other)
+def holders(port: int, other: int, hosts: tuple[str, str] = (LOOPBACK, LOOPBACK)) -> list[int]:
+    """Return the processes with a descriptor of one end of a connection.
+
+    Args:
+        port, other: of this end, and of the other.
+        hosts: the addresses of both, as numbers.
+    """
+    line = _line(port, other, hosts)
     return [] if not line else [pid for pid in _pids() if _holds(pid, b"socket:[" + line[_INODE] + b"]")]
 
 
-def user(port: int, other: int) -> int | None:
-    """Return the user whose program holds the end at 127.0.0.1:*port* of the connection with *other*."""
-    line = _line(port, other)
+def user(port: int, other: int, hosts: tuple[str, str] = (LOOPBACK, LOOPBACK)) -> int | None:
+    """Return the user whose program holds one end of a connection; the arguments are those of ``holders``."""
+    line = _line(port, other, hosts)
     return int(line[_USER]) if line else None
 
 
-def _line(port: int, other: int) -> list[bytes]:
-    wanted = [b"%s:%04X" % (_LOOPBACK, one) for one in (port, other)]
+def _line(port: int, other: int, hosts: tuple[str, str]) -> list[bytes]:
+    pairs = zip(hosts, (port, other), strict=True)
+    # The kernel writes an address as a number of this machine.
+    wanted = [b"%08X:%04X" % (int.from_bytes(socket.inet_aton(host), sys.byteorder), one) for host, one in pairs]
     for line in processes.read("/proc/net/tcp").splitlines()[1:]:
         words = line.split()
         if words[_LOCAL : _REMOTE + 1] == wanted and words[_STATE] == _ESTABLISHED:
