@@ -6,6 +6,7 @@ import os
 import subprocess
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from swarm.api.swarm import Swarm
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from swarm.services.certificate import Certificate
+    from swarm.tasks.reported import Reported as Reported  # noqa: PLC0414  # offered here
     from swarm.tasks.requests import TaskOptions
     from swarm.tasks.values import AgentTask
 
@@ -99,6 +101,7 @@ class AgentServer:
     Attributes:
         root: its swarm directory.
         token: what requests by TCP have to name.
+        otlp_token: what reports of programs have to name; it is good for nothing else.
         log: its log.
         certificate: with which it speaks TLS, once it listens.
     """
@@ -111,7 +114,9 @@ class AgentServer:
         for one in (folder, folder / agent.name):
             files.make_folders(one, 0o700)
         self.log = Log(folder / agent.name / "agent.log", f"agent/{agent.name}", agent.says.log_level)
+        self.otlp_token = credentials.token(root, credentials.OTLP)
         self.certificate: Certificate | None = None
+        self._reporting = Lock()
         self._address = ("", 0)
         self._swarm = swarm
         self._fd = -1
@@ -296,7 +301,65 @@ class AgentServer:
         Raises:
             UsageProblem, TaskBusy, TaskTaken
         """
-        return caller.tasks.submit(prompt, **self._options(asked))
+        from swarm.tasks import requests
+
+        how = self._options(asked)
+        if self.agent.says.telemetry and not self.is_secured:
+            how["task_id"] = how.get("task_id") or requests.new_task_id()
+            how["env"] = {**self._telemetry(how["task_id"]), **(how.get("env") or {})}
+        return caller.tasks.submit(prompt, **how)
+
+    def _telemetry(self, task_id: str) -> dict[str, str]:
+        """Return the variables with which the program of a task reports of itself here."""
+        from swarm.programs import registry
+        from swarm.project.config.sections import Telemetry
+        from swarm.tasks import reported
+
+        says, wish = self.agent.says, Telemetry(protocol="http/json")
+        known = {} if says.command else registry.program(says.program).telemetry(wish)
+        return {
+            **known,
+            "OTEL_METRICS_EXPORTER": "otlp",
+            "OTEL_LOGS_EXPORTER": "otlp",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self._address[1]}/otlp",
+            "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer {self.otlp_token.decode('ascii')}",
+            "OTEL_RESOURCE_ATTRIBUTES": f"{reported.TASK}={task_id},swarm.agent={self.agent.name}",
+        }
+
+    def report(self, kind: str, body: Mapping[str, Any]) -> int:
+        """Take what programs of tasks report of themselves; return how many tasks it is about.
+
+        Args:
+            kind: ``logs``, ``metrics`` or ``traces``; of the last nothing is kept.
+
+        Raises:
+            UsageProblem: it is no report.
+        """
+        from swarm.tasks import reported
+        from swarm.tasks.errors import TaskNotFound
+
+        takers = {"logs": reported.of_logs, "metrics": reported.of_metrics}
+        try:
+            found = takers[kind](body) if kind in takers else {}
+        except (ValueError, OverflowError) as problem:
+            raise UsageProblem(f"cannot take the report: {problem}", hint="") from None
+        store, taken = self._swarm.tasks._bench().store, 0  # noqa: SLF001  # the same library
+        for task_id, sums in found.items():
+            try:
+                self.task(task_id)
+            except (TaskNotFound, UsageProblem):
+                continue  # not a task of this agent's, or gone from the history
+            with self._reporting, files.os_errors("cannot keep the report"):
+                reported.add(store, task_id, sums)
+            taken += 1
+        return taken
+
+    def reported(self, task_id: str) -> Reported | None:
+        """Return what the program of a task reported; None: nothing."""
+        from swarm.tasks import reported
+
+        return reported.read(self._swarm.tasks._bench().store, task_id)  # noqa: SLF001  # the same library
 
     def task(self, task_id: str) -> AgentTask:
         """Return a task of this agent.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Body, FastAPI, Header, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -62,6 +62,7 @@ def build(agent: Agent | None = None) -> FastAPI:
     _add_tasks(app)
     _add_turns(app)
     _add_history(app)
+    _add_reports(app)
     return app
 
 
@@ -109,8 +110,10 @@ def _add_tasks(app: FastAPI) -> None:
     @app.get("/task/{task_id}", response_model=models.TaskReply, responses=_refusals(401, 404), tags=["tasks"])
     async def task(request: Request, task_id: Id, detail: Annotated[int, Query(ge=0, le=1)] = 0) -> Any:
         """Return a task as it is now; also a finished one."""
-        found = await _of(request)[0].task(task_id)
-        return JSONResponse(shown.reply(found) | ({"detail": str(found.state)} if detail else {}))
+        agent, _ = _of(request)
+        found = await agent.task(task_id)
+        said = shown.reply(found, await agent.do(lambda: agent.server.reported(task_id)))
+        return JSONResponse(said | ({"detail": str(found.state)} if detail else {}))
 
     @app.get("/task/{task_id}/debug", response_model=models.Debug, responses=_refusals(401, 404), tags=["tasks"])
     async def debug(request: Request, task_id: Id) -> Any:
@@ -176,12 +179,24 @@ def _add_history(app: FastAPI) -> None:
         events = await agent.do(lambda: agent.server.tasks.events(task_id), task_id)
         return JSONResponse(
             {
-                **shown.reply(found),
+                **shown.reply(found, reported := await agent.do(lambda: agent.server.reported(task_id))),
+                "reported": reported._asdict() if reported is not None else None,
                 "prompts": list(found.prompts),
                 "events": [shown.event(one) for one in events],
                 "logs": await _outputs(agent, task_id),
             }
         )
+
+
+def _add_reports(app: FastAPI) -> None:
+    @app.post("/otlp/v1/{kind}", response_model=models.Taken, responses=_refusals(401), tags=["reports"])
+    async def report(
+        request: Request, kind: Literal["logs", "metrics", "traces"], body: Annotated[dict[str, Any], Body()]
+    ) -> Any:
+        """Take what the program of a task reports of itself, as OTLP in JSON. It has a token of its own."""
+        agent, _ = _of(request)
+        await agent.do(lambda: agent.server.report(kind, body))
+        return JSONResponse({"partialSuccess": {}})
 
 
 async def _outputs(agent: Agent, task_id: str) -> list[dict[str, str]]:

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from swarm.api import agent_server
 from swarm.http_door.failures import Failure
-from swarm.http_door.throttle import Throttle
+from swarm.http_door.throttle import Rate, Throttle
 from swarm.listening import answers, places
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     Receive = Callable[[], Awaitable[Message]]
     Send = Callable[[Message], Awaitable[None]]
 
-_OPEN = "/status"
+_OPEN, _REPORTS = "/status", "/otlp/"
+#: Reports of programs in a minute: one sends a few.
+_MOST_REPORTS = 600
 _LARGEST_BODY = 1 << 20
 _BODY_SECONDS = 10.0
 _METHODS = ("GET", "POST")
@@ -110,6 +112,7 @@ class Guard:
         self._app = app
         self._server = server
         self._throttle = Throttle()
+        self._reports = Rate(_MOST_REPORTS)
         self._callers: WeakKeyDictionary[Any, Caller] = WeakKeyDictionary()
         certificate = server.certificate
         names = ("127.0.0.1", "localhost") if certificate is None else certificate.names
@@ -158,7 +161,10 @@ class Guard:
         self._check_origin(caller, headers)
         if scope["method"] not in _METHODS:
             raise Failure("method_not_allowed", "only GET and POST are known")
-        caller.has_token = await self._has_token(caller, headers)
+        right = self._server.otlp_token if _is_report(scope) else self._server.token
+        caller.has_token = await self._has_token(caller, headers, right)
+        if _is_report(scope) and not self._reports.allows():
+            raise Failure("rate_limited", "too many reports came within a minute")
         if not caller.has_token and (scope["path"] != _OPEN or scope["method"] != "GET"):
             raise Failure("unauthorized", "name the token: Authorization: Bearer …")
         _check_form(scope, headers)
@@ -181,7 +187,7 @@ class Guard:
         if b"upgrade" in headers or b"http2-settings" in headers:
             raise Failure("validation_error", "this server speaks HTTP/1.1 alone")
 
-    async def _has_token(self, caller: Caller, headers: dict[bytes, list[bytes]]) -> bool:
+    async def _has_token(self, caller: Caller, headers: dict[bytes, list[bytes]], right: bytes) -> bool:
         given = headers.get(b"authorization", [])
         if caller.is_private:
             if places.peer(caller._socket) == 0:  # noqa: SLF001  # the caller of this file
@@ -192,11 +198,15 @@ class Guard:
         if not self._throttle.is_calm and self._throttle.refuses(await asyncio.to_thread(caller.source)):
             raise Failure("rate_limited", "too many wrong tokens came from you; wait a minute")
         kind, _, token = given[0].partition(b" ")
-        right = hmac.compare_digest(token.strip(), self._server.token)
-        if len(given) == 1 and kind.lower() == b"bearer" and right:
+        is_right = hmac.compare_digest(token.strip(), right)
+        if len(given) == 1 and kind.lower() == b"bearer" and is_right:
             return True
         self._throttle.note(await asyncio.to_thread(caller.source))
         raise Failure("unauthorized", "this is not the token of this server")
+
+
+def _is_report(scope: Any) -> bool:
+    return str(scope["path"]).startswith(_REPORTS)
 
 
 def _check_form(scope: Any, headers: dict[bytes, list[bytes]]) -> None:

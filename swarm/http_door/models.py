@@ -217,9 +217,31 @@ class TaskHappened(BaseModel):
     detail: str
 
 
+class ReportedUse(BaseModel):
+    """What the program of a task reported of itself: sums."""
+
+    requests: int
+    errors: int
+    request_ms: int
+    tools: int
+    cost: float
+    input: int
+    output: int
+    cache_read: int
+    cache_write: int
+    active_seconds: float
+
+
+class Taken(BaseModel):
+    """A report was taken."""
+
+    partialSuccess: dict[str, Any]  # noqa: N815  # the name is the standard's
+
+
 class Details(TaskReply):
     """A finished task with all that is known of it."""
 
+    reported: ReportedUse | None = Field(default=None, description="With `telemetry: true` in the agent's file.")
     prompts: list[str]
     events: list[TaskHappened]
     logs: list[RunOutput]

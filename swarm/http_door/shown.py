@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swarm import AgentTask, TaskEvent, TaskOutput
+    from swarm.api.agent_server import Reported
 
 _PREVIEW = 50
 #: The API calls what a program or its model reports by the name of the first one.
@@ -28,8 +29,12 @@ def current(task: AgentTask) -> dict[str, Any]:
     return {"id": task.id, "started_at": _time(task.started_ms), "prompt_preview": preview(task.prompts[-1])}
 
 
-def reply(task: AgentTask) -> dict[str, Any]:
-    """Return a task."""
+def reply(task: AgentTask, reported: Reported | None = None) -> dict[str, Any]:
+    """Return a task.
+
+    Args:
+        reported: what its program reported: its tokens, where it did not live to tell them at its end.
+    """
     over = task.is_over
     ends = over or task.state == "idle"
     found = {
@@ -39,7 +44,7 @@ def reply(task: AgentTask) -> dict[str, Any]:
         **_times(task),
         "output": (task.output or None) if ends else None,
         "session_id": task.session_id,
-        "token_usage": _usage(task) if ends else None,
+        "token_usage": (_usage(task) or _reported(reported)) if ends else None,
     }
     if task.failure is not None and task.state == "failed":
         kind = str(task.failure.type)
@@ -98,3 +103,7 @@ def _time(milliseconds: int) -> str | None:
 
 def _usage(task: AgentTask) -> dict[str, int] | None:
     return {"input": task.usage.input, "output": task.usage.output} if any(task.usage) else None
+
+
+def _reported(found: Reported | None) -> dict[str, int] | None:
+    return {"input": found.input, "output": found.output} if found is not None and found.requests else None

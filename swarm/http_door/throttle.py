@@ -1,4 +1,4 @@
-"""Wrong tokens: whoever names too many is not listened to for a while."""
+"""Too much of something: who names many wrong tokens is not listened to for a while; reports have a rate."""
 
 from __future__ import annotations
 
@@ -43,3 +43,18 @@ class Throttle:
             while times and times[0] < before:
                 times.popleft()
         self._wrong = {source: times for source, times in self._wrong.items() if times}
+
+
+class Rate:
+    """Counts what happens within a minute."""
+
+    def __init__(self, most: int) -> None:
+        self._times: deque[float] = deque(maxlen=most)
+
+    def allows(self) -> bool:
+        """Whether one more is allowed; it is counted then."""
+        now = time.monotonic()
+        if len(self._times) == self._times.maxlen and now - self._times[0] < SECONDS:
+            return False
+        self._times.append(now)
+        return True

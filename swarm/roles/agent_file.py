@@ -57,6 +57,7 @@ class AgentFile(NamedTuple):
         hold: tasks stay idle after each turn until they are continued or ended.
         tries: how often a turn is started at most; None: as the setting ``tasks.tries`` says.
         bind: the address at which it listens.
+        telemetry: the program of a task reports its use to the server.
         tls: its certificate; None: it speaks without TLS, on this machine alone.
     """
 
@@ -71,6 +72,7 @@ class AgentFile(NamedTuple):
     hold: bool = False
     tries: int | None = None
     bind: str = "127.0.0.1"
+    telemetry: bool = False
     tls: TlsFile | None = None
 
 
@@ -141,6 +143,8 @@ def _agent(**found: Any) -> AgentFile:
         refuse("port is required", "for example: port: 9000")
     if section and (found.get("program", _FIRST) != _FIRST or "command" in found):
         refuse(f"is for the program {_FIRST} alone", "write model and timeout beside it", key=_FIRST)
+    if found.get("telemetry") and "tls" in found:
+        refuse("programs do not know the certificate", "leave out telemetry or tls", key="telemetry")
     if "command" in found and "program" in found:
         refuse("there is a program already", "give one of them", key="command")
     for key in section.keys() & found.keys():
@@ -179,6 +183,10 @@ AGENT = mapping(
         "bind": Field(
             text(check_host, "address"),
             "Address at which it listens. Default: 127.0.0.1; any other machine's reach needs `tls`.",
+        ),
+        "telemetry": Field(
+            switch(),
+            "The program of a task reports requests, tokens, cost and time to the server. Default: false.",
         ),
         "tls": Field(_TLS, "Certificate: with it the agent speaks HTTPS."),
         "log_level": Field(choice("debug", "info", "warning", "error"), "What `agent.log` says. Default: info."),

@@ -1,6 +1,7 @@
 """What is secret in a swarm directory: the token of its servers, tokens of the agents' programs, and the file ``.env``.
 
     credentials/api-token       requests by TCP name it; made at the first start
+    credentials/otlp-token      programs of tasks name it when they report of themselves; it is good for nothing else
     credentials/<program>-token a login, given to that program of served agents by its own variable
     credentials/github-token    given to programs as GH_TOKEN and GITHUB_TOKEN
     .env                        further variables; the real environment comes before them
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-FOLDER, TOKEN = "credentials", "api-token"
+FOLDER, TOKEN, OTLP = "credentials", "api-token", "otlp-token"
 _LARGEST = 1 << 16
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]{32,200}")
 _LINE = re.compile(r"(?:export +)?([A-Za-z_][A-Za-z0-9_]*)=(.*)")
@@ -44,18 +45,21 @@ _IDENTITY: Form[dict[str, str]] = mapping(
 )
 
 
-def token(root: Path) -> bytes:
+def token(root: Path, name: str = TOKEN) -> bytes:
     """Return the token of a swarm directory's servers; make it if there is none.
+
+    Args:
+        name: its file.
 
     Raises:
         LooseMode: others can read it.
         ConfigProblem: the file holds none.
     """
-    path = root / FOLDER / TOKEN
+    path = root / FOLDER / name
     found = _secret(path)
     if found is None:
         files.make_private_dir(path.parent)
-        aside = path.with_name(f"{TOKEN}.{secrets.token_hex(6)}")
+        aside = path.with_name(f"{name}.{secrets.token_hex(6)}")
         files.write_new(aside, secrets.token_urlsafe(32).encode("ascii") + b"\n", 0o600)
         with contextlib.suppress(FileExistsError):  # another server may do the same at this moment
             own.link(os.fspath(aside), os.fspath(path))
