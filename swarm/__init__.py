@@ -177,7 +177,7 @@ _PUBLIC = {
     "swarm.sandbox.errors": ("IntakeRefused", "NotInBox", "SandboxUnavailable"),
     "swarm.services.calling": ("ServiceReply",),
     "swarm.services.errors": ("ComponentNotFound", "ComponentRuns", "LooseMode", "ServiceProblem"),
-    "swarm.services.values": ("Component", "ComponentEnded", "ComponentHealth"),
+    "swarm.services.values": ("Component", "ComponentEnded", "ComponentHealth", "UnitFile"),
     "swarm.sessions.errors": (
         "AgentExists",
         "BaseNotFound",

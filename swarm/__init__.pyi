@@ -199,6 +199,7 @@ from swarm.services.errors import ServiceProblem as ServiceProblem
 from swarm.services.values import Component as Component
 from swarm.services.values import ComponentEnded as ComponentEnded
 from swarm.services.values import ComponentHealth as ComponentHealth
+from swarm.services.values import UnitFile as UnitFile
 from swarm.sessions.errors import AgentExists as AgentExists
 from swarm.sessions.errors import BaseNotFound as BaseNotFound
 from swarm.sessions.errors import CleanupFailed as CleanupFailed
@@ -541,6 +542,7 @@ __all__ = [
     "TreeLimit",
     "TurnReceipt",
     "Uncommitted",
+    "UnitFile",
     "Usage",
     "UsageProblem",
     "UsageReport",

@@ -258,6 +258,31 @@ class AgentServer:
         known |= {"command": says.command} if says.command else {"program": says.program}
         return known  # type: ignore[return-value]  # the keys are those of the options
 
+    # --- its configuration and its end ----------------------------------------------------------
+
+    def refuse_agents(self, caller: Swarm, doing: str) -> None:
+        """Refuse what is for people and their programs.
+
+        Raises:
+            NotForAgents
+        """
+        from swarm.callers import rights
+
+        world = caller._opened.world  # noqa: SLF001  # the same library
+        rights.check(world, "services.shutdown", attempt=f"cannot {doing} agent {self.agent.name}")
+
+    def configure(self, changes: Mapping[str, Any]) -> None:
+        """Change what the agent's file says, for this process; running tasks go on as they began.
+
+        Raises:
+            UsageProblem: its program has no such model; nothing was changed.
+        """
+        if changes.get("model"):
+            self.check_model(changes["model"])
+        self.agent = self.agent._replace(says=self.agent.says._replace(**changes))
+        self.log.set_level(self.agent.says.log_level)
+        self.log.say("info", f"configuration changed: {', '.join(sorted(changes))}")
+
     # --- its tasks ------------------------------------------------------------------------------
 
     def check_model(self, model: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from swarm.kit.errors import SwarmError
     from swarm.services.calling import ServiceReply
-    from swarm.services.values import Component, ComponentEnded, Record
+    from swarm.services.values import Component, ComponentEnded, Record, UnitFile
 
 #: Beyond the time that a task may go on.
 _MARGIN = 15.0
@@ -134,6 +134,36 @@ class Services(Finding):
         with files.os_errors("cannot kill"):
             return tuple(ending.kill(record) for record in self._chosen(kind, port))
 
+    def write_unit(self, name: str = "", *, platform: str = "") -> UnitFile:
+        """Write the file by which systemd or launchd starts a server for this user; its tasks and agents outlive it.
+
+        Args:
+            name: of a configured agent; empty: the server of this repository (``swarm serve``).
+            platform: ``linux`` for systemd, ``darwin`` for launchd; default: this machine's.
+
+        Raises:
+            ComponentNotFound: no file configures such an agent.
+            ConfigProblem, UsageProblem, NotForAgents
+        """
+        import sys
+
+        from swarm.services import definition, units
+        from swarm.services.errors import ComponentNotFound
+
+        self._check("write_unit", "write unit files for")
+        start = self._opened.start
+        argv = [sys.executable, "-P", "-m", "swarm", "-C", str(start)]
+        with files.os_errors("cannot write the unit file"):
+            if not name:
+                what, words = "project", ["serve"]
+            else:
+                path = definition.files_of(self._services_root()).get(name)
+                if path is None:
+                    raise ComponentNotFound(f"cannot write a unit file: there is no agents/{name[:40]}/config.yaml")
+                definition.read(path)
+                what, words = f"agent-{name}", ["agent", "serve", "--name", name]
+            return units.write(what, [*argv, *words], start, self._world.environ, platform or sys.platform)
+
     @staticmethod
     def check_file(path: str | os.PathLike[str]) -> dict[str, list[SwarmError]]:
         """Check a file of a served agent; return its path with the problems."""
@@ -191,10 +221,10 @@ class Services(Finding):
 
     # --- what the verbs share -------------------------------------------------------------------
 
-    def _check(self, verb: str) -> None:
+    def _check(self, verb: str, doing: str = "") -> None:
         from swarm.callers import rights
 
-        rights.check(self._world, f"services.{verb}", attempt=f"cannot {verb} components")
+        rights.check(self._world, f"services.{verb}", attempt=f"cannot {doing or verb} components")
 
     def _chosen(self, kind: str | None, port: int | None) -> Sequence[Record]:
         from swarm.services import place

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from swarm import AgentTask, Swarm
     from swarm.api.agent_server import AgentServer
     from swarm.http_door.guard import Caller
-    from swarm.http_door.models import ShutdownRequest, TaskRequest
+    from swarm.http_door.models import ConfigChange, ShutdownRequest, TaskRequest
 
 T = TypeVar("T")
 STARTING, IDLE, WORKING, ERROR, CANCELLING = "starting", "idle", "working", "error", "cancelling"
@@ -157,6 +158,43 @@ class Agent:
             "log": self.server.log.last(_LOGGED) if caller.has_token or caller.is_near else [],
         }
 
+    def config(self) -> dict[str, Any]:
+        """Return what ``/config`` shows."""
+        says = self.server.agent.says
+        return {
+            "name": self.server.agent.name,
+            "port": self._port,
+            "bind": says.bind,
+            "tls": says.tls is not None,
+            "program": says.command.partition(" ")[0] or says.program,
+            "role": says.role or None,
+            "telemetry": says.telemetry,
+            "model": says.model or None,
+            "timeout": says.timeout,
+            "hold": says.hold,
+            "tries": says.tries,
+            "log_level": says.log_level,
+        }
+
+    def config_tag(self) -> str:
+        """Return the name of the configuration as it is now."""
+        return f'"{sha256(json.dumps(self.config(), sort_keys=True).encode()).hexdigest()[:16]}"'
+
+    async def configure(self, caller: Caller, asked: ConfigChange, if_match: str | None) -> None:
+        """Change the configuration, for as long as the agent is served.
+
+        Args:
+            if_match: the caller's name of what it changes; None: whatever it is.
+        """
+        as_caller = await self._as(caller)
+        await self.do(lambda: self.server.refuse_agents(as_caller, "configure"))
+        if if_match is not None and if_match != self.config_tag():
+            raise Failure("precondition_failed", "The configuration is another one by now")
+        changes = asked.model_dump(exclude_unset=True)
+        await self.do(
+            lambda: self.server.configure({**changes, **({"model": asked.model or ""} if "model" in changes else {})})
+        )
+
     # --- requests -------------------------------------------------------------------------------
 
     async def _as(self, caller: Caller) -> Swarm:
@@ -229,7 +267,8 @@ class Agent:
 
     async def shut_down(self, caller: Caller, asked: ShutdownRequest) -> None:
         """Begin to end, unless a task runs and may not be waited for."""
-        await self._as(caller)
+        as_caller = await self._as(caller)
+        await self.do(lambda: self.server.refuse_agents(as_caller, "shut down"))
         running = await self.do(self._running)
         if running and not (asked.force or asked.drain):
             task_id = running[0].id

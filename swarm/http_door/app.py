@@ -27,6 +27,7 @@ _CODES = {
     401: "unauthorized",
     403: "forbidden",
     404: "not_found",
+    412: "precondition_failed",
     409: "agent_busy, task_in_progress, already_completed, not_idle or idempotency_conflict",
 }
 
@@ -63,6 +64,7 @@ def build(agent: Agent | None = None) -> FastAPI:
     _add_turns(app)
     _add_history(app)
     _add_reports(app)
+    _add_config(app)
     return app
 
 
@@ -186,6 +188,25 @@ def _add_history(app: FastAPI) -> None:
                 "logs": await _outputs(agent, task_id),
             }
         )
+
+
+def _add_config(app: FastAPI) -> None:
+    @app.get("/config", response_model=models.Config, responses=_refusals(401), tags=["agent"])
+    async def config(request: Request) -> Any:
+        """Return the configuration; its `ETag` names it as it is now."""
+        agent, _ = _of(request)
+        return JSONResponse(agent.config(), headers={"ETag": agent.config_tag()})
+
+    @app.put("/config", response_model=models.Config, responses=_refusals(401, 403, 412), tags=["agent"])
+    async def configure(
+        request: Request,
+        asked: models.ConfigChange,
+        if_match: Annotated[str | None, Header(description="The ETag of what you change.", max_length=100)] = None,
+    ) -> Any:
+        """Change the configuration for tasks to come, until the agent is started again; its file stays as it is."""
+        agent, caller = _of(request)
+        await agent.configure(caller, asked, if_match)
+        return JSONResponse(agent.config(), headers={"ETag": agent.config_tag()})
 
 
 def _add_reports(app: FastAPI) -> None:

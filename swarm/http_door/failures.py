@@ -37,6 +37,7 @@ STATUS: Mapping[str, int] = {
     "already_completed": 409,
     "not_idle": 409,
     "idempotency_conflict": 409,
+    "precondition_failed": 412,
     "too_large": 413,
     "unsupported_media_type": 415,
     "misdirected": 421,

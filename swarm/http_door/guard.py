@@ -35,7 +35,7 @@ _OPEN, _REPORTS = "/status", "/otlp/"
 _MOST_REPORTS = 600
 _LARGEST_BODY = 1 << 20
 _BODY_SECONDS = 10.0
-_METHODS = ("GET", "POST")
+_METHODS = ("GET", "POST", "PUT")
 _PARAMETERS = ("page", "limit", "detail", "wait")
 _LONGEST_QUERY, _LARGEST_HEAD = 200, 1 << 15
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -160,7 +160,7 @@ class Guard:
             raise Failure("too_large", f"a head may have {_LARGEST_HEAD} bytes")
         self._check_origin(caller, headers)
         if scope["method"] not in _METHODS:
-            raise Failure("method_not_allowed", "only GET and POST are known")
+            raise Failure("method_not_allowed", "only GET, POST and PUT are known")
         right = self._server.otlp_token if _is_report(scope) else self._server.token
         caller.has_token = await self._has_token(caller, headers, right)
         if _is_report(scope) and not self._reports.allows():

@@ -61,6 +61,22 @@ class ShutdownRequest(Asked):
     drain: bool = Field(default=False, description="Wait for a running task; without it that is a reason to refuse.")
 
 
+class ConfigChange(Asked):
+    """What of the configuration may change while the agent is served; what is left out stays."""
+
+    model: str | None = Field(default=None, min_length=1, max_length=100, description="null: the program's own.")
+    timeout: float = Field(default=1800.0, ge=0.1, le=_LONGEST_SECONDS)
+    hold: bool = False
+    tries: int | None = Field(default=None, ge=1, le=20, description="null: as the setting `tasks.tries` says.")
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @model_validator(mode="after")
+    def _something(self) -> ConfigChange:
+        if not self.model_fields_set:
+            raise ValueError("nothing is to be changed: give model, timeout, hold, tries or log_level")
+        return self
+
+
 # --- answers ------------------------------------------------------------------------------------
 
 
@@ -111,6 +127,23 @@ class Status(BaseModel):
     config: StatusConfig
     log: list[LogEntry]
     proof: str | None = Field(default=None, description="Where the header Swarm-Nonce asks for it: whose server it is.")
+
+
+class Config(BaseModel):
+    """The configuration of the agent as it is now."""
+
+    name: str
+    port: int
+    bind: str
+    tls: bool
+    program: str
+    role: str | None
+    telemetry: bool
+    model: str | None
+    timeout: float
+    hold: bool
+    tries: int | None
+    log_level: str
 
 
 class Accepted(BaseModel):

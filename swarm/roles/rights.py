@@ -171,6 +171,6 @@ VERBS: Mapping[str, Right | Need] = {
     "merge.nested": Need.PERSON,
     **dict.fromkeys(("cleanup.discard", "salvage.drop", "messages.prune", "messages.prune_attachments"), Need.PERSON),
     **dict.fromkeys(("boxes.run", "bridges.init", "bridges.run", "bridges.start", "bridges.stop"), Need.NO_AGENT),
-    **dict.fromkeys(("services.kill", "services.shutdown", "services.start"), Need.NO_AGENT),
+    **dict.fromkeys(("services.kill", "services.shutdown", "services.start", "services.write_unit"), Need.NO_AGENT),
     **dict.fromkeys(("worktrees.prune", "worktrees.drain_pool", "sessions.prune", "prune_worktrees"), Need.NO_AGENT),
 }

@@ -49,6 +49,10 @@ class Log:
             else:
                 files.append_line(self._path, _line(entry).rstrip())
 
+    def set_level(self, level: str) -> None:
+        """Leave out what is less than this from now on."""
+        self._least = LEVELS.index(level)
+
     def last(self, count: int) -> list[dict[str, Any]]:
         """Return the last entries, oldest first."""
         with self._mutex:

@@ -115,3 +115,15 @@ class ComponentEnded(NamedTuple):
     name: str
     done: bool
     words: str
+
+
+class UnitFile(NamedTuple):
+    """A file for the service manager of the user's.
+
+    Attributes:
+        path: the file.
+        commands: to type next.
+    """
+
+    path: Path
+    commands: tuple[str, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shlex
 from contextlib import closing
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from swarm.programs import processes, registry
 from swarm.programs.status import State
 from swarm.roles.environment import places_of
 from swarm.sandbox.check import check
+from swarm.services import units
 from swarm.sessions import status
 from swarm.sessions.cleanup.cleanup import leftover_branches
 from swarm.sessions.create.create_checks import LEAST_GIT, pin_base
@@ -49,7 +51,7 @@ def checks(world: World) -> tuple[Check, ...]:
         _agents,
         _lost_panes,
     )
-    for look in (*looks, _panes, _messages, _branches, _trash, _pool):
+    for look in (*looks, _panes, _messages, _branches, _trash, _pool, _units):
         found += _safely(world, look)
     return tuple(found)
 
@@ -307,3 +309,16 @@ def _pool(world: World) -> Iterator[Check]:
     if there or most:
         size = f"{sum(one.size for one in there) / 1e6:.1f} MB"
         yield Check("pool", "ok", f"{count(len(there), 'worktree')} of at most {most} wait for a start ({size})", "")
+
+
+def _units(world: World) -> Iterator[Check]:
+    """Look at the files by which systemd or launchd starts servers, as far as swarm wrote them."""
+    found = units.all_of(world.environ)
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    wrong = [trouble for path in found for trouble in units.troubles(path, user)]
+    for text, mend in wrong:
+        yield Check("units", "warn", text, mend)
+    if found and not wrong:
+        yield Check(
+            "units", "ok", f"{count(len(found), 'unit file')}: servers start with you, and tasks outlive them", ""
+        )

@@ -144,6 +144,7 @@ RESULTS = {
     "Component",
     "ComponentEnded",
     "ComponentHealth",
+    "UnitFile",
     "ServiceReply",
     "TaskOutput",
     "TaskPage",
@@ -272,7 +273,7 @@ NAMESPACES = {
     "sandbox": ("check",),
     "services": (
         *("__call__", "ask", "check_file", "discover", "give", "kill", "shutdown", "start", "validate", "variable"),
-        "watch",
+        *("watch", "write_unit"),
     ),
     "sessions": ("__call__", "elsewhere", "get", "prune", "target", "unreadable"),
     "tasks": (

@@ -84,6 +84,7 @@ tries = {
     "services.shutdown": lambda: swarm.services.shutdown(),
     "services.start": lambda: swarm.services.start("served"),
     "tasks.ask": lambda: swarm.tasks.ask("held", "/nowhere/ask-1.json"),
+    "services.write_unit": lambda: swarm.services.write_unit("served"),
     "tasks.cancel": lambda: swarm.tasks.cancel("held"),
     "tasks.continue_": lambda: swarm.tasks.continue_("held", "x"),
     "tasks.end": lambda: swarm.tasks.end("held"),

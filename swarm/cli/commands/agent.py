@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from swarm import UsageProblem
 from swarm.cli.commands.start import Agent
-from swarm.cli.output import Answer
+from swarm.cli.output import Answer, Output
 from swarm.cli.verb import Run, group, seconds_of, verb
+
+if TYPE_CHECKING:
+    from swarm import UnitFile
 
 _LAST_PORT = 65535
 app = group(
@@ -55,6 +58,12 @@ def serve(
     tls: Annotated[
         bool, typer.Option("--tls", help="Speak HTTPS, with a certificate that swarm makes.", show_default=False)
     ] = False,
+    unit: Annotated[
+        bool,
+        typer.Option(
+            "--unit", help="Serve nothing; write a file by which systemd or launchd serves it.", show_default=False
+        ),
+    ] = False,
     agent: Agent = None,
     agent_cmd: Annotated[
         str | None,
@@ -77,6 +86,12 @@ def serve(
     if agent and agent_cmd:
         raise UsageProblem("both --agent and --agent-cmd are given", hint="give one of them")
     swarm = run.open()
+    if unit:
+        if config or port or bind or tls or agent or agent_cmd or model or timeout:
+            raise UsageProblem("--unit goes with --name alone", hint="write the rest into agents/NAME/config.yaml")
+        if not name:
+            raise UsageProblem("no agent is named", hint="swarm agent serve --name NAME --unit")
+        return unit_written(swarm.services.write_unit(name))
     given = {"program": agent, "command": agent_cmd, "model": model, "timeout": seconds_of("--timeout", timeout)}
     wanted = _port("--port", port)
     if wanted is None:
@@ -97,6 +112,17 @@ def serve(
 
     serve_agent(server, ready)
     return Answer({"name": found.name}, lambda output: output.err(f"agent {found.name} ended"))
+
+
+def unit_written(unit: UnitFile) -> Answer:
+    """Tell of a file for the service manager, and what to type next."""
+
+    def show(output: Output) -> None:
+        output.out(f"wrote {unit.path}")
+        for command in unit.commands:
+            output.err(f"  {command}", "hint")
+
+    return Answer({"path": str(unit.path), "commands": list(unit.commands)}, show)
 
 
 def _port(what: str, text: str | None) -> int | None:

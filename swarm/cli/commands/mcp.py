@@ -47,6 +47,12 @@ def serve(
     port: Annotated[
         str, typer.Option("--port", metavar="N", help="Port on 127.0.0.1; default: any free one.", show_default=False)
     ] = "0",
+    unit: Annotated[
+        bool,
+        typer.Option(
+            "--unit", help="Serve nothing; write a file by which systemd or launchd serves it.", show_default=False
+        ),
+    ] = False,
 ) -> Answer:
     """Serve the MCP doors of all agents of this repository in one process, until Ctrl-C.
 
@@ -56,6 +62,10 @@ def serve(
 
     number = _port(port)
     swarm = run.open()
+    if unit:
+        from swarm.cli.commands.agent import unit_written
+
+        return unit_written(swarm.services.write_unit())
     place = serving.Place.of(swarm)
     serving.check_installed()
     from swarm.mcp_door.serve import serve as serve_all
