@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,22 +11,13 @@ from swarm.kit.errors import SwarmError
 from swarm.services import definition
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from swarm.services.values import ServedAgent
 
 pytestmark = pytest.mark.component
-#: The seed's fixtures, as they are.
-MINIMAL = "port: 9000\nclaude:\n  model: sonnet\n  timeout: 5m\n"
-FULL = "port: 9001\nlog_level: debug\nclaude:\n  model: opus\n  timeout: 30m\n  # All tools permitted by default\n"
-DIRECTOR = """type: github
-port: 9100
-repo: testowner/testrepo
-poll_interval: 5s
-discovery:
-  method: port_scan
-  port_range: [9000, 9010]
-"""
+FIXTURES = Path(__file__).with_name("fixtures")
+MINIMAL, FULL, DIRECTOR = (
+    (FIXTURES / f"{name}.yaml").read_text() for name in ("minimal-agent", "full-agent", "github-director")
+)
 
 
 def read(tmp_path: Path, text: str, name: str = "rev.yaml") -> ServedAgent:
@@ -71,6 +63,11 @@ def test_an_agent_is_called_as_its_folder(tmp_path: Path) -> None:
         ("port: 9000\nlog_level: loud\n", "2:12", "must be one of debug"),
         ("port: 9000\nsandbox: {enabled: true}\n", "2:10", "not available yet"),
         ("port: 9000\nsession_dir: /tmp/x\n", "2:14", "workspaces/"),
+        ("port: 9000\nbind: -x\n", "2:7", "no name of a machine"),
+        ("port: 9000\ntls: {}\n", "2:6", "needs cert and key"),
+        ("port: 9000\ntls: {cert: x}\n", "2:6", "needs cert and key"),
+        ("port: 9000\ntls: {cert: x, key: y, auto_generate: true}\n", "2:6", "needs cert and key"),
+        ("port: 9000\ntelemetry: true\ntls: {auto_generate: true}\n", "2:12", "do not know the certificate"),
         ("port: 9000\nname: ../x\n", "2:7", "invalid agent name"),
         (DIRECTOR, "1:7", "unknown type"),
     ],
