@@ -153,6 +153,9 @@ def _ports(text: str) -> tuple[int, int]:
 
 def _watched(found: Sequence[ComponentHealth]) -> Answer:
     def show(output: Output) -> None:
+        if not found:
+            output.err("no component runs")
+            return
         columns = (Column("HEALTH", keep="all"), Column("HEARD"), *_COLUMNS)
         rows = []
         for one in found:
