@@ -125,7 +125,7 @@ def forget(world: World, session: Session, agent: Agent) -> None:
     usage.keep(world, session, agent)
     folder = world.layout.run_folder(session.name, agent.name)
     with suppress(SwarmError, OSError):  # the program's own file: leftovers there stop no cleanup
-        if launch.is_in_swarms_folder(world, agent):  # what its program knows of any other is the user's
+        if launch.is_in_swarms_folder(world, agent) or _was_last_in_swarms(world, session, agent):
             program = registry.program(agent.program or "shell", agent.command)
             program.forget(folder, world.layout.root / agent.worktree)
     _sweep_socket(world, session, agent)
@@ -134,6 +134,16 @@ def forget(world: World, session: Session, agent: Agent) -> None:
         if not any(other.is_dir() for other in folder.parent.iterdir()):
             files.unlink_if_there(folder.parent / "label.lock")  # of the launchers
         files.remove_empty(folder.parent)
+
+
+def _was_last_in_swarms(world: World, session: Session, agent: Agent) -> bool:
+    """Whether nobody else of its program works in a worktree of swarm's; what is known of other folders is the user's."""
+    tree = world.layout.root / agent.worktree
+    if tree.parent not in (world.layout.base, world.layout.subtrees):
+        return False
+    all_ = ((one.name, each) for one in world.sessions.scan()[0] for each in one.agents)
+    others = [each for name, each in all_ if (name, each.name) != (session.name, agent.name)]
+    return not any(each.program == agent.program and world.layout.root / each.worktree == tree for each in others)
 
 
 def _sweep_socket(world: World, session: Session, agent: Agent) -> None:

@@ -285,3 +285,25 @@ def test_the_layout_of_the_documents_is_there_for_people_and_no_more(lab: PaneLa
     assert not (tree / ".swarm/agents/tests").exists()
     lab.swarm.cleanup(["auth"])  # what swarm wrote is nobody's work
     assert not tree.exists()
+
+
+def test_claude_asks_nobody_in_the_worktree_of_a_lead_with_another_program(lab: PaneLab) -> None:
+    """The lead's worktree is swarm's; the user's own folder the user trusts, or not."""
+    lab.program("claude", f"#!{WAIT[0]}\nimport time\ntime.sleep(600)\n")
+    file = Path(lab.env["HOME"]) / ".claude.json"
+    subtree(lab, "auth")
+    tree = str(lab.root / ".swarm/worktrees/auth")
+    lead = as_agent(lab, "lead", "auth")
+    for name in ("one", "two"):
+        worker(lab, name, by=lead, command=(), program="claude")
+    worker(lab, "mine", command=(), program="claude")
+
+    def trusted() -> list[str]:
+        return [name for name, one in json.loads(file.read_text())["projects"].items() if one]
+
+    assert trusted() == [tree]
+    lab.swarm.tree.stop("lead@auth")
+    lab.swarm.cleanup(["auth-one"])
+    assert trusted() == [tree]  # the other one may be started again
+    lab.swarm.cleanup(["auth-two"])
+    assert trusted() == []

@@ -55,7 +55,7 @@ class PreapproveFolder(Step):
     """Answer a program's questions at its first start, and at that in a folder, beforehand.
 
     Attributes:
-        trees: the folders; a folder that is not the agent's own is not among them: the user says whom to trust there.
+        trees: the folders; one that swarm did not make is not among them: the user says whom to trust there.
         program: its name.
         home: the file of the program's that must know the folders.
         env: how the agents' environment differs from the caller's, as `role_fields.plain` gives it.
@@ -224,6 +224,13 @@ def is_in_swarms_folder(world: World, agent: Agent) -> bool:
     return not agent.shared or (world.layout.root / agent.worktree).is_relative_to(world.layout.workspaces)
 
 
+def is_in_leads_worktree(world: World, agent: Agent) -> bool:
+    """Whether an agent works in a worktree that swarm made for another one."""
+    own = (one for session in world.sessions.scan()[0] for one in session.agents if not one.shared)
+    root = world.layout.root
+    return any(root / one.worktree == root / agent.worktree for one in own)
+
+
 def _introductions(
     world: World, operation: str, session: str, agents: Sequence[tuple[Agent, Role | None]]
 ) -> Iterator[PreapproveFolder]:
@@ -240,7 +247,7 @@ def _introductions(
         if home:
             first = PreapproveFolder(operation, agent.program, home, (), plain(options.env), apart, door)
             one = found.setdefault(f"{agent.program} {home} {first.env}", first)
-            known = apart or is_in_swarms_folder(world, agent)
+            known = apart or is_in_swarms_folder(world, agent) or is_in_leads_worktree(world, agent)
             trees = (str(world.layout.root / agent.worktree),) if known else ()
             found[f"{agent.program} {home} {first.env}"] = replace(one, trees=(*one.trees, *trees))
     yield from found.values()
