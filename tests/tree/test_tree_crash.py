@@ -1,18 +1,20 @@
 """Stop a spawn, a completion, and the stop and the merge of a tree at every change of the file system.
 
-Whatever happens: a child is there and runs, or nothing of it is left; a task has one completion and no other; a tree
-that was being stopped is stopped; each subtree is merged whole or not at all, and removed only after that.  The normal
+Whatever happens: a child is there and runs, or nothing of it is left, also of what it draws on its parent's budget; a
+task has one completion and no other; a tree that was being stopped is stopped; each subtree is merged whole or not at all, and removed only after that.  The normal
 run tries a few points of each, other ones with each commit; ``SWARM_CRASH=full`` tries all.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from swarm.agents import endings
+from swarm.machine.run_folder import drawn, runfiles
 from swarm.testing.panes import states
 from swarm.testing.terminal import wait_for
 from tests.agents.test_start_crash import ACTIONS, CHUNKS, ONLY, PROGRAM, Stage, Trial, ran, running, stage
@@ -33,6 +35,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(7200 if FULL else 300)]
 FEW = {
     "spawn": (6, 3, 3, 3, 2),
     "worker": (4, 2, 2, 2, 2),
+    "budget": (4, 2, 2, 2, 2),
     "notify": (6, 3, 2, 3, 2),
     "stop_tree": (3, 2, 2, 2, 1),
     "merge_tree": (6, 3, 3, 3, 2),
@@ -46,6 +49,30 @@ def spawn(swarm: Swarm) -> object:
 
 def work(swarm: Swarm) -> object:
     return swarm.tree.spawn_worker("fx", "do it", command=PROGRAM)
+
+
+#: A program whose tokens are counted; it is also asked whether it takes its settings.
+COUNTED = """#!/bin/sh
+[ "$3" = doctor ] && exit 0
+echo "$SWARM_ACTOR" >> "$HOME/ran"
+exec sleep 600
+"""
+
+
+def limited(lab: PaneLab) -> None:
+    """Have a lead run that may use up 1,000 tokens."""
+    lab.env["SWARM_TREE_MIN_TOKENS"] = "50"
+    lab.program("claude", COUNTED)
+    for name, limits in (("boss", {"tokens": 1000}), ("worker", {})):
+        body = {"name": name, "description": "x", "instructions": "You work.", "limits": limits}
+        lab.write({f"roles/{name}.yaml": json.dumps(body)})
+    lab.start("boss", "top", program="claude", task="")
+    wait_for(lambda: ran(lab) == ["boss"], "the lead at work")
+
+
+def draw(lab: PaneLab) -> Any:
+    """Spawn a worker that gets half of what its lead has."""
+    return as_agent(lab, "boss", "top").tree.spawn_worker("fx", "do it", program="claude")
 
 
 def up(lab: PaneLab) -> None:
@@ -76,6 +103,7 @@ def notify(lab: PaneLab) -> object:
 VERBS: dict[str, tuple[Callable[[PaneLab], None], Callable[[Swarm], object]]] = {
     "spawn": (lambda _lab: None, spawn),
     "worker": (lambda _lab: None, work),
+    "budget": (limited, lambda swarm: swarm),
     "notify": (up, lambda swarm: swarm),
     "stop_tree": (grown, lambda swarm: swarm.tree.stop("fx")),
     "merge_tree": (done, lambda swarm: swarm.tree.merge("fx")),
@@ -90,9 +118,9 @@ class TreeTrial(Trial):
         self.prepare, self.act = VERBS[verb]
         self.lab = stage.put_up()
         self.prepare(self.lab)
-        if verb == "notify":
+        if own := {"notify": notify, "budget": draw}.get(verb):
             lab = self.lab
-            self.act = lambda _swarm: notify(lab)
+            self.act = lambda _swarm: own(lab)  # as the agent
         self.before = self.look()
 
     def _after_spawn(self, outcome: Outcome, words: str) -> Iterator[str]:
@@ -115,6 +143,30 @@ class TreeTrial(Trial):
         yield from self._nothing({"exclude"} if self.lab.swarm.operations()[-1:] else set())
         if self.lab.panes() or (self.lab.root / TREE).exists():
             yield f"left over: {self.lab.panes()}"
+
+    def _after_budget(self, outcome: Outcome, words: str) -> Iterator[str]:
+        lab, name = self.lab, "top-fx"
+        run = str(lab.run("boss", "top"))
+        if name in [one.name for one in lab.swarm.sessions()]:
+            wait_for(lambda: ran(lab) == ["boss", "fx"], f"each has run once, not {ran(lab)}")
+            held = (runfiles.read(str(lab.run("fx", name)), runfiles.LIMITS) or {}).get("tokens")
+            if (held, drawn.total(run)["tokens"]) != (500, 500):
+                yield f"it may use up {held}, and {drawn.total(run)} is drawn"
+            if not draw(lab).existing:
+                yield "the same spawn again made another one"
+            lab.swarm.cleanup([name], force=True)
+            lab.swarm.recover()
+        elif outcome.exit_code == 0:
+            yield f"it reported success, and there is nothing: {words}"
+        if drawn.total(run)["tokens"]:
+            yield f"drawn for nobody: {drawn.total(run)}"
+        wait_for(lambda: lab.panes() == ["top boss"], f"its pane to go: {lab.panes()}")
+        after = self.look()
+        for key, value in self.before.items():
+            if key != "exclude" and after[key] != value:
+                yield f"{key}: {value!r} became {after[key]!r}"
+        if draw(lab).existing:
+            yield "the next spawn made nothing"
 
     def _after_notify(self, outcome: Outcome, words: str) -> Iterator[str]:
         endings.report(self.lab.swarm._world)
