@@ -14,12 +14,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tests.mcp_door.test_http import answers, request, token
+from tests.mcp_door.test_tasks import EXTENSION
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.puppet import Door, Puppets
 
+#: In the other agent's messages, and in the events of its children.
+SECRETS = ("for the reviewer,", "the child of the reviewer")
 ATTACKER, VICTIM = "developer@fx", "reviewer@fx"
 TOOLS = (
     *("send_message", "inbox_take", "inbox_ack", "report", "list_agents", "notify_parent", "wait_for_event"),
@@ -46,6 +49,29 @@ TEXTS = (
     *("x" * 200_000, "\n" * 500, "e99999999999999999", "NaN", "é" * 300, "role:reviewer", "@fx", "reviewer@"),
 )
 ODD: tuple[Any, ...] = (None, True, -1, 0, 10**30, 1e308, [], {}, [[]], ["reviewer@fx"], {"$ref": "#"}, [None] * 50)
+#: Ids of tasks, which say all there is to know of a wait: behind which event, from when, until when, which kinds.
+TASKS: tuple[Any, ...] = (
+    *("wait-e0-1-99999999999999-", "wait-e0-1-1-", "wait-e1-1-99999999999999-WorkerComplete", "wait-e99-1-1-"),
+    *("wait-e0-1-99999999999999-../events.reviewer-fx", "wait-e0-1-99999999999999-reviewer@fx", "wait--1-1-"),
+    *("wait-e0-1-1-x\n", "wait-e٣-1-1-", "reviewer@fx", "", "x" * 100_000, "wait-e0-1-1-" + "A." * 150),
+    *(None, 7, [], {}, ["wait-e0-1-1-"], True),
+)
+TASK_METHODS = ("tasks/get", "tasks/get", "tasks/cancel", "tasks/result", "tasks/list", "tasks/update")
+#: What a client of the newest protocol says with each request; the second declares no tasks, the others are odd.
+METAS: tuple[Any, ...] = tuple(
+    {
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientInfo": {"name": "reviewer", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": can,
+    }
+    for version, can in (
+        ("2026-07-28", {"extensions": {EXTENSION: {}}}),
+        ("2026-07-28", {}),
+        ("2026-07-28", {"extensions": [EXTENSION]}),
+        ("2026-07-28", None),
+        (7, {"extensions": {EXTENSION: None}}),
+    )
+)
 #: So many seconds the last answers may take.
 _PATIENCE = 6.0
 #: The smallest client of the socket: says what it is told, and prints the answer.
@@ -74,7 +100,7 @@ class Hostile:
     def __init__(self, puppets: Puppets, seed: int) -> None:
         self.puppets = puppets
         self.draw = random.Random(seed)
-        self.calls = 0
+        self.calls = self.tasks = 0
         self.said: list[str] = []
 
     # --- by a door --------------------------------------------------------------------------------------
@@ -93,7 +119,9 @@ class Hostile:
     def _say(self, door: Door) -> int:
         self.calls += 1
         kind = self.draw.random()
-        if kind < 0.7:
+        if kind < 0.2:
+            return door.begin(*self._task())
+        if kind < 0.75:
             name, given = self._tool(), self._arguments()
             if name == "wait_for_event" and isinstance(given, dict):
                 given["timeout_seconds"] = 0
@@ -116,6 +144,15 @@ class Hostile:
                     self.said.append(json.dumps(door.answer(one, timeout=max(0.01, until - time.monotonic()))))
         except (AssertionError, BrokenPipeError, ValueError) as error:
             self.said.append(str(error))
+
+    def _task(self) -> tuple[str, dict[str, Any]]:
+        """Begin a wait as a task, or ask for one that somebody else may have begun."""
+        meta = {"_meta": self.draw.choice(METAS)} if self.draw.random() < 0.8 else {}
+        if self.draw.random() < 0.3:
+            given = self._arguments() if self.draw.random() < 0.5 else {"timeout_seconds": 3600}
+            return "tools/call", {"name": "wait_for_event", "arguments": given, **meta}
+        self.tasks += 1
+        return self.draw.choice(TASK_METHODS), {"taskId": self.draw.choice(TASKS), **meta}
 
     def _tool(self) -> str:
         return self.draw.choice(TOOLS)
@@ -206,18 +243,21 @@ class Hostile:
 
     # --- what must not have happened -----------------------------------------------------------------------
 
-    def check(self, root: Path, waiting: list[str]) -> None:
+    def check(self, root: Path, waiting: list[str], child: str) -> None:
         """Look for crossings and tracebacks.
 
         Args:
             waiting: the messages that wait for the other agent.
+            child: the agent that the other one has spawned.
         """
         post = self.puppets.lab.swarm.messages
         boxes = ("user", ATTACKER, VICTIM)
         senders = {one.message.sender for box in boxes for one in post.history(box, 100_000)}
-        assert senders <= {ATTACKER, "user", "swarm"}, senders
+        assert senders <= {ATTACKER, "user", "swarm", child}, senders
         states = {post.get(one)[0].stored.state for one in waiting}
         assert states == {"queued"}, states
+        crossed = [one[:2000] for one in self.said if any(word in one for word in SECRETS)]
+        assert crossed == []
         bad = [one[:2000] for one in self.said if "Traceback" in one or '"code": "BUG"' in one]
         bad += [path.read_text()[-2000:] for path in root.glob(".swarm/swarm-crash-*")]
         assert bad == []
