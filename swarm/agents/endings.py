@@ -25,6 +25,7 @@ from swarm.messages import deadlines
 from swarm.messages.inboxes import bus_of, post_own
 from swarm.programs import processes
 from swarm.programs.status import STOPPED_BY_SWARM, PaneFacts, State, conclude
+from swarm.sandbox import fresh
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 ENDED = "agent-ended"
 #: A pane opens, and its program begins, within this time.
 _BEGINS_WITHIN_MS = 30_000
+#: Whoever holds the lock takes in what was committed in a box, or it cannot be taken in.
+_TAKEN_IN_WITHIN_MS = 60_000
 #: So many reports are made side by side.
 _AT_ONCE = 16
 _STATUS = {State.DONE: event_values.SUCCESS, State.STOPPED: event_values.STOPPED}
@@ -46,10 +49,13 @@ _REMOVED = "it was removed before its task was done"
 _BY = {"budget": completions.BUDGET, "stopped": completions.STOP, "hangup": completions.LOST}
 
 
-def report(world: World, sessions: Iterable[Session] | None = None) -> int:
+def report(world: World, sessions: Iterable[Session] | None = None, *, held: bool = False) -> int:
     """Report every unreported end and return their number. A failed report is tried again later.
 
     Whoever does this for all tells as well whose answers are overdue.
+
+    Args:
+        held: the caller holds the lock: what ended agents committed last in their boxes is taken in, and told.
     """
     if sessions is None:
         with suppress(SwarmError, OSError):
@@ -60,12 +66,30 @@ def report(world: World, sessions: Iterable[Session] | None = None) -> int:
     _tell_kept(world, chosen)
     _tell_lost(world, chosen)
     ended = [(one, agent) for one in chosen for agent in one.agents if agent.program and _is_over(world, one, agent)]
+    if held:
+        boxed = [agent for _, agent in ended if agent.is_boxed]
+        fresh.take_in(world, [owner for agent in boxed for owner in fresh.owners(world, agent)])
+    ended = [one for one in ended if not _waits_for_its_box(world, *one)]
     if len(ended) < 2:
         return sum(_told(world, *one) for one in ended)
     from concurrent.futures import ThreadPoolExecutor  # each report is synced, and the disk merges what comes at once
 
     with ThreadPoolExecutor(min(len(ended), _AT_ONCE)) as pool:
         return sum(pool.map(lambda one: _told(world, *one), ended))
+
+
+def are_behind(world: World) -> bool:
+    """Whether an end is not reported because there is something to take in first."""
+    there = [(one, agent) for one in world.sessions.scan()[0] for agent in one.agents if agent.is_boxed]
+    return any(_is_over(world, *one) and _waits_for_its_box(world, *one) for one in there)
+
+
+def _waits_for_its_box(world: World, session: Session, agent: Agent) -> bool:
+    """Whether an end is reported later, for a while: what git shows of the work is about to change."""
+    if not (session.is_child and agent.is_boxed):
+        return False
+    ended = processes.facts(world.layout.run_folder(session.name, agent.name)).ended_ms
+    return time.time_ns() // 1_000_000 - ended < _TAKEN_IN_WITHIN_MS and fresh.is_behind(world, agent)
 
 
 def _tell_kept(world: World, sessions: Iterable[Session]) -> None:

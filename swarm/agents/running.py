@@ -137,7 +137,7 @@ def forget(world: World, session: Session, agent: Agent) -> None:
 
 
 def _was_last_in_swarms(world: World, session: Session, agent: Agent) -> bool:
-    """Whether nobody else of its program works in a worktree of swarm's; what is known of other folders is the user's."""
+    """Whether nobody else of its program works in a worktree of swarm's; other folders are the user's to know."""
     tree = world.layout.root / agent.worktree
     if tree.parent not in (world.layout.base, world.layout.subtrees):
         return False

@@ -44,9 +44,9 @@ class Delivery(Door):
 
         with files.os_errors("cannot report ended agents"):
             told = endings.report(self._world)
-            if orphans.are_any(self._world):
-                with self._changing("stop orphans"):
-                    pass
+            if orphans.are_any(self._world) or endings.are_behind(self._world):
+                with self._changing("tell of ended agents"):
+                    pass  # that takes in what they committed in their boxes, tells of them, and stops orphans
         return told
 
     def announce(self, found: Sequence[SessionStatus], *, only: Sequence[str] | None = None) -> None:

@@ -321,7 +321,7 @@ class Door:
         try:
             with self._locked(command, wait):
                 recovery.recover(self._world, wait=not self._world.settings.cleanup.background)
-                endings.report(self._world)
+                endings.report(self._world, held=True)
                 orphans.stop_all(self._world)
                 before = self._world.journal.mark()
                 yield

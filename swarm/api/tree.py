@@ -123,6 +123,7 @@ class Tree(WholeTrees):
             if known is not None:
                 return self._spawned(*known, existing=True)
             self._take_in_own(here)
+            spawn.refuse_other_branch(self._world, wanted, here)
             looked = wanted.kind == "subtree" and not (options.get("from_head") and here.me is not None)
             changes = spawn.uncommitted(self._world, here) if looked else ()
             problems = [*spawn.check_limits(self._world, wanted, here)]

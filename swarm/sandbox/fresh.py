@@ -17,6 +17,8 @@ from swarm.machine.run_folder import runfiles
 from swarm.project.layout import HEADS
 from swarm.sandbox import intake
 from swarm.sandbox.errors import IntakeRefused
+from swarm.sandbox.inside import Inside
+from swarm.sandbox.private import box_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -89,12 +91,31 @@ def require_of(world: World, agent: Agent) -> None:
     Raises:
         IntakeRefused: as for `require`.
     """
-    if agent.is_boxed:
-        there = [(one, owner) for one in world.sessions.all() for owner in one.agents if not owner.shared]
-        mine = (agent.worktree, str(world.layout.root / agent.worktree))
-        for session, owner in there:
-            if owner.worktree in mine or str(world.layout.root / owner.worktree) in mine:
-                require(world, session._replace(agents=(owner,)))
+    for session in owners(world, agent):
+        require(world, session)
+
+
+def owners(world: World, agent: Agent) -> Iterator[Session]:
+    """Give the owner of the worktree in which an agent in a box works, with its session: itself, or its lead."""
+    tree = world.layout.root / agent.worktree
+    for session in world.sessions.scan()[0] if agent.is_boxed else ():
+        for owner in session.agents:
+            if not owner.shared and world.layout.root / owner.worktree == tree:
+                yield session._replace(agents=(owner,))
+
+
+def is_behind(world: World, agent: Agent) -> bool:
+    """Whether commits may have been made in an agent's box that are not taken in."""
+    return are_due(world, owners(world, agent))
+
+
+def branch_in_box(world: World, session: Session, agent: Agent) -> str:
+    """Return the branch that is checked out in an agent's box, as git there says; empty: none, or it cannot say."""
+    source = source_of(world, session.name, agent)
+    inside = Inside(box_of(source.tree, world.git.common, source.base), world.environ)
+    said = inside.run("git", "symbolic-ref", "--quiet", "HEAD", limit=1 << 12)
+    ref = said.out.decode("utf-8", "replace").strip() if said.code == 0 else ""
+    return ref.removeprefix(HEADS) if ref.startswith(HEADS) else ""
 
 
 def refusals(world: World, sessions: Iterable[Session]) -> dict[tuple[str, str], str]:

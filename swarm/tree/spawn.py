@@ -16,7 +16,8 @@ from swarm.programs import processes
 from swarm.project import names
 from swarm.project.layout import SUBTREES
 from swarm.project.model import SHARED, SUBTREE, WORKER
-from swarm.sandbox import inherited
+from swarm.sandbox import fresh, inherited
+from swarm.sandbox.errors import IntakeRefused
 from swarm.sessions.create.create_request import Child, Place, Request
 from swarm.tree.errors import AlreadyThere, TreeLimit, Uncommitted
 
@@ -246,6 +247,24 @@ def refuse_unfixed(world: World, wanted: Wanted, ground: Ground) -> None:
         raise NotForAgents(
             f"cannot spawn {wanted.agent} in your folder: your box holds deny rules about files there",
             hint="spawn a subtree, which has a worktree of its own",
+        )
+
+
+def refuse_other_branch(world: World, wanted: Wanted, ground: Ground) -> None:
+    """Refuse a caller that stands on another branch in its box: only its own comes out, and its child is cut from that.
+
+    Raises:
+        IntakeRefused
+    """
+    session, agent = ground.session, ground.agent
+    if wanted.kind != SUBTREE or not in_box(ground) or session is None or agent is None:
+        return
+    there = fresh.branch_in_box(world, session, agent)
+    if there != agent.branch:
+        raise IntakeRefused(
+            f"cannot spawn {wanted.session}: in your box you are on {f'branch {there}' if there else 'no branch'}, and"
+            f" only {agent.branch} comes out of it",
+            hint=f"go back, with what the child is to start from: git switch {agent.branch}",
         )
 
 

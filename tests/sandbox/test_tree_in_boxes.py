@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm.agents import endings
 from swarm.machine import broker
 from swarm.project.model import Boxed
 from swarm.sandbox import inherited
 from swarm.sandbox.values import IO
 from swarm.testing.terminal import wait_for
 from tests.support.puppet import Door, Puppets
-from tests.support.tree import as_agent
+from tests.support.tree import as_agent, end, mail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,6 +114,41 @@ def test_a_lead_in_a_box_spawns_a_subtree_in_a_box_is_told_and_merges_its_work(p
     assert waited["event"]["head"] == told["head"]
     shell(puppets, "boss@fx", f"git merge -q --no-edit {told['head']}; cat login")
     wait_for(lambda: lab.git("rev-parse", "swarm/boss-fx") == told["head"], "the merge, taken in", 60)
+
+
+def test_the_end_of_a_child_tells_of_its_last_commit(puppets: Puppets) -> None:
+    """Also when it ends before anybody could take it in: another command is at work here."""
+    lab = puppets.lab
+    answer(puppets, "boss@fx", "spawn", "subtree", "auth", "write the login", "--role", "helper")
+
+    with lab.swarm._locked("be at work"):
+        tip = shell(puppets, "helper@auth", "echo x > x; git add x; git commit -qm x; git rev-parse HEAD")
+        end(lab, "helper", "auth")
+        wait_for((lab.run("helper", "auth") / "exit.json").exists, "its end", 60)
+        endings.report(lab.swarm._world)
+        assert mail(lab, "events.boss-fx") == []
+
+    wait_for(lambda: mail(lab, "events.boss-fx"), "its completion", 90)
+    told = mail(lab, "events.boss-fx")[0].metadata
+    assert (told["head"], told["ahead"], told["status"]) == (tip, 1, "failure")
+    assert lab.git("rev-parse", "swarm/boss-fx.auth") == tip
+
+
+def test_a_lead_on_another_branch_in_its_box_spawns_no_subtree(puppets: Puppets) -> None:
+    """Its child would be cut from a commit on which it does not stand."""
+    shell(puppets, "boss@fx", "git switch -q -c aside; echo a > a; git add a; git commit -qm aside")
+    spawn = ("spawn", "subtree", "auth", "do it", "--role", "helper")
+
+    refused = said(puppets, "boss@fx", *spawn)
+
+    assert refused.returncode != 0
+    assert "in your box you are on branch aside, and only swarm/boss-fx comes out of it" in refused.stderr
+    assert "git switch swarm/boss-fx" in refused.stderr
+    shell(puppets, "boss@fx", "git switch -q --detach")
+    assert "you are on no branch" in said(puppets, "boss@fx", *spawn).stderr
+    assert [one.name for one in puppets.lab.swarm.sessions()] == ["fx"]
+    shell(puppets, "boss@fx", "git switch -q swarm/boss-fx")
+    assert said(puppets, "boss@fx", *spawn).returncode == 0
 
 
 def test_a_worker_of_a_lead_in_a_box_works_beside_it_in_a_box(puppets: Puppets) -> None:

@@ -1,8 +1,9 @@
 """Stop a spawn, a completion, and the stop and the merge of a tree at every change of the file system.
 
 Whatever happens: a child is there and runs, or nothing of it is left, also of what it draws on its parent's budget; a
-task has one completion and no other; a tree that was being stopped is stopped; each subtree is merged whole or not at all, and removed only after that.  The normal
-run tries a few points of each, other ones with each commit; ``SWARM_CRASH=full`` tries all.
+task has one completion and no other; a tree that was being stopped is stopped; each subtree is merged whole or not at
+all, and removed only after that.  The normal run tries a few points of each, other ones with each commit;
+``SWARM_CRASH=full`` tries all.
 """
 
 from __future__ import annotations
