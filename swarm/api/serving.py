@@ -21,7 +21,7 @@ from swarm.agents.launching.door import token_of
 from swarm.api.swarm import Swarm
 from swarm.callers.errors import IdentityRefused, NotForAgents
 from swarm.kit import files
-from swarm.machine import identity, person, processes
+from swarm.machine import homes, identity, person, processes
 from swarm.machine.mcp import forward
 from swarm.machine.mcp.wait import OPENED
 from swarm.programs import processes as agent_processes
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: So many seconds an opened repository is used again: settings and roles may change.
 _FRESH = 10.0
-_STATE = ".swarm"
 #: Which run of which agent, and of its program.
 _Key = tuple[str, str, int, int]
 
@@ -53,7 +52,7 @@ class Place:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.state = root / _STATE
+        self.state = _state(root)
         self._fd = -1
 
     @classmethod
@@ -135,7 +134,7 @@ def check_installed() -> None:
 
 def status(root: Path) -> ServerStatus | None:
     """Return the living server of a repository."""
-    return server_status(root / _STATE)
+    return server_status(_state(root))
 
 
 class Pool:
@@ -227,6 +226,11 @@ class Client:
         return _seen(self.root, self._pid) if lives else None
 
 
+def _state(root: Path) -> Path:
+    """Return where the state of a repository, or of a swarm directory outside of one, is kept."""
+    return Path(homes.state_of(str(root)))
+
+
 # --- who calls ------------------------------------------------------------------------------------------
 
 
@@ -281,7 +285,7 @@ def bearer(pool: Pool, root: Path, name: str, token: str, pids: Sequence[int] | 
 
 def _seen(root: Path, pid: int) -> Identity | None:
     """Return the agent to which a process belongs."""
-    return identity.whoami(None if pid == os.getpid() else {}, pid, str(root / _STATE))
+    return identity.whoami(None if pid == os.getpid() else {}, pid, str(_state(root)))
 
 
 def connected(port: int, server_port: int) -> list[int] | None:
@@ -305,7 +309,7 @@ def _fitting(root: Path, who: Identity | None, name: str) -> Identity:
 
 def _is_here(root: Path, who: Identity) -> bool:
     try:
-        return os.path.samefile(who.state, root / _STATE)
+        return os.path.samefile(who.state, _state(root))
     except OSError:
         return False
 
@@ -317,7 +321,7 @@ def _names(name: str) -> tuple[str, str]:
 
 def _living(root: Path, agent: str, session: str) -> Iterator[Identity]:
     """Give the running agents of a name."""
-    sessions = root / _STATE / "sessions"
+    sessions = _state(root) / "sessions"
     for folder in [session] if session else sorted(os.listdir(sessions)):
         who = identity.of_run_folder(f"{sessions}/{folder}/run/{agent}")
         if who is not None:
@@ -326,5 +330,5 @@ def _living(root: Path, agent: str, session: str) -> Iterator[Identity]:
 
 def _refusal(root: Path, text: str) -> SwarmError:
     """Write down a refusal, and return its error."""
-    server.note_refusal(root / _STATE, text)
+    server.note_refusal(_state(root), text)
     return IdentityRefused(text)

@@ -3,7 +3,8 @@
     supervisor (launcher.py RUN/launch.json) ── program ── … ── this process
 
 The answer is read from the machine, by going up from parent to parent until one of them is the supervisor that an
-agent's ``process.json`` names; the folder must be a run folder of a repository, whose record lists the agent.  What
+agent's ``process.json`` names; the folder must be a run folder of a repository, or of a swarm directory, whose record
+lists the agent.  What
 stands in the environment of this process decides nothing: an agent that changes it, or starts something without it,
 is still below its own supervisor (which also takes in what lost its parent).
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 import os
 import sys
 
-from swarm.machine import processes, records, session_record
+from swarm.machine import homes, processes, records, session_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Identity:
     )
 
     def __init__(self, run_dir: str, process: Mapping[str, object]) -> None:
-        # <root>/.swarm/sessions/<session>/run/<agent>
+        # <root>/.swarm/sessions/<session>/run/<agent>, or the same below a swarm directory
         self.run_dir = run_dir
         self.agent = run_dir.rpartition("/")[2]
         self.session = _above(run_dir, 2).rpartition("/")[2]
@@ -65,7 +66,7 @@ class Identity:
 
     @property
     def state(self) -> str:
-        """The ``.swarm`` folder of its repository."""
+        """The ``.swarm`` folder of its repository, or the swarm directory that is its home."""
         return _above(self.run_dir, 4)
 
     @property
@@ -144,13 +145,15 @@ def _believed(found: list[Identity]) -> list[Identity]:
 
 
 def is_run_folder(run_dir: str) -> bool:
-    """Whether this is the run folder of an agent of a repository: ``<root>/.swarm/sessions/<session>/run/<agent>``."""
+    """Whether this is the run folder of an agent: ``<root>/.swarm/sessions/<session>/run/<agent>``.
+
+    Outside of a repository it is below a swarm directory: ``<home>/sessions/<session>/run/<agent>``.
+    """
     parts = run_dir.rsplit("/", 5)
-    if len(parts) != 6 or (parts[1], parts[2], parts[4]) != (".swarm", "sessions", "run"):
+    if len(parts) != 6 or (parts[2], parts[4]) != ("sessions", "run"):
         return False
-    try:
-        os.stat(f"{parts[0]}/.git")
-    except OSError:
+    in_repository = parts[1] == homes.STATE and os.path.exists(f"{parts[0]}/.git")
+    if not in_repository and not homes.is_home(_above(run_dir, 4)):
         return False
     return any(one["name"] == parts[5] for one in session_record.agents(session_record.read(_above(run_dir, 2))))
 

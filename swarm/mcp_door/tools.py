@@ -159,8 +159,8 @@ def offered(swarm: Swarm) -> tuple[str, ...]:
     without = set()
     if me.kind == "worker":
         without |= {"spawn_subtree", "spawn_worker", "wait_for_event"}
-    if me.depth >= swarm.config.settings.tree.max_depth:
-        without.add("spawn_subtree")
+    if me.depth >= swarm.config.settings.tree.max_depth or swarm._repository is None:  # noqa: SLF001
+        without.add("spawn_subtree")  # a worktree needs git
     if not me.parent:
         without.add("notify_parent")
     return tuple(name for name in TOOLS if name not in without)

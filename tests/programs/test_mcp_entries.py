@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,11 +14,10 @@ import pytest
 from swarm.agents.launching import door as launch_door
 from swarm.programs import door, registry
 from swarm.programs.gemini.program import Gemini
+from swarm.programs.gemini.spending import home_of
 from swarm.programs.values import Launch
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from swarm.testing.panes import PaneLab
 
 pytestmark = pytest.mark.component
@@ -132,10 +135,34 @@ def test_gemini_gets_the_machines_settings_with_it(tmp_path: Path, monkeypatch: 
     assert "GEMINI_CLI_SYSTEM_SETTINGS_PATH" not in made.env, "better no door than the machine's settings lost"
 
 
-def test_gemini_would_leave_other_peoples_settings_aside(tmp_path: Path) -> None:
+def test_gemini_of_a_user_who_is_not_root_has_a_home_of_links_with_it(tmp_path: Path) -> None:
+    """It would leave an administrator's settings aside that root does not own; the user's home stays as it is."""
     tmp_path.chmod(0o777)
-    made = Gemini(tmp_path / "none").launch(launch_of(tmp_path))
+    users = tmp_path / "home/.gemini"
+    (users / "policies").mkdir(parents=True)
+    (users / "oauth_creds.json").write_text("login")
+    (users / "settings.json").write_text('{"ui": {"theme": "x"}, "mcpServers": {"a": {"command": "b"}}}')
+    launch = launch_of(tmp_path, environ={"HOME": str(tmp_path / "home")})
+    launch.run_dir.mkdir(exist_ok=True)
+
+    made = Gemini(tmp_path / "none").launch(replace(launch, executable="env"))
+
     assert "GEMINI_CLI_SYSTEM_SETTINGS_PATH" not in made.env
+    (launch.run_dir / "gemini-settings.json").write_text(made.files["gemini-settings.json"])
+    argv = [*made.argv[: made.argv.index("env")], "env"]
+    for _ in range(2):  # also when it is started again
+        done = subprocess.run(argv, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, check=True)
+        home = Path(
+            next(one for one in done.stdout.splitlines() if one.startswith("GEMINI_CLI_HOME=")).partition("=")[2]
+        )
+    assert home == launch.run_dir / "gemini"
+    settings = json.loads((home / ".gemini/settings.json").read_text())
+    assert (settings["ui"], sorted(settings["mcpServers"])) == ({"theme": "x"}, ["a", "swarm"])
+    assert settings["mcpServers"]["swarm"]["trust"] is True
+    for name in ("oauth_creds.json", "policies", "tmp"):
+        assert (home / ".gemini" / name).readlink() == users / name
+    assert "swarm" not in (users / "settings.json").read_text()
+    assert home_of({"GEMINI_CLI_HOME": str(home)}, "/none") == str(users), "what it starts knows the user's own home"
 
 
 @pytest.mark.parametrize("program", ["claude", "codex", "gemini", "opencode"])

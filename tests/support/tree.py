@@ -13,6 +13,7 @@ import pytest
 from swarm import SwarmError
 from swarm.bus.errors import InboxNotFound
 from swarm.bus.filebus import FileBus
+from swarm.machine import processes
 from swarm.testing.terminal import wait_for
 
 if TYPE_CHECKING:
@@ -36,8 +37,16 @@ def quiet(lab: PaneLab) -> PaneLab:
 
 def as_agent(lab: PaneLab, agent: str, session: str, **flags: Any) -> Swarm:
     """Return swarm as an agent uses it."""
-    pid = int(process(lab, agent, session)["pid"])
+    known = process(lab, agent, session)
+    pid = int(known["pid"])
+    wait_for(lambda: known.get("boxed") or has_begun(pid), f"the program of {agent}@{session} to begin")
     return lab.open(**flags).tree.acting_for(pid)
+
+
+def has_begun(pid: int) -> bool:
+    """Whether a program is its own: before, its process has the environment of its supervisor. One that ended has."""
+    data = processes.environment(pid)
+    return not data or b"\0SWARM_ACTOR=" in b"\0" + data
 
 
 def process(lab: PaneLab, agent: str, session: str) -> dict[str, Any]:

@@ -28,12 +28,12 @@ _BYTES = 32
 def command(world: World, agent: str, *, boxed: bool = False) -> tuple[str, ...]:
     """Return what a program runs as the agent's door; empty where there is none.
 
-    Without git nothing shows which agent a process belongs to, and without the extra there is nothing to run.
+    Without the extra there is nothing to run.
 
     Args:
         boxed: it runs in a box, from which the door leads by the supervisor's socket.
     """
-    if not (world.settings.mcp.enabled and world.git.exists and is_installed()):
+    if not (world.settings.mcp.enabled and is_installed()):
         return ()
     return (*command_of(world.layout.root, agent), *((f"{IO}/{broker.NAME}",) if boxed else ()))
 

@@ -18,13 +18,12 @@ import sys
 from signal import SIG_DFL, SIGINT, signal
 from socket import AF_UNIX, SHUT_WR, SOCK_STREAM, socket, socketpair
 
-from swarm.machine import records
+from swarm.machine import homes, records
 
-#: Below ``.swarm``.
+#: Below the state of a repository or a swarm directory.
 FOLDER, SOCKET = "server", "socket"
 #: The first line to the server; it answers with one, too.
 HELLO = "swarm-door"
-_STATE = ".swarm"
 _PIECE = 1 << 16
 _REFUSED, _ENVIRONMENT = 4, 5
 #: So long a door waits for the next server, before it serves by itself.
@@ -71,7 +70,7 @@ def _connect(root: str, agent: str) -> socket | None:
     """
     made = socket(AF_UNIX, SOCK_STREAM)
     try:
-        _reach(made, f"{root}/{_STATE}/{FOLDER}")
+        _reach(made, f"{homes.state_of(root)}/{FOLDER}")
         made.sendall(records.line({"hello": HELLO, "agent": agent}))
         answer = _first_line(made)
     except OSError:

@@ -1,7 +1,8 @@
 """Gemini CLI: started in its terminal interface, or for one task, under a conversation id chosen beforehand.
 
-Nothing is written into the user's ``~/.gemini`` or the worktree.  The program has no option for instructions and
-takes settings only from folders that nobody else may write to, so the role's text opens the first prompt.
+Nothing is written into the user's ``~/.gemini`` or the worktree.  The program has no option for instructions, so the
+role's text opens the first prompt.  It takes an administrator's settings only from folders of root's; whoever is not
+root gets a home for each agent, of links to the user's, with settings of its own.
 
 Rules are policy files of the run folder.  An option that names such a file puts away those that the user's settings
 name, so these are named again.
@@ -24,6 +25,8 @@ from swarm.programs import door, model_access, prompts
 from swarm.programs.base import COUNTED, OWN, RULES, Program, home_of, seen_login
 from swarm.programs.errors import RulesNotEnforced
 from swarm.programs.gemini import turns
+from swarm.programs.gemini.spending import USERS
+from swarm.programs.gemini.spending import home_of as home_of_records
 from swarm.programs.gemini.translate import translate
 from swarm.programs.reading.notes import note
 from swarm.programs.values import PROMPT, LaunchSpec, Login
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 _DENIED, _ALLOWED = "denied.toml", "allowed.toml"
 #: Takes the place of the machine's own settings, and holds them.
 _SETTINGS, _SYSTEM = "gemini-settings.json", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
+#: In the run folder: a home of links.
+_HOME = "gemini"
 #: Where the program has the machine's own files. With policies of the machine it takes no others as an administrator's.
 _MACHINE = Path("/Library/Application Support/GeminiCli" if sys.platform == "darwin" else "/etc/gemini-cli")
 _LARGEST = 4 << 20
@@ -57,6 +62,17 @@ _MODES = {
 #: In a box, whose home is new, it would ask how to log in, and there are no administrator's settings to name the door.
 #: This is written inside: the host writes nothing there.
 _BEGIN_IN_BOX = 'f=$HOME/.gemini/settings.json; [ -e "$f" ] || { mkdir -p "${f%/*}" && echo "$0" >"$f"; }; exec "$@"'
+#: The same where there is no administrator's file. What the user's home has is linked: logins, policies, conversations.
+_BEGIN_AT_HOME = """
+home=$1 user=$2 settings=$3
+shift 3
+mkdir -p "$user/tmp" "$home/.gemini" && cp "$settings" "$home/.gemini/settings.json" || exec "$@"
+for one in "$user"/* "$user"/.[!.]*; do
+  [ "${one##*/}" = settings.json ] || [ ! -e "$one" ] || ln -sfn "$one" "$home/.gemini/${one##*/}"
+done
+printf %s "${user%/.gemini}" >"$home/$0" && GEMINI_CLI_HOME=$home && export GEMINI_CLI_HOME
+exec "$@"
+"""
 _LOGIN_IN_BOX = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
 
 
@@ -99,8 +115,9 @@ class Gemini(Program):
     def launch(self, launch: Launch) -> LaunchSpec:
         """Start a conversation under the id chosen beforehand, or take it up again."""
         resume = launch.turn.resume if launch.turn else launch.resume and _has_conversation(launch)
+        held, at_home = self._door(launch), self._door_at_home(launch)
         argv = [
-            *(_begin_in_box(launch) if launch.models_at else ()),
+            *(_begin_in_box(launch) if launch.models_at else _begin_at_home(launch) if at_home else ()),
             launch.executable,
             "--resume" if resume else "--session-id",
             launch.conversation,
@@ -117,9 +134,8 @@ class Gemini(Program):
         if launch.options.model:
             argv += ["--model", launch.options.model]
         argv += launch.args
-        held = self._door(launch)
         env = {**_variables(launch.models_at), **({_SYSTEM: str(launch.run_dir / _SETTINGS)} if held else {})}
-        files |= held
+        files |= held | at_home
         if launch.turn is not None:
             argv += ["--output-format", "stream-json"]
             files[PROMPT] = launch.turn.text if resume else _first(launch)
@@ -145,18 +161,31 @@ class Gemini(Program):
 
         It takes such settings only from a file of the administrator's, in folders that nobody else may write to.
         """
-        machine = Path(launch.environ.get(_SYSTEM) or self._machine / "settings.json")
-        if not launch.door or launch.models_at or not _is_administrators(launch.run_dir):
+        return self._with_door(launch, self._machines(launch)) if _is_administrators(launch.run_dir) else {}
+
+    def _door_at_home(self, launch: Launch) -> dict[str, str]:
+        """Return the user's settings with the door, for a home of the agent's own; none where they are odd."""
+        if _is_administrators(launch.run_dir):
+            return {}
+        return self._with_door(launch, _home(launch.environ) / "settings.json")
+
+    def _with_door(self, launch: Launch, file: Path) -> dict[str, str]:
+        if not launch.door or launch.models_at:
             return {}
         try:
-            found = records.read_object(str(machine), _LARGEST, follow=True) if fsio.exists(machine) else {}
+            found = records.read_object(str(file), _LARGEST, follow=True) if fsio.exists(file) else {}
         except (OSError, ValueError):
             return {}
         if not isinstance(found.get("mcpServers", {}), dict):
             return {}
-        known = (machine, _home(launch.environ) / "settings.json", launch.worktree / ".gemini/settings.json")
+        users = _home(launch.environ) / "settings.json"
+        known = (self._machines(launch), users, launch.worktree / ".gemini/settings.json")
         servers = {**found.get("mcpServers", {}), door.name_beside(known): _server(launch)}
         return {_SETTINGS: json.dumps({**found, "mcpServers": servers}, indent=2)}
+
+    def _machines(self, launch: Launch) -> Path:
+        """Return the machine's own settings."""
+        return Path(launch.environ.get(_SYSTEM) or self._machine / "settings.json")
 
     def _named(self, launch: Launch, key: str) -> list[str]:
         """Return the policies that settings name: the user's, the project's, the machine's."""
@@ -166,7 +195,7 @@ class Gemini(Program):
 
     def login(self, environ: Mapping[str, str]) -> Login:
         """Return whether it has an account to use."""
-        home = Path(environ.get("GEMINI_CLI_HOME") or home_of(environ)) / ".gemini"
+        home = Path(home_of_records(environ, str(home_of(environ))))
         keys = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")
         return Login(seen_login(environ, keys, [home / "oauth_creds.json"]), "start `gemini` once and log in")
 
@@ -225,6 +254,12 @@ def _begin_in_box(launch: Launch) -> tuple[str, ...]:
     return "/bin/sh", "-c", _BEGIN_IN_BOX, json.dumps({**_LOGIN_IN_BOX, "mcpServers": servers})
 
 
+def _begin_at_home(launch: Launch) -> tuple[str, ...]:
+    """Return the words before the program that make a home of links for it, or renew that."""
+    made, users = launch.run_dir / _HOME, _home(launch.environ)
+    return "/bin/sh", "-c", _BEGIN_AT_HOME, USERS, str(made), str(users), str(launch.run_dir / _SETTINGS)
+
+
 def _variables(door: str) -> dict[str, str]:
     """Return the variables by which the program in a box finds its door; without one none."""
     if not door:
@@ -233,7 +268,7 @@ def _variables(door: str) -> dict[str, str]:
 
 
 def _home(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("GEMINI_CLI_HOME") or environ.get("HOME") or "~").expanduser() / ".gemini"
+    return Path(home_of_records(environ, environ.get("HOME") or "~")).expanduser()
 
 
 def _has_conversation(launch: Launch) -> bool:

@@ -18,9 +18,19 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+#: In a home that swarm made for an agent: the user's own, to which its links lead.
+USERS = "user-home"
+
+
 def home_of(env: Mapping[str, str], home: str) -> str:
-    """Return the folder of its records, for a program with this environment."""
-    return f"{env.get('GEMINI_CLI_HOME') or home}/.gemini"
+    """Return the folder of its records, for a program with this environment: the user's, also for an agent's child."""
+    named = env.get("GEMINI_CLI_HOME") or home
+    try:
+        with open(os.path.join(named, USERS), encoding="utf-8") as file:
+            named = file.read(4096)
+    except (OSError, ValueError):
+        pass  # it is the user's
+    return f"{named}/.gemini"
 
 
 class Record:

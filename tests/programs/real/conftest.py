@@ -29,7 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 _Lab = TypeVar("_Lab", AgentLab, ClaudeLab)
 
 
-def _lab(kind: type[_Lab], folder: Path) -> Iterator[_Lab]:
+def lab_in(kind: type[_Lab], folder: Path) -> Iterator[_Lab]:
+    """Give a lab in a folder; skip where the programs are not installed."""
     if lacking():
         if os.environ.get("SWARM_REQUIRE_AGENTS"):
             pytest.fail(lacking())
@@ -51,10 +52,10 @@ def tmp_path() -> Iterator[Path]:
 @pytest.fixture
 def agents(tmp_path: Path) -> Iterator[AgentLab]:
     """Give a scratch repository in which the real programs can be started; skip where they are not installed."""
-    yield from _lab(AgentLab, tmp_path)
+    yield from lab_in(AgentLab, tmp_path)
 
 
 @pytest.fixture
 def claude(tmp_path: Path) -> Iterator[ClaudeLab]:
     """Give one for Claude Code, with an API key in the environment and a fresh home."""
-    yield from _lab(ClaudeLab, tmp_path)
+    yield from lab_in(ClaudeLab, tmp_path)

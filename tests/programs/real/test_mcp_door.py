@@ -14,13 +14,13 @@ from swarm.agents.launching import door
 from swarm.api import serving
 from swarm.testing.api import call, hold, say
 from swarm.testing.terminal import wait_for
+from tests.programs.real.conftest import lab_in
 from tests.programs.real.test_others import ready
+from tests.support.agents import AgentLab
 from tests.support.procs import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tests.support.agents import AgentLab
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(600)]
 #: What each calls a tool of a server.
@@ -40,6 +40,13 @@ def tmp_path() -> Iterator[Path]:
     place.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="real-", dir=place, ignore_cleanup_errors=True) as folder:
         yield Path(folder).resolve()
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[AgentLab]:
+    """Give a lab below a folder to which others may write."""
+    with tempfile.TemporaryDirectory(prefix="real-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        yield from lab_in(AgentLab, Path(folder))
 
 
 def lab_of(program: str, agents: AgentLab) -> AgentLab:
@@ -93,6 +100,24 @@ def test_a_tool_is_called_in_the_first_turn_without_a_question(
     last = agents.api.requests()[-1].text
     assert "AGENT_NOT_FOUND" in last, "what is wrong is told to the model"
     assert agents.git("status", "--porcelain", cwd=agents.one("builder").worktree) == ""
+
+
+def test_gemini_has_its_tools_where_it_takes_no_settings_of_an_administrator(elsewhere: AgentLab) -> None:
+    """As every user has it who is not root: by a home of links, with the user's login and conversations (ENV-07)."""
+    agents = lab_of("gemini", elsewhere)
+    agents.role("builder", "You are the builder of bridges, word ANVIL.")
+    agents.api.script(
+        "paint it green", call("mcp_swarm_report", message="half of it is green"), say("Green it is."), say("Again.")
+    )
+    agents.swarm.start("fx", "builder", task="paint it green", program="gemini")
+
+    assert "inbox_ack" in agents.api.heard("paint it green").text
+    agents.shows("builder", "Green it is.")
+    told(agents, "half of it is green")
+    assert (agents.run("builder") / "gemini/.gemini/tmp").is_symlink()
+    wait_for(lambda: [*agents.home.glob(".gemini/tmp/*/chats/session-*")], "its conversation in the user's home", 60)
+    assert "mcpServers" not in (agents.home / ".gemini/settings.json").read_text()
+    wait_for(lambda: agents.swarm.usage("fx").total.tokens, "its tokens, counted", 60)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
