@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 
-#: The folder in a repository; the file that makes a folder a swarm directory.
-STATE, SWARM_DIR_MARKER = ".swarm", ".swarm-dir.txt"
+from swarm.machine.records import MARKER
+
+#: The folder in a repository.
+STATE = ".swarm"
 
 
 def is_home(folder: str) -> bool:
     """Whether a folder is a swarm directory in which state is kept itself: it has the marker, and is no repository."""
-    return os.path.isfile(f"{folder}/{SWARM_DIR_MARKER}") and not os.path.exists(f"{folder}/.git")
+    return os.path.isfile(f"{folder}/{MARKER}") and not os.path.exists(f"{folder}/.git")
 
 
 def state_of(root: str) -> str:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from swarm.kit import files
 from swarm.kit.errors import StateDirProblem, SwarmError, SymlinkInTheWay
-from swarm.machine.homes import SWARM_DIR_MARKER
+from swarm.machine import records
 from swarm.project.config.file import CONFIG_FILE, default_config_text
 from swarm.project.errors import SwarmDirExists, SwarmDirNotFound, SwarmDirProblem
 from swarm.version import __version__
 
-MARKER = SWARM_DIR_MARKER
+MARKER = records.MARKER
 #: The folders that `init_dir` makes; only the user may read the private ones.
 OPEN_DIRS = (
     "roles",
