@@ -25,7 +25,6 @@ from swarm.messages import deadlines
 from swarm.messages.inboxes import bus_of, post_own
 from swarm.programs import processes
 from swarm.programs.status import STOPPED_BY_SWARM, PaneFacts, State, conclude
-from swarm.sandbox import fresh
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,8 +65,10 @@ def report(world: World, sessions: Iterable[Session] | None = None, *, held: boo
     _tell_kept(world, chosen)
     _tell_lost(world, chosen)
     ended = [(one, agent) for one in chosen for agent in one.agents if agent.program and _is_over(world, one, agent)]
-    if held:
-        boxed = [agent for _, agent in ended if agent.is_boxed]
+    boxed = [agent for _, agent in ended if agent.is_boxed] if held else []
+    if boxed:
+        from swarm.sandbox import fresh  # few have one
+
         fresh.take_in(world, [owner for agent in boxed for owner in fresh.owners(world, agent)])
     ended = [one for one in ended if not _waits_for_its_box(world, *one)]
     if len(ended) < 2:
@@ -88,6 +89,8 @@ def _waits_for_its_box(world: World, session: Session, agent: Agent) -> bool:
     """Whether an end is reported later, for a while: what git shows of the work is about to change."""
     if not (session.is_child and agent.is_boxed):
         return False
+    from swarm.sandbox import fresh
+
     ended = processes.facts(world.layout.run_folder(session.name, agent.name)).ended_ms
     return time.time_ns() // 1_000_000 - ended < _TAKEN_IN_WITHIN_MS and fresh.is_behind(world, agent)
 

@@ -21,7 +21,7 @@ from swarm.agents.launching.door import token_of
 from swarm.api.swarm import Swarm
 from swarm.callers.errors import IdentityRefused, NotForAgents
 from swarm.kit import files
-from swarm.machine import homes, identity, person, processes
+from swarm.machine import identity, person, processes, records
 from swarm.machine.mcp import forward
 from swarm.machine.mcp.wait import OPENED
 from swarm.programs import processes as agent_processes
@@ -228,7 +228,7 @@ class Client:
 
 def _state(root: Path) -> Path:
     """Return where the state of a repository, or of a swarm directory outside of one, is kept."""
-    return Path(homes.state_of(str(root)))
+    return Path(records.state_of(str(root)))
 
 
 # --- who calls ------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import sys
 
-from swarm.machine import homes, processes, records, session_record
+from swarm.machine import processes, records, session_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,8 +152,8 @@ def is_run_folder(run_dir: str) -> bool:
     parts = run_dir.rsplit("/", 5)
     if len(parts) != 6 or (parts[2], parts[4]) != ("sessions", "run"):
         return False
-    in_repository = parts[1] == homes.STATE and os.path.exists(f"{parts[0]}/.git")
-    if not in_repository and not homes.is_home(_above(run_dir, 4)):
+    in_repository = parts[1] == records.STATE and os.path.exists(f"{parts[0]}/.git")
+    if not in_repository and not records.is_home(_above(run_dir, 4)):
         return False
     return any(one["name"] == parts[5] for one in session_record.agents(session_record.read(_above(run_dir, 2))))
 

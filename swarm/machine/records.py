@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 SCHEMA = 1
+#: The folder of the state in a repository.
+STATE = ".swarm"
 #: What makes a folder a swarm directory.
 MARKER = ".swarm-dir.txt"
 #: The variables that name one.
@@ -96,6 +98,16 @@ def is_marked(folder: str) -> bool:
         return False
     parts = line[1:].split(b".")
     return line[:1] == b"v" and len(parts) <= _MOST_PARTS and all(one.isdigit() and len(one) <= 6 for one in parts)
+
+
+def is_home(folder: str) -> bool:
+    """Whether a folder is a swarm directory in which state is kept itself: it has the marker, and is no repository."""
+    return os.path.isfile(f"{folder}/{MARKER}") and not os.path.exists(f"{folder}/.git")
+
+
+def state_of(root: str) -> str:
+    """Return where the state of a repository, or of a swarm directory outside of one, is kept."""
+    return root if is_home(root) else f"{root}/{STATE}"
 
 
 def loads(data: bytes) -> object:

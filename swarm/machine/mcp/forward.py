@@ -18,7 +18,7 @@ import sys
 from signal import SIG_DFL, SIGINT, signal
 from socket import AF_UNIX, SHUT_WR, SOCK_STREAM, socket, socketpair
 
-from swarm.machine import homes, records
+from swarm.machine import records
 
 #: Below the state of a repository or a swarm directory.
 FOLDER, SOCKET = "server", "socket"
@@ -70,7 +70,7 @@ def _connect(root: str, agent: str) -> socket | None:
     """
     made = socket(AF_UNIX, SOCK_STREAM)
     try:
-        _reach(made, f"{homes.state_of(root)}/{FOLDER}")
+        _reach(made, f"{records.state_of(root)}/{FOLDER}")
         made.sendall(records.line({"hello": HELLO, "agent": agent}))
         answer = _first_line(made)
     except OSError:
