@@ -23,7 +23,7 @@ def ask(door: Door, method: str, *, declared: bool = True, **params: Any) -> dic
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {"extensions": {EXTENSION: {}}} if declared else {},
     }
-    return door.ask(method, {**params, "_meta": meta})
+    return door.ask(method, {**params, "_meta": meta}, timeout=180)
 
 
 def wait(door: Door, *, declared: bool = True, **given: Any) -> dict[str, Any]:

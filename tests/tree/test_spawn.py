@@ -259,7 +259,7 @@ def test_a_folder_that_cannot_hold_subtrees_is_refused(lab: PaneLab, base: str) 
 
 
 def test_the_layout_of_the_documents_is_there_for_people_and_no_more(lab: PaneLab) -> None:
-    """TREE-08, 16, 20, 21: liveness is never read from it; a folder without a record is shown as such."""
+    """TREE-08, 16, 17, 20, 21: liveness is never read from it; a folder without a record is shown as such."""
     made = subtree(lab, "auth")
     work = worker(lab, "tests", by=as_agent(lab, "lead", "auth"))
     worker(lab, "own")  # of the user, in the main checkout
@@ -279,8 +279,11 @@ def test_the_layout_of_the_documents_is_there_for_people_and_no_more(lab: PaneLa
         *(("ghost", "no record"), ("lost", "no record"), ("w", "no record")),
     }
     assert sorted(lab.root.joinpath(".swarm/worktrees").rglob("*")) == before
+    shown = {one.name: one.state for one in lab.swarm.tree.list_agents()}
+    assert {shown[name] for name in ("lead", "tests", "own")} == {"unknown"}  # they live, and say nothing of themselves
 
     lab.swarm.tree.stop("auth")
+    assert {one.name: one.state for one in lab.swarm.tree.list_agents()}["tests"] == "stopped"
     lab.swarm.cleanup([work.agent.session])
     assert not (tree / ".swarm/agents/tests").exists()
     lab.swarm.cleanup(["auth"])  # what swarm wrote is nobody's work
@@ -288,7 +291,7 @@ def test_the_layout_of_the_documents_is_there_for_people_and_no_more(lab: PaneLa
 
 
 def test_claude_asks_nobody_in_the_worktree_of_a_lead_with_another_program(lab: PaneLab) -> None:
-    """The lead's worktree is swarm's; the user's own folder the user trusts, or not."""
+    """TREE-09: the lead's worktree is swarm's; the user's own folder the user trusts, or not."""
     lab.program("claude", f"#!{WAIT[0]}\nimport time\ntime.sleep(600)\n")
     file = Path(lab.env["HOME"]) / ".claude.json"
     subtree(lab, "auth")
