@@ -13,6 +13,7 @@ from swarm.cli.verb import Run, group, seconds_of, verb
 
 if TYPE_CHECKING:
     from swarm import UnitFile
+    from swarm.api.agent_server import AgentServer
 
 _LAST_PORT = 65535
 app = group(
@@ -25,6 +26,47 @@ def add_to(root: typer.Typer) -> None:
     root.add_typer(app)
 
 
+Config = Annotated[
+    str | None,
+    typer.Option("--config", metavar="FILE", help="The agent's file; see `swarm config schema agent`."),
+]
+Name = Annotated[
+    str,
+    typer.Option("--name", metavar="NAME", help="Name; its file is agents/NAME/config.yaml.", show_default=False),
+]
+Port = Annotated[
+    str | None,
+    typer.Option("--port", metavar="N", help="Port; 0 is any free one.", show_default=False),
+]
+Bind = Annotated[
+    str | None,
+    typer.Option(
+        "--bind",
+        metavar="ADDRESS",
+        help="Address at which it listens; one that other machines reach needs --tls. Default: 127.0.0.1.",
+        show_default=False,
+    ),
+]
+Tls = Annotated[
+    bool, typer.Option("--tls", help="Speak HTTPS, with a certificate that swarm makes.", show_default=False)
+]
+Unit = Annotated[
+    bool,
+    typer.Option(
+        "--unit", help="Serve nothing; write a file by which systemd or launchd serves it.", show_default=False
+    ),
+]
+Command = Annotated[
+    str | None,
+    typer.Option("--agent-cmd", metavar="COMMAND", help="Any command, which reads the prompt.", show_default=False),
+]
+Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="Model of the program.", show_default=False)]
+Timeout = Annotated[
+    str | None,
+    typer.Option("--timeout", metavar="TIME", help="Longest time of a task, such as 30m.", show_default=False),
+]
+
+
 @verb(
     app,
     "serve",
@@ -34,48 +76,16 @@ def add_to(root: typer.Typer) -> None:
 )
 def serve(
     run: Run,
-    config: Annotated[
-        str | None,
-        typer.Option("--config", metavar="FILE", help="The agent's file; see `swarm config schema agent`."),
-    ] = None,
-    name: Annotated[
-        str,
-        typer.Option("--name", metavar="NAME", help="Name; its file is agents/NAME/config.yaml.", show_default=False),
-    ] = "",
-    port: Annotated[
-        str | None,
-        typer.Option("--port", metavar="N", help="Port; 0 is any free one.", show_default=False),
-    ] = None,
-    bind: Annotated[
-        str | None,
-        typer.Option(
-            "--bind",
-            metavar="ADDRESS",
-            help="Address at which it listens; one that other machines reach needs --tls. Default: 127.0.0.1.",
-            show_default=False,
-        ),
-    ] = None,
-    tls: Annotated[
-        bool, typer.Option("--tls", help="Speak HTTPS, with a certificate that swarm makes.", show_default=False)
-    ] = False,
-    unit: Annotated[
-        bool,
-        typer.Option(
-            "--unit", help="Serve nothing; write a file by which systemd or launchd serves it.", show_default=False
-        ),
-    ] = False,
+    config: Config = None,
+    name: Name = "",
+    port: Port = None,
+    bind: Bind = None,
+    tls: Tls = False,
+    unit: Unit = False,
     agent: Agent = None,
-    agent_cmd: Annotated[
-        str | None,
-        typer.Option("--agent-cmd", metavar="COMMAND", help="Any command, which reads the prompt.", show_default=False),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="Model of the program.", show_default=False)
-    ] = None,
-    timeout: Annotated[
-        str | None,
-        typer.Option("--timeout", metavar="TIME", help="Longest time of a task, such as 30m.", show_default=False),
-    ] = None,
+    agent_cmd: Command = None,
+    model: Model = None,
+    timeout: Timeout = None,
 ) -> Answer:
     """Serve one agent by HTTP, until it is shut down; only this machine reaches it, unless --bind says otherwise.
 
@@ -102,16 +112,20 @@ def serve(
     server = agent_server.AgentServer.of(swarm, found)
     from swarm.http_door.serve import serve as serve_agent
 
-    def ready(url: str) -> None:
-        run.output.err(f"agent {found.name} takes tasks on {url}; Ctrl-C ends it")
-        if server.certificate is not None:
-            run.output.err(f"its certificate: {server.certificate.cert}\n  SHA-256 {server.certificate.shown}")
-        if found.says.bind != "127.0.0.1" and server.certificate is not None:
-            names = ", ".join(server.certificate.names)
-            run.output.err(f"programs with its token reach it from other machines, under these names: {names}", "warn")
-
-    serve_agent(server, ready)
+    serve_agent(server, lambda url: _tell_ready(run, server, url))
     return Answer({"name": found.name}, lambda output: output.err(f"agent {found.name} ended"))
+
+
+def _tell_ready(run: Run, server: AgentServer, url: str) -> None:
+    """Tell where the agent takes tasks, and who can check that it is this one."""
+    found = server.agent
+    run.output.err(f"agent {found.name} takes tasks on {url}; Ctrl-C ends it")
+    if server.certificate is None:
+        return
+    run.output.err(f"its certificate: {server.certificate.cert}\n  SHA-256 {server.certificate.shown}")
+    if found.says.bind != "127.0.0.1":
+        names = ", ".join(server.certificate.names)
+        run.output.err(f"programs with its token reach it from other machines, under these names: {names}", "warn")
 
 
 def unit_written(unit: UnitFile) -> Answer:
