@@ -10,7 +10,6 @@ has in its conversation from before are named in the launch file.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
 from importlib import import_module
@@ -183,8 +182,8 @@ def _texts(folder: str) -> list[dict[str, Any]]:
     found = []
     for name in _names(folder):
         if name.endswith(TEXT) and name[0] != ".":
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-                one = json.loads(records.read_bytes(os.path.join(folder, name), _LARGEST))
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                one = records.read_object(os.path.join(folder, name), _LARGEST)
                 said = {key: str(one[key]) for key in ("id", "uuid", "text")}
                 found.append({**said, "number": int(one["number"])})
     return sorted(found, key=lambda one: one["number"])

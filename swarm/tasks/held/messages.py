@@ -11,13 +11,13 @@ says so from then on, in the same step in which the prompt is added: no message 
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from swarm.kit import files
+from swarm.machine import records
 from swarm.project import codec
 from swarm.supervisor.talk import NOTE, TEXT
 from swarm.tasks.bench import program_of
@@ -113,10 +113,9 @@ def _message(folder: Path, task: AgentTask, record: dict[str, Any]) -> TaskMessa
 def _heard_in(folder: Path, task: AgentTask, name: str) -> int:
     """Return the turn in which the program heard a message; 0: it did not, as far as it said."""
     try:
-        note = json.loads(files.read_small(folder / f"{name}{NOTE}", _LARGEST))
+        operation = records.read_object(str(folder / f"{name}{NOTE}"), _LARGEST).get("operation")
     except (FileNotFoundError, ValueError):
         return 0
-    operation = note.get("operation") if isinstance(note, dict) else None
     return next((one.turn for one in task.runs if one.operation == operation), 0)
 
 
