@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm.api.swarm import Swarm
 from swarm.callers.errors import IdentityRefused, NotForAgents
-from swarm.kit import files
+from swarm.kit import files, redaction
 from swarm.kit.errors import EnvironmentProblem, UsageProblem
 from swarm.machine import identity, person, processes
 from swarm.project import names
@@ -55,7 +55,8 @@ def defined(
     Raises:
         ConfigProblem, InvalidName, UsageProblem
     """
-    given = {key: value for key, value in given.items() if value not in (None, "")}
+    given = {key: value for key, value in given.items() if value is not None and value != ""}
+    box = given.pop("sandbox", None)
     path = Path(os.path.abspath(config)) if config else None
     if path is None and name:
         path = definition.files_of(_root(swarm)).get(names.check_name("agent", name))
@@ -68,6 +69,10 @@ def defined(
     else:
         found = definition.read(path)
     says = found.says._replace(**given)
+    if box is not None:
+        says = says._replace(sandbox=says.sandbox._replace(enabled=box))
+    if box is not False:  # which a person has said
+        definition.check_box(swarm.root, found._replace(says=says))
     if "program" in given:
         says = says._replace(command="")
     if tls and says.tls is None:
@@ -113,13 +118,16 @@ class AgentServer:
         folder = root / definition.AGENTS
         for one in (folder, folder / agent.name):
             files.make_folders(one, 0o700)
-        self.log = Log(folder / agent.name / "agent.log", f"agent/{agent.name}", agent.says.log_level)
+        world = swarm._opened.world  # noqa: SLF001  # the same library
         self.otlp_token = credentials.token(root, credentials.OTLP)
+        known = (*redaction.values_of(world.environ), *(one.decode("ascii") for one in (self.token, self.otlp_token)))
+        self.log = Log(folder / agent.name / "agent.log", f"agent/{agent.name}", agent.says.log_level, known)
         self.certificate: Certificate | None = None
         self._reporting = Lock()
         self._address = ("", 0)
         self._swarm = swarm
         self._fd = -1
+        self._box = ""
 
     @classmethod
     def of(cls, swarm: Swarm, agent: ServedAgent) -> Self:
@@ -136,7 +144,8 @@ class AgentServer:
         root = root_of(world, make=True)
         with files.os_errors(f"cannot serve agent {agent.name}"):
             environ = credentials.environment(root, world.environ)
-            opened = Swarm.open(swarm.root if root == world.layout.state else root, environ=environ)
+            place_of = swarm.root if root == world.layout.state else root
+            opened = Swarm.open(place_of, environ=environ, flags=agent.says.sandbox.settings)
             state = opened._opened.world.layout.state  # noqa: SLF001  # the same library
             if not (state.is_dir() and os.path.samefile(state, root)):
                 prepare(opened._opened.world)  # noqa: SLF001  # the same library
@@ -218,7 +227,9 @@ class AgentServer:
         says = self.agent.says
         asks = not says.command and registry.program(says.program).tells_version
         version = self._version(says.program) if asks else ""
-        requests.plan(self._swarm.tasks._bench(), "check", self._options({}), ("", ""))  # noqa: SLF001  # the same
+        bench = self._swarm.tasks._bench()  # noqa: SLF001  # the same library
+        planned = requests.plan(bench, "check", self._options({}), ("", ""))
+        self._box = planned.box.by if planned.box is not None else "none"
         return version
 
     def _version(self, program: str) -> str:
@@ -251,6 +262,8 @@ class AgentServer:
             "timeout": says.timeout,
             "hold": says.hold,
             "tries": says.tries,
+            "sandbox": says.sandbox.enabled,
+            "session_dir": says.session_dir,
             **given,
             "agent": self.agent.name,
             "alone": True,
@@ -329,28 +342,20 @@ class AgentServer:
         from swarm.tasks import requests
 
         how = self._options(asked)
-        if self.agent.says.telemetry and not self.is_secured:
+        if caller is not self._swarm and not how.get("sandbox"):
+            how["sandbox"] = None  # the user takes its box away, and no agent
+        if self.agent.says.telemetry and not self.is_secured and not self.is_boxed:
             how["task_id"] = how.get("task_id") or requests.new_task_id()
             how["env"] = {**self._telemetry(how["task_id"]), **(how.get("env") or {})}
         return caller.tasks.submit(prompt, **how)
 
     def _telemetry(self, task_id: str) -> dict[str, str]:
         """Return the variables with which the program of a task reports of itself here."""
-        from swarm.programs import registry
-        from swarm.project.config.sections import Telemetry
         from swarm.tasks import reported
 
-        says, wish = self.agent.says, Telemetry(protocol="http/json")
-        known = {} if says.command else registry.program(says.program).telemetry(wish)
-        return {
-            **known,
-            "OTEL_METRICS_EXPORTER": "otlp",
-            "OTEL_LOGS_EXPORTER": "otlp",
-            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json",
-            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self._address[1]}/otlp",
-            "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer {self.otlp_token.decode('ascii')}",
-            "OTEL_RESOURCE_ATTRIBUTES": f"{reported.TASK}={task_id},swarm.agent={self.agent.name}",
-        }
+        says, name = self.agent.says, self.agent.name
+        program = "" if says.command else says.program
+        return reported.variables(program, self._address[1], self.otlp_token.decode("ascii"), task_id, name)
 
     def report(self, kind: str, body: Mapping[str, Any]) -> int:
         """Take what programs of tasks report of themselves; return how many tasks it is about.
@@ -385,6 +390,16 @@ class AgentServer:
         from swarm.tasks import reported
 
         return reported.read(self._swarm.tasks._bench().store, task_id)  # noqa: SLF001  # the same library
+
+    @property
+    def box(self) -> str:
+        """How the program is boxed: by which program, ``noop`` with the reason why not, or ``none``."""
+        return self._box
+
+    @property
+    def is_boxed(self) -> bool:
+        """Whether the program works in a box; from there it does not reach this server."""
+        return not self._box.startswith("no")
 
     def task(self, task_id: str) -> AgentTask:
         """Return a task of this agent.

@@ -141,7 +141,8 @@ class Turn:
         folder = environ.get(FOLDER)
         if not folder:
             return None
-        return cls(Path(folder), given, again=bool(environ.get(AGAIN)), voice=Voice() if environ.get(TALKS) else None)
+        place, voice = Path(folder).expanduser(), Voice() if environ.get(TALKS) else None
+        return cls(place, given, again=bool(environ.get(AGAIN)), voice=voice)
 
 
 def _read(folder: Path) -> list[dict[str, object]]:

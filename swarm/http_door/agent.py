@@ -85,6 +85,8 @@ class Agent:
         await self._look()
         self._ready = True
         log.say("info", f"ready{f': {version}' if version else ''}")
+        if self.server.box.startswith("noop"):
+            log.say("warning", f"the program runs without a box: {self.server.box}")
 
     async def look_on(self) -> None:
         """Look at the tasks until the process ends: what is due starts, what is over is noted."""
@@ -154,6 +156,7 @@ class Agent:
                 "port": self._port,
                 "model": says.model or None,
                 "program": says.command.partition(" ")[0] or says.program,
+                "sandbox": self.server.box,
             },
             "log": self.server.log.last(_LOGGED) if caller.has_token or caller.is_near else [],
         }
@@ -214,6 +217,7 @@ class Agent:
             "session_id": asked.session_id,
             "env": asked.env,
             "hold": asked.hold,
+            "workdir": asked.workdir,
         }
         if asked.project is not None:
             head = f"Project: {asked.project.name}\n\n" if asked.project.name.strip() else ""

@@ -11,6 +11,7 @@ from swarm import (
     NoSpace,
     NotForAgents,
     ProgramMissing,
+    SandboxUnavailable,
     SwarmError,
     TaskBusy,
     TaskNotFound,
@@ -85,6 +86,7 @@ _PLAIN = (
     ((Locked, WaitOver), "timeout"),
     (NoSpace, "no_space"),
     (ProgramMissing, "claude_error"),
+    (SandboxUnavailable, "sandbox_error"),
     (UsageProblem, "validation_error"),
 )
 
@@ -122,7 +124,5 @@ def _words(problem: Mapping[str, Any]) -> str:
         return f"{where} is required"
     if problem["type"] == "extra_forbidden":
         return f"{where} is not known"
-    if problem["type"] == "none_required":
-        return f"{where} is not available here"
     said = str(problem["msg"]).removeprefix("Value error, ")
     return f"{where}: {said[:1].lower()}{said[1:200]}" if where else said[:200]

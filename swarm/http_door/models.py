@@ -38,7 +38,12 @@ class TaskRequest(Asked):
     project: Project | None = None
     env: dict[str, str] | None = Field(default=None, description="Variables for the program; none that is a secret.")
     hold: bool | None = Field(default=None, description="It stays idle after each turn until continue or end.")
-    workdir: None = Field(default=None, description="Not available: a task works in the folder of its session.")
+    workdir: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4096,
+        description="A folder that the setting `tasks.workdirs` allows; default: the folder of the task's session.",
+    )
 
     @model_validator(mode="after")
     def _one_time(self) -> TaskRequest:
@@ -112,6 +117,7 @@ class StatusConfig(BaseModel):
     port: int
     model: str | None
     program: str
+    sandbox: str = Field(description="What boxes the program; `noop` with the reason why nothing does; or `none`.")
 
 
 class Status(BaseModel):

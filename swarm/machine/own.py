@@ -21,6 +21,8 @@ _THROUGH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW |
 _KIND, _LINK = 0o170000, 0o120000  # `stat` tells the same
 _TRUSTED: set[str] = set()
 _SESSIONS, _BOX = "/sessions/", "/box/"
+#: The folder of the box of a task that works in a folder; see ``tasks/workspace.py``.
+TASK_BOX = ".swarm-box"
 
 
 def trust(folder: str) -> None:
@@ -90,7 +92,13 @@ def folder(path: str) -> int:
 
 
 def box_of(path: str) -> str:
-    """Return the folder of an agent's box in which a path lies: ``…/sessions/SESSION/box/AGENT``; empty: in none."""
+    """Return the folder of a box in which a path lies; empty: in none.
+
+    It is ``…/sessions/SESSION/box/AGENT`` of an agent, and ``…/.swarm-box`` of a task.
+    """
+    before, of_task, _ = path.partition(f"/{TASK_BOX}/")
+    if of_task:
+        return f"{before}/{TASK_BOX}"
     at = path.find(_BOX)
     while at >= 0:
         session = path[:at].rpartition(_SESSIONS)

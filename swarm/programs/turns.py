@@ -53,6 +53,7 @@ class Kind(StrEnum):
     TIMEOUT = "timeout"
     BUDGET = "budget"
     NOT_STARTED = "not_started"
+    NO_BOX = "no_box"  # its box could not be made
 
 
 class Said(NamedTuple):
@@ -79,11 +80,16 @@ class Said(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How a program ended, as its supervisor wrote it down."""
+    """How a program ended, as its supervisor wrote it down.
+
+    Attributes:
+        began: false: its box could not be made.
+    """
 
     cause: str
     code: int | None = None
     signal: int | None = None
+    began: bool = True
 
 
 #: EXEC-06 and what a shell says of a command that it cannot run.
@@ -109,6 +115,8 @@ def judge(ended: Ended, said: Said, err: str, *, speaks: bool) -> tuple[Kind, st
         err: the end of its standard error.
         speaks: the program writes a result; without one its turn did not end well.
     """
+    if not ended.began:
+        return Kind.NO_BOX, _line(f"sandbox setup failed: {_last_line(err) or f'exit status {ended.code}'}")
     if ended.cause in _CAUSES:
         return _CAUSES[ended.cause], ""
     if said.kind is not None:

@@ -57,7 +57,7 @@ def agent_to_dict(agent: Agent) -> dict[str, Any]:
     if agent.box is None:
         del plain["box"]  # a swarm without boxes can read the record
     else:
-        plain["box"] = {name: list(v) if isinstance(v, tuple) else v for name, v in agent.box._asdict().items()}
+        plain["box"] = boxed_to_dict(agent.box)
     return plain
 
 
@@ -95,6 +95,13 @@ def agent_from_dict(data: Any, source: str) -> Agent:
 
 
 _WRONG = (KeyError, TypeError, ValueError, OverflowError, AttributeError, InvalidName)
+
+
+def boxed_to_dict(boxed: Boxed | None) -> dict[str, Any] | None:
+    """Return the JSON shape of how an agent is boxed."""
+    if boxed is None:
+        return None
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in boxed._asdict().items()}
 
 
 def boxed_of(data: Any) -> Boxed | None:

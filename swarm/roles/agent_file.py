@@ -19,6 +19,8 @@ from swarm.kit.forms import (
     switch,
     text,
 )
+from swarm.project.config.checks import box_path
+from swarm.project.config.hosts import NONE, PRESETS
 from swarm.project.names import PROGRAMS, check_name
 
 if TYPE_CHECKING:
@@ -44,6 +46,40 @@ class TlsFile(NamedTuple):
     names: tuple[str, ...] = ()
 
 
+class AgentBox(NamedTuple):
+    """What a file says of the box of a served agent.
+
+    Attributes:
+        enabled: its program runs in one.
+        network: the preset of hosts; empty: as the settings say.
+        read_only_paths, read_write_paths: what it shows beside the agent's own; None: as the settings say.
+    """
+
+    enabled: bool = True
+    network: str = ""
+    read_only_paths: tuple[str, ...] | None = None
+    read_write_paths: tuple[str, ...] | None = None
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The settings that it changes."""
+        found = {f"sandbox.{name}": value for name, value in self._asdict().items() if name != "enabled"}
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in found.items()
+            if value or value == ()
+        }
+
+    @property
+    def widens(self) -> str:
+        """The key by which a box shows more, or is none; empty: by none."""
+        if not self.enabled:
+            return "enabled"
+        if self.network not in ("", NONE):
+            return "network"
+        return next((key for key in ("read_only_paths", "read_write_paths") if getattr(self, key)), "")
+
+
 class AgentFile(NamedTuple):
     """What a file says of a served agent.
 
@@ -59,6 +95,8 @@ class AgentFile(NamedTuple):
         bind: the address at which it listens.
         telemetry: the program of a task reports its use to the server.
         tls: its certificate; None: it speaks without TLS, on this machine alone.
+        sandbox: its box.
+        session_dir: the folder of its sessions; empty: below the swarm directory.
     """
 
     port: int
@@ -74,6 +112,8 @@ class AgentFile(NamedTuple):
     bind: str = "127.0.0.1"
     telemetry: bool = False
     tls: TlsFile | None = None
+    sandbox: AgentBox = AgentBox()
+    session_dir: str = ""
 
 
 def check_model(model: str) -> str:
@@ -116,6 +156,12 @@ def _only(word: str, what: str) -> Form[str]:
     return text(check, f"`{word}`", pattern=f"^{word}$")
 
 
+def _folder(text: str) -> str:
+    if not text.startswith(("/", "~/")) or not text.isprintable():
+        raise ValueError("must be an absolute path, or one below ~/")
+    return text
+
+
 def _named(kind: str) -> Callable[[str], str]:
     def check(name: str) -> str:
         try:
@@ -126,13 +172,27 @@ def _named(kind: str) -> Callable[[str], str]:
     return check
 
 
-def _not_there(why: str) -> Form[object]:
-    """Return the form of a key that the seed of this file has, and swarm has not."""
+def _box(**found: Any) -> AgentBox:
+    network = found.pop("allow_network", None)
+    if network is not None and "network" in found:
+        refuse("stands in network already", "keep one of the two", key="allow_network")
+    if network is False:
+        found["network"] = NONE
+    return AgentBox(**found)
 
-    def read(_raw: object) -> object:
-        return refuse(why)
 
-    return Form("nothing yet", read, {"not": {}})
+_PATHS = listing(text(box_path, "path"), "list of paths")
+_BOX = mapping(
+    {
+        "enabled": Field(switch(), "Run the program in a box. Default: true."),
+        "network": Field(choice(*PRESETS), "What it can reach. Default: the setting `sandbox.network`."),
+        "allow_network": Field(switch(), "The older form of `network`: false is `none`."),
+        "read_only_paths": Field(_PATHS, "What it can read besides. Default: the setting of this name."),
+        "read_write_paths": Field(_PATHS, "What it can read and change besides. Default: the setting of this name."),
+    },
+    _box,
+    "sandbox",
+)
 
 
 def _agent(**found: Any) -> AgentFile:
@@ -201,12 +261,10 @@ AGENT = mapping(
         ),
         "hold": Field(switch(), "Tasks stay idle after each turn until they are continued or ended. Default: false."),
         "tries": Field(number(1, 20), "How often a turn is started at most. Default: the setting `tasks.tries`."),
-        "sandbox": Field(
-            _not_there("boxes for served agents are not available yet"), "Not available yet: a file with it is refused."
-        ),
+        "sandbox": Field(_BOX, "The box of its program; a file in a repository can only make it narrower."),
         "session_dir": Field(
-            _not_there("the folders of sessions lie in the swarm directory, below workspaces/"),
-            "Not available: a file with it is refused.",
+            text(_folder, "folder", least=1),
+            "Folder for those of sessions, absolute or below `~/`. Default: `workspaces` in the swarm directory.",
         ),
     },
     _agent,

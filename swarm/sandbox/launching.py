@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.machine import broker
 from swarm.project.chore import chore
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from swarm.programs.values import Launch, LaunchSpec
     from swarm.project.model import Boxed
     from swarm.project.world import World
+    from swarm.sandbox.values import Box
 
 #: Of the caller's environment, beside what begins so: no key, no address, no place of the machine.
 _SEEN = frozenset({"COLORTERM", "LANG", "LANGUAGE", "TZ"})
@@ -30,7 +31,7 @@ _SEEN_PREFIXES = ("LC_", "TERM")
 _WORDS = frozenset(
     {
         *("SWARM_SESSION", "SWARM_SESSION_ID", "SWARM_SESSION_DIR", "SWARM_ACTOR", "SWARM_ROLE", "SWARM_ROLE_FILE"),
-        *("SWARM_RUN_DIR", "SWARM_TASK_FILE", "SWARM_POD"),
+        *("SWARM_RUN_DIR", "SWARM_TASK_FILE", "SWARM_POD", "SWARM_TASK"),
     }
 )
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -48,6 +49,26 @@ _BY_PROXY = {
 }
 
 
+class Kept(NamedTuple):
+    """How a program is kept in a box.
+
+    Attributes:
+        boxed: as it was decided.
+        base: the folder of its box, on the machine.
+        box: what it shows.
+    """
+
+    boxed: Boxed
+    base: Path
+    box: Box
+
+
+def of_agent(world: World, launch: Launch, boxed: Boxed) -> Kept:
+    """Return how an agent's program is kept in its box."""
+    base = world.layout.box_folder(launch.session, launch.agent)
+    return Kept(boxed, base, private.box_of(launch.worktree, world.git.common, base))
+
+
 def home_of(world: World, session: str, agent: str) -> Path:
     """Return where an agent's private home is on the machine."""
     return world.layout.box_folder(session, agent) / "home"
@@ -62,6 +83,19 @@ def narrowed(environ: Mapping[str, str], given: Iterable[str], home: Path) -> di
     named = {*_SEEN, *_WORDS, *given}
     kept = {name: value for name, value in environ.items() if name in named or name.startswith(_SEEN_PREFIXES)}
     return {**kept, "HOME": str(home), "SWARM_SANDBOX": _ALWAYS["SWARM_SANDBOX"]}
+
+
+def inside(launch: Launch, environ: Mapping[str, str], boxed: Boxed, given: Iterable[str], home: Path) -> Launch:
+    """Return a launch whose program has a private home, and a door to its models.
+
+    Args:
+        environ: what it would have without a box.
+        given: the names in it that are set on purpose.
+        home: on the machine.
+    """
+    options = replace(launch.options, claude_config_dir="")
+    around = narrowed(environ, {*launch.options.env.set, *given}, home)
+    return replace(launch, models_at=door_of(boxed), environ=around, options=options)
 
 
 def door_of(boxed: Boxed) -> str:
@@ -101,26 +135,29 @@ def watched(world: World, session: str, launch: Launch) -> dict[str, Any]:
     }
 
 
-def wrapped(world: World, launch: Launch, made: LaunchSpec, cwd: str, boxed: Boxed, deny: Iterable[str]) -> LaunchSpec:
-    """Return the launch of a program in its agent's box.
+def wrapped(world: World, launch: Launch, made: LaunchSpec, cwd: str, kept: Kept, deny: Iterable[str]) -> LaunchSpec:
+    """Return the launch of a program in its box.
+
+    Who works without git is no agent of a session, and has no socket to speak by.
 
     Args:
         deny: the deny rules of its role.
         launch: its environment is as `narrowed` gives it.
     """
-    base = world.layout.box_folder(launch.session, launch.agent)
-    box = private.box_of(launch.worktree, world.git.common, base)
+    boxed, base, box = kept
+    speaks = box.git is not None
     executable, programs = machine.program(launch.executable)
     argv = tuple(executable if word == launch.executable else word for word in made.argv)
     told = (launch.role_file, launch.task_file, *(launch.run_dir / name for name in made.files))
     folders = dict.fromkeys(os.path.dirname(path) for path in (*programs, sys.executable))
     by_proxy = _BY_PROXY if boxed.network != NONE else {}
     manager = limits.manager(world.environ) if boxed.memory else ""
-    inside = {**_ALWAYS, **by_proxy, **launch.environ, "PATH": ":".join((_PATH, *folders)), "HOME": HOME, **_SOCKET}
+    inside = {**_ALWAYS, **by_proxy, **launch.environ, "PATH": ":".join((_PATH, *folders)), "HOME": HOME}
+    inside |= _SOCKET if speaks else {}
     box = replace(
         box,
         cwd=cwd,
-        io=str(base / private.IO),
+        io=str(base / private.IO) if speaks else "",
         read_only=(*machine.python(), *programs, *boxed.read_only, *map(str, told)),
         read_write=boxed.read_write,
         ports=(PROXY, DOOR) if boxed.network != NONE else (),
@@ -131,7 +168,7 @@ def wrapped(world: World, launch: Launch, made: LaunchSpec, cwd: str, boxed: Box
         env={name: value for name, value in inside.items() if name not in made.without},
     )
     home = world.environ.get("HOME", "")
-    mine = denied.Mine(base, home, launch.shared, lambda path: _is_tracked(world, launch, path))
+    mine = denied.Mine(base, home, launch.shared and speaks, lambda path: speaks and _is_tracked(world, launch, path))
     cover = denied.covered(box, (*deny, *boxed.denied), mine)
     box = replace(box, covers=cover.options)
     check.note(world.layout.state, world.environ)

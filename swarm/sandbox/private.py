@@ -137,6 +137,18 @@ def box_of(tree: Path, common: Path, base: Path) -> Box:
     return Box(str(tree), str(base / "home"), machine.system(), git, env=_ENV)
 
 
+def folder_box(folder: Path, base: Path) -> Box:
+    """Return the box of a program that works in a folder, without a repository.
+
+    Raises:
+        EnvironmentProblem: what must not be exchanged was exchanged.
+    """
+    for path in (folder, base / "home"):
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            raise EnvironmentProblem(f"cannot make the box of {folder}: {path} is not what swarm made")
+    return Box(str(folder), str(base / "home"), machine.system(), env=_ENV)
+
+
 def stores(common: Path) -> tuple[Path, ...]:
     """Return every folder from which the repository takes objects, its own first."""
     found: dict[Path, None] = {}

@@ -57,7 +57,7 @@ def boxed(world: World, asked: bool | None, role: Role | None) -> Boxed | None: 
     network = own.preset or settings.network
     packages = settings.package_hosts if network == PACKAGED else ()
     made = Boxed(
-        _unavailable(world)[0],
+        unavailable(world)[0],
         tuple(_paths(world, settings.read_only_paths)),
         tuple(_paths(world, settings.read_write_paths)),
         network=network,
@@ -101,7 +101,7 @@ def problems(
             "cannot run it in a box: it would work in a folder that is not its own",
             hint="give it a worktree: --override worktree.enabled=true",
         )
-    cause, hint = _unavailable(world)
+    cause, hint = unavailable(world)
     if cause and (not world.settings.sandbox.allow_unsandboxed or inherited.of_caller(world) is not None):
         yield SandboxUnavailable(f"cannot make a box: {cause}", hint=hint)
     if not cause and files.exists(world.git.common / "reftable"):
@@ -136,7 +136,7 @@ def warnings(world: World, asked: bool | None, roles: Iterable[Role | None]) -> 
         box = boxed(world, asked, role)
         if box is not None and box.network == PACKAGED and not world.settings.sandbox.package_hosts:
             found["agents reach no packages: sandbox.package_hosts names no host"] = None
-        if is_wanted(world, asked, role) and (cause := _unavailable(world)[0]):
+        if is_wanted(world, asked, role) and (cause := unavailable(world)[0]):
             found[f"agents run without a box: {cause} (sandbox.allow_unsandboxed is set)"] = None
         off = role is not None and role.options.sandbox is False
         for key, said in (("sandbox", off and asked is None), ("network", role and role.options.network != Network())):
@@ -145,7 +145,7 @@ def warnings(world: World, asked: bool | None, roles: Iterable[Role | None]) -> 
     return tuple(found)
 
 
-def _unavailable(world: World) -> tuple[str, str]:
+def unavailable(world: World) -> tuple[str, str]:
     """Return why no box can be made, and the way out; asked once, by making one."""
     return ("", "") if check.is_known(world.layout.state, world.environ) else _trial(world).result()
 
@@ -174,16 +174,22 @@ def _paths(world: World, paths: Iterable[str]) -> Iterator[str]:
 
 def _bad_paths(world: World) -> Iterator[SwarmError]:
     """Refuse paths by which an agent would get out of its box."""
+    for kind in ("read_only_paths", "read_write_paths"):
+        for path in map(Path, _paths(world, getattr(world.settings.sandbox, kind))):
+            why = trouble_with(world, path, writes=kind == "read_write_paths")
+            if why:
+                yield ConfigProblem(f"sandbox.{kind}: {why}")
+
+
+def trouble_with(world: World, path: Path, *, writes: bool) -> str:
+    """Return why a program in a box must not have a path, which leads through no link; empty: it may have it."""
     home = Path(os.path.realpath(world.environ.get("HOME") or "/"))
     layout = world.layout
     own = [Path(os.path.realpath(one)) for one in (layout.state, layout.base, world.git.common, world.swarm_dir)]
-    for kind in ("read_only_paths", "read_write_paths"):
-        for path in map(Path, _paths(world, getattr(world.settings.sandbox, kind))):
-            inside = [one for one in own if path.is_relative_to(one) or one.is_relative_to(path)]
-            acting = kind == "read_write_paths" and (
-                home.is_relative_to(path) or (path.is_relative_to(home) and path.relative_to(home).parts[0][0] == ".")
-            )
-            if inside:
-                yield ConfigProblem(f"sandbox.{kind}: {path} would show what swarm and git keep in {inside[0]}")
-            elif acting:
-                yield ConfigProblem(f"sandbox.{kind}: what an agent changes in {path} would act outside of its box")
+    inside = [one for one in own if path.is_relative_to(one) or one.is_relative_to(path)]
+    if inside:
+        return f"{path} would show what swarm and git keep in {inside[0]}"
+    hidden = path.is_relative_to(home) and path != home and path.relative_to(home).parts[0][0] == "."
+    if writes and (home.is_relative_to(path) or hidden):
+        return f"what an agent changes in {path} would act outside of its box"
+    return ""

@@ -81,3 +81,20 @@ def problems_of(path: Path) -> list[SwarmError]:
     except SwarmError as problem:
         return [problem]
     return []
+
+
+def check_box(root: Path, agent: ServedAgent) -> None:
+    """Refuse what widens a box where somebody else than the user may have written it.
+
+    Raises:
+        ConfigProblem
+    """
+    key, path = agent.says.sandbox.widens, agent.source
+    if path is None or not key:
+        return
+    file, top = os.path.realpath(path), os.path.realpath(root)
+    if os.path.commonpath((file, top)) == top:
+        raise ConfigProblem(
+            f"{path}: sandbox.{key} is not for a file in a repository to say",
+            hint="keep the file elsewhere and name it with --config, or use --no-sandbox",
+        )

@@ -12,7 +12,7 @@ from collections import deque
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from swarm.kit import files
+from swarm.kit import files, redaction
 from swarm.kit.errors import SwarmError
 
 if TYPE_CHECKING:
@@ -24,9 +24,14 @@ _LARGEST = 4 << 20
 
 
 class Log:
-    """The log of one component; what is on the disk from before goes on."""
+    """The log of one component; what is on the disk from before goes on.
 
-    def __init__(self, path: Path, component: str, level: str) -> None:
+    Args:
+        secrets: what no entry may hold.
+    """
+
+    def __init__(self, path: Path, component: str, level: str, secrets: tuple[str, ...] = ()) -> None:
+        self._secrets = secrets
         self._path = path
         self._component = component
         self._least = LEVELS.index(level)
@@ -38,6 +43,7 @@ class Log:
         """Add an entry; a full disk is no reason to stop."""
         if LEVELS.index(level) < self._least:
             return
+        message = redaction.from_text(message, self._secrets)
         entry = {"timestamp": timestamp(time.time()), "level": level, "component": self._component, "message": message}
         with self._mutex, contextlib.suppress(OSError, SwarmError):
             self._entries.append(entry)

@@ -31,7 +31,7 @@ from swarm.supervisor.terminal import Terminal, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from swarm.supervisor.boxed.box import Box
+    from swarm.supervisor.boxed.box import Box, Made
     from swarm.supervisor.boxed.network import Network
     from swarm.supervisor.budget import Budget
     from swarm.supervisor.turn import Turn
@@ -86,6 +86,7 @@ class Supervisor:
         self._ran_ms = 0
         self._over = ""
         self._box: Box | None = None
+        self._made: Made | None = None
         self._network = self._network_of_box()
 
     def run(self) -> int:
@@ -104,7 +105,7 @@ class Supervisor:
         if self._box is not None:
             self._box.close()
         if self._turn is not None:
-            self._turn.interrupt((self._pid, self._start), self._is_running, self._wait)
+            self._turn.interrupt(self._named(), self._is_running, self._wait)
         self._end_all()
         self._socket.close()
         self._terminal.take_back()
@@ -128,6 +129,10 @@ class Supervisor:
             OSError: there is no process.
         """
         launch = self._launch
+        if launch.boxed:
+            from swarm.supervisor.boxed.box import Made  # few have one
+
+            self._made = Made()
         go_read, go_write = os.pipe()
         trouble_read, trouble_write = os.pipe()
         sig.block()
@@ -175,6 +180,7 @@ class Supervisor:
                 if self._turn is not None:
                     self._turn.open_streams()
                 handed = self._network.hand_over() if self._network is not None else {}
+                handed |= self._made.hand_over() if self._made is not None else {}
                 env = {**self._launch.program_env(), **handed}
                 if self._launch.boxed:
                     from swarm.supervisor.boxed import enter
@@ -263,6 +269,11 @@ class Supervisor:
     def _program(self) -> int:
         """Return the process that is the program itself."""
         return self._pid if self._box is None else self._box.program()
+
+    def _named(self) -> tuple[int, int]:
+        """Return the process that is the program itself, with its start."""
+        pid = self._program()
+        return pid, self._start if pid == self._pid else processes.start_of(pid) or 0
 
     def _look_into_box(self) -> float:
         """Return after how many seconds to look again."""
@@ -383,6 +394,8 @@ class Supervisor:
             "ended_ms": self._ended_ms or _now_ms(),
             "operation": self._launch.operation,
         }
+        if cause == "exited" and self._made is not None and not self._made.has_begun():
+            record["began"] = False
         try:
             runfiles.write(self._launch.run_dir, runfiles.EXIT, record)
         except OSError as error:

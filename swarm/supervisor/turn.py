@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOK_AGAIN = 0.05
+_PIECE = 1 << 20
 _NO_LIMIT = 60.0
 
 
@@ -46,6 +47,8 @@ class Turn:
                 fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             else:
                 fd = own.open(path, _WRITE if number else _READ, 0o600)
+                if self._launch.boxed and not number:
+                    fd = _copied(fd)
             os.dup2(fd, number)
             os.close(fd)
         if self._talk is not None:
@@ -108,3 +111,16 @@ def _talk(launch: Launch, chores: Chores) -> Talk | None:
     from swarm.supervisor.talk import Talk  # few do
 
     return Talk(launch, launch.spoken, chores)
+
+
+def _copied(fd: int) -> int:
+    """Return a descriptor of a copy of a file: that of the file itself a program in a box could open to write."""
+    copy = os.memfd_create("stdin", os.MFD_CLOEXEC)
+    try:
+        while piece := os.read(fd, _PIECE):
+            while piece:
+                piece = piece[os.write(copy, piece) :]
+    finally:
+        os.close(fd)
+    os.lseek(copy, 0, os.SEEK_SET)
+    return copy

@@ -53,7 +53,7 @@ def look(run: TaskRun, run_dir: Path) -> Evidence:
         return Evidence(Stand.BEGINS if supervised else Stand.NEVER)
     ended = program_facts.read_exit(run_dir)
     if ended is not None and ended.operation == run.operation and ended.is_of(process):
-        how = turns.Ended(ended.cause, ended.code, ended.signal)
+        how = turns.Ended(ended.cause, ended.code, ended.signal, ended.began)
         return Evidence(Stand.OVER, process.pid, process.started_ms, how, ended.ended_ms)
     stand = Stand.RUNS if supervised or program_facts.supervised(process) else Stand.LOST
     return Evidence(stand, process.pid, process.started_ms)

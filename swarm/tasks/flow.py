@@ -13,11 +13,12 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
-from swarm.kit import files
+from swarm.kit import files, redaction
 from swarm.kit.errors import NoSpace, SwarmError
 from swarm.programs import turns
 from swarm.project.errors import Locked
-from swarm.tasks import history, places
+from swarm.sandbox.errors import SandboxUnavailable
+from swarm.tasks import history, places, secrecy
 from swarm.tasks.bench import PATIENCE
 from swarm.tasks.settle import finish, settle
 from swarm.tasks.values import RUNNING, FailureType, Place, TaskFailure, TaskState
@@ -141,7 +142,11 @@ def _given_up(bench: Bench, task_id: str, problem: SwarmError) -> AgentTask:
         raise problem
     if isinstance(problem, Locked):
         return now
-    return finish(bench, now, TaskState.FAILED, problem.message, failure=TaskFailure(_NOT_STARTED, problem.message))
+    words = redaction.from_text(problem.message, secrecy.values(bench.store, task_id))
+    why = TaskFailure(_NOT_STARTED, words)
+    if isinstance(problem, SandboxUnavailable):
+        why = TaskFailure(FailureType.SANDBOX, f"sandbox setup failed: {words}")
+    return finish(bench, now, TaskState.FAILED, why.message, failure=why)
 
 
 def next_due(bench: Bench) -> float:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.approvals.store import Approvals
 from swarm.approvals.values import OF_TASKS
-from swarm.kit import files
+from swarm.kit import files, redaction
 from swarm.kit.errors import SwarmError, UsageProblem
 from swarm.programs import turns
 from swarm.project.errors import RecordProblem
-from swarm.tasks import workspace
+from swarm.tasks import secrecy
+from swarm.tasks.folders import workspace
 from swarm.tasks.values import Place, TaskOutput, TaskPage
 
 if TYPE_CHECKING:
@@ -128,9 +129,13 @@ def _size(folder: Path) -> int:
 
 
 def outputs(store: Store, task: AgentTask) -> tuple[TaskOutput, ...]:
-    """Return what the program of a task wrote, run by run."""
+    """Return what the program of a task wrote, run by run; without credentials, also while it runs."""
+    known = secrecy.values(store, task.id)
     folders = [(run, store.run_folder(task.id, run.operation)) for run in task.runs]
-    return tuple(TaskOutput(run, _end_of(folder / turns.OUT), _end_of(folder / turns.ERR)) for run, folder in folders)
+    return tuple(
+        TaskOutput(run, *(redaction.from_bytes(_end_of(folder / name), known) for name in (turns.OUT, turns.ERR)))
+        for run, folder in folders
+    )
 
 
 def _end_of(path: Path) -> bytes:

@@ -15,9 +15,11 @@ from swarm.agents.launching import launch_request
 from swarm.agents.launching.unseen import Unseen
 from swarm.project import names
 from swarm.project.chore import chore
+from swarm.sandbox import fresh
 from swarm.sessions import resume
 from swarm.sessions.create import create, create_request
 from swarm.tasks.bench import GRACE, program_of
+from swarm.tasks.folders import boxing
 from swarm.terminal.marks import stamp_of
 
 if TYPE_CHECKING:
@@ -76,12 +78,14 @@ def start(bench: Bench, task: AgentTask, run: TaskRun, turn: Turn, talk: dict[st
         timeout=task.timeout,
         grace=GRACE - program_of(task).interrupts,
         after=tuple(chore(world, "settle", task.id)),
-        env=(("SWARM_TASK", task.id), *bench.store.environment(task.id).items()),
+        task=task.id,
+        env=os.fspath(bench.store.environment_file(task.id)),
         id=turn.id,
         talk=json.dumps(talk) if talk else "",
     )
     with bench.changing(f"task {task.id}"):
         session = session_of(bench, task)
+        boxing.require(bench, task)
         if session is None:
             try:
                 create.create(world, _request(bench, task, unseen))
@@ -93,10 +97,26 @@ def start(bench: Bench, task: AgentTask, run: TaskRun, turn: Turn, talk: dict[st
         resume.take_turn(world, session, agent, role, unseen)
 
 
+def take_in(bench: Bench, task: AgentTask) -> str:
+    """Take in what a task's agent committed in its box; return in words why that is refused; empty: it is not."""
+    session = session_of(bench, task) if task.is_boxed else None
+    if session is None:
+        return ""
+    with bench.changing(f"task {task.id}"):
+        refused = fresh.take_in(bench.world, [session], everything=True)
+    return "".join(f"its commits stay in its box: {why}" for why in refused.values())
+
+
 def _request(bench: Bench, task: AgentTask, unseen: Unseen) -> create_request.Request:
     spec, role = names.AgentSpec(task.role, task.role), bench.role(task.role)
     wish = launch_request.LaunchRequest(
-        task.program, task.command, task.prompts[0], print_mode=program_of(task).prints, unseen=unseen
+        task.program,
+        task.command,
+        task.prompts[0],
+        print_mode=program_of(task).prints,
+        sandbox=True if task.box else None,
+        decided=task.box,
+        unseen=unseen,
     )
     roles: tuple[Role | None, ...] = (role,)
     if task.model:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm.agents.budgets import limits
-from swarm.agents.launching import unseen
+from swarm.agents.launching import launch_files, unseen
 from swarm.agents.launching.launch_files import GATE_SECONDS, pane_environment
 from swarm.kit import files
 from swarm.machine import processes
@@ -24,8 +24,11 @@ from swarm.machine.run_folder import runfiles
 from swarm.programs import registry, turns
 from swarm.programs.values import Launch
 from swarm.project.chore import chore
-from swarm.tasks import workspace
+from swarm.roles.options import PermissionMode
+from swarm.sandbox import launching as boxes
+from swarm.sandbox.bounds import limits as bounds
 from swarm.tasks.bench import GRACE, program_of
+from swarm.tasks.folders import boxing, workspace
 from swarm.usage.spending.meter import source_of
 
 if TYPE_CHECKING:
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
 
     from swarm.programs.values import LaunchSpec
     from swarm.project.world import World
-    from swarm.roles.options import RoleOptions
     from swarm.tasks.bench import Bench
     from swarm.tasks.values import AgentTask, TaskRun
 
@@ -46,6 +48,8 @@ _TEXTS = Path(__file__).parents[1] / "data" / "tasks"
 _HELD, _ALONE = "held.md", "agent.md"
 #: What the command for the end needs of the caller's environment.
 _NEEDED = ("PATH", "HOME", "USER", "LANG", "TMPDIR")
+#: Who commits, as `services/credentials.py` says it; a program in a box gets it, too.
+_IDENTITY = tuple(f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL"))
 
 
 def stamp_of(root: Path, task_id: str) -> str:
@@ -62,11 +66,13 @@ def launch_of(bench: Bench, task: AgentTask, run_dir: Path, turn: turns.Turn) ->
     world = bench.world
     found = bench.role(task.role)
     options = replace(found.options, print=True, model=task.model or found.options.model)
+    if task.is_boxed and not task.role:  # nobody answers, and the box holds
+        options = replace(options, permission_mode=PermissionMode.BYPASS)
     launch = Launch(
         agent=task.agent or "task",
         role=task.role,
         session="",
-        worktree=workspace.folder_of(world.layout, task.session_id),
+        worktree=workspace.of(world.layout, task).work,
         run_dir=run_dir,
         role_file=run_dir / "role.md",
         task_file=run_dir / "task.md",
@@ -79,7 +85,11 @@ def launch_of(bench: Bench, task: AgentTask, run_dir: Path, turn: turns.Turn) ->
         shared=True,
         turn=turn,
     )
-    return replace(launch, environ=_environment(world, launch, task, bench.store.environment(task.id)))
+    given = bench.store.environment(task.id)
+    environ = _environment(world, launch, task, given)
+    if task.box is None or task.box.reason:
+        return replace(launch, environ=environ)
+    return boxes.inside(launch, environ, task.box, (*_IDENTITY, *given), boxing.home(bench, task))
 
 
 def _environment(world: World, launch: Launch, task: AgentTask, given: Mapping[str, str]) -> dict[str, str]:
@@ -89,9 +99,10 @@ def _environment(world: World, launch: Launch, task: AgentTask, given: Mapping[s
 def variables(world: World, task: AgentTask) -> dict[str, str]:
     """Return the variables of every program that works where a task does."""
     return {
-        "GIT_CEILING_DIRECTORIES": str(world.layout.workspaces),  # the repository around it is not its own
+        # The repository around it is not its own.
+        **({} if task.workdir else {"GIT_CEILING_DIRECTORIES": str(workspace.of(world.layout, task).top.parent)}),
         "SWARM_TASK": task.id,
-        HOME: str(workspace.home_of(world.layout, task.session_id)),
+        HOME: str(workspace.of(world.layout, task).top),
     }
 
 
@@ -105,17 +116,14 @@ def write(bench: Bench, task: AgentTask, run: TaskRun, turn: turns.Turn, talk: d
         SwarmError: it cannot be started.
         OSError
     """
-    workspace.prepare(bench.world.layout, task)
+    boxing.require(bench, task)
+    workspace.prepare(bench.world.git.runner, bench.world.layout, task)
     run_dir = bench.store.run_folder(task.id, run.operation)
     launch = launch_of(bench, task, run_dir, turn)
     text = bench.role(task.role).instructions or (_TEXTS / (_HELD if turn.id else _ALONE)).read_text(encoding="utf-8")
     files.write_atomic(launch.role_file, _bytes(text), durable=False)
     files.write_atomic(launch.task_file, _bytes(turn.text), durable=False)
     made = program_of(task).launch(launch)
-    for name, content in made.files.items():
-        if (run_dir / name).parent != run_dir:
-            files.make_private_dir((run_dir / name).parent)
-        files.write_atomic(run_dir / name, _bytes(content), durable=False)
     spec = _spec(bench, task, run, launch, made) | {"talk": talk}
     files.write_atomic(run_dir / unseen.LAUNCH, json.dumps(spec, ensure_ascii=True).encode("ascii"), durable=False)
     return run_dir
@@ -123,11 +131,19 @@ def write(bench: Bench, task: AgentTask, run: TaskRun, turn: turns.Turn, talk: d
 
 def _spec(bench: Bench, task: AgentTask, run: TaskRun, launch: Launch, made: LaunchSpec) -> dict[str, Any]:
     """Return the launch file; ``supervisor/launcher.py`` lists its fields."""
-    world, folder = bench.world, launch.run_dir
+    world, folder, program = bench.world, launch.run_dir, program_of(task)
     env = {**launch.environ, **made.env}
+    around = _environment(world, launch, task, {})
+    kept, deny = boxing.kept(world, task), program.denied(launch.options)
     source = source_of(task.program, task.command, env, str(launch.worktree), task.created_ms)
-    kept = str(workspace.home_of(world.layout, task.session_id))
-    source |= {"conversation": task.conversation, "shared": True, "run_dir": str(folder), "kept": kept}
+    top = str(workspace.of(world.layout, task).top)
+    source |= {"conversation": task.conversation, "shared": True, "run_dir": str(folder), "kept": top}
+    if kept is not None:
+        source["box_home"] = launch.environ["HOME"]
+        boxing.introduce(bench, task, launch)
+        made = boxes.wrapped(world, launch, made, str(launch.worktree), kept, deny)
+        env = dict(made.env)  # the box has one of its own
+    launch_files.write_files(folder, made.files)
     runfiles.write(str(folder), runfiles.RECORD, source)
     runfiles.write(str(folder), runfiles.SERVES, {**registry.services(env), "folder": str(launch.worktree)})
     return {
@@ -141,27 +157,31 @@ def _spec(bench: Bench, task: AgentTask, run: TaskRun, launch: Launch, made: Lau
         "owner": {"pid": os.getpid(), "start": processes.start_of(os.getpid()) or 0},
         "run_dir": str(folder),
         "gate_timeout": GATE_SECONDS,
-        "grace": GRACE - program_of(task).interrupts,
+        "grace": GRACE - program.interrupts,
         "cwd": str(launch.worktree),
         "argv": list(made.argv),
         "env": {name: value for name, value in env.items() if name not in made.without},
-        "label_env": {name: value for name, value in env.items() if name in _NEEDED or name.startswith("SWARM_")},
+        "label_env": {name: value for name, value in around.items() if name in _NEEDED or name.startswith("SWARM_")},
+        "box": {"commits": []} if kept is not None else None,
+        "network": kept and boxes.served(launch, kept.boxed, program.models(launch.options, around), deny),
         "prints": True,
         "deaf": True,
         "program": task.program,
         "role": task.role,
         "stamp": stamp_of(world.layout.root, task.id),
-        "budget": _budget(bench, launch.options, source),
-        **unseen.streams(folder, folder, made, program_of(task).interrupts),
+        "budget": _budget(bench, launch, source, kept),
+        **unseen.streams(folder, folder, made, program.interrupts),
         "timeout": task.timeout,
         "after": chore(world, "settle", task.id),
     }
 
 
-def _budget(bench: Bench, options: RoleOptions, source: Mapping[str, Any]) -> dict[str, Any]:
+def _budget(bench: Bench, launch: Launch, source: Mapping[str, Any], kept: boxes.Kept | None) -> dict[str, Any]:
     """Return the limits that the supervisor holds; nobody is told that they come near."""
-    held = limits.limits_of(bench.world, options)
-    spec = limits.spec(bench.world, "task", _SESSION, held, source)
+    world, written = bench.world, (launch.worktree, launch.run_dir)
+    held = limits.limits_of(world, launch.options)
+    disk = bounds.disk(world.environ, kept.boxed, kept.base, *written) if kept is not None else {}
+    spec = limits.spec(world, "task", _SESSION, held, source, disk)
     return {name: value for name, value in spec.items() if name != "tell"}
 
 

@@ -15,8 +15,9 @@ from swarm.machine import processes as machine
 from swarm.programs import processes, turns
 from swarm.project.chore import chore
 from swarm.project.errors import RecordProblem
-from swarm.tasks import in_worktree, launching, workspace
+from swarm.tasks import in_worktree, launching, secrecy
 from swarm.tasks.bench import GRACE, new_run, program_of, with_run
+from swarm.tasks.folders import workspace
 from swarm.tasks.held import messages
 from swarm.tasks.values import Place, TaskState
 
@@ -58,6 +59,7 @@ def launch(bench: Bench, task: AgentTask, turn: turns.Turn) -> None:
     """
     run = run_of(task)
     files.make_private_dir(streams(bench, task, run))
+    secrecy.note(bench, task)
     if task.place is Place.WORKTREE:
         in_worktree.start(bench, task, run, turn, talk_of(bench, task, turn))
         return
@@ -219,6 +221,11 @@ def end_rest(bench: Bench, task: AgentTask, run: TaskRun) -> None:
 
 def _stamp(bench: Bench, task: AgentTask) -> str:
     return launching.stamp_of(bench.world.layout.root, task.id)
+
+
+def take_in(bench: Bench, task: AgentTask) -> str:
+    """Take in what was committed in a task's box; return in words why that is refused; empty: it is not."""
+    return in_worktree.take_in(bench, task) if task.place is Place.WORKTREE else ""
 
 
 def note_conversation(bench: Bench, task: AgentTask) -> None:

@@ -29,6 +29,7 @@ def to_bytes(task: AgentTask) -> bytes:
     plain["pane"] = task.pane and task.pane._asdict()
     plain["usage"] = task.usage._asdict()
     plain["failure"] = _failure_to_dict(task.failure)
+    plain["box"] = codec.boxed_to_dict(task.box)
     plain["last_event"] = task.last_event and event_to_dict(task.last_event)
     return codec.encode(plain)
 
@@ -65,11 +66,12 @@ def _task(record: dict[str, Any]) -> AgentTask:
         pane=InPane(**record["pane"]) if record.get("pane") else None,
         usage=TokenUsage(int(record["usage"]["input"]), int(record["usage"]["output"])),
         failure=_failure(record["failure"]),
+        box=codec.boxed_of(record.get("box")),
         last_event=record["last_event"] and event_from_dict(record["last_event"]),
     )
 
 
-_ODD = frozenset({"state", "place", "runs", "receipts", "pane", "usage", "failure", "last_event"})
+_ODD = frozenset({"state", "place", "runs", "receipts", "pane", "usage", "failure", "last_event", "box"})
 _PLAIN: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "bool": (bool,), "float": (int, float)}
 
 

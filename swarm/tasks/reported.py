@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swarm.kit import files
 from swarm.machine import records
+from swarm.programs import registry
+from swarm.project.config.sections import Telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,6 +24,24 @@ FILE = "reported.json"
 TASK = "swarm.task"
 _MOST_ITEMS = 5000
 _LARGEST = 1e12
+
+
+def variables(program: str, port: int, token: str, task_id: str, agent: str) -> dict[str, str]:
+    """Return the variables with which the program of a task reports of itself to a served agent's server.
+
+    Args:
+        program: by its name; empty: any command.
+    """
+    known = registry.program(program).telemetry(Telemetry(protocol="http/json")) if program else {}
+    return {
+        **known,
+        "OTEL_METRICS_EXPORTER": "otlp",
+        "OTEL_LOGS_EXPORTER": "otlp",
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}/otlp",
+        "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer {token}",
+        "OTEL_RESOURCE_ATTRIBUTES": f"{TASK}={task_id},swarm.agent={agent}",
+    }
 
 
 class Reported(NamedTuple):

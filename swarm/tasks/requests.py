@@ -8,14 +8,16 @@ import time
 from typing import TYPE_CHECKING, TypedDict
 from uuid import uuid4
 
+from swarm.kit import redaction
 from swarm.kit.errors import UsageProblem
 from swarm.programs import registry
 from swarm.project import names
 from swarm.project.errors import Locked
 from swarm.project.names import PROGRAMS
-from swarm.tasks import flow, history, places, workspace
+from swarm.tasks import flow, history, places
 from swarm.tasks.bench import GRACE, PATIENCE
 from swarm.tasks.errors import TaskBusy, TaskInPane, TaskNotIdle, TaskOver, TaskTaken
+from swarm.tasks.folders import boxing, named, workspace
 from swarm.tasks.held import messages, taking
 from swarm.tasks.settle import finish, settle
 from swarm.tasks.store import check_id
@@ -30,8 +32,7 @@ _LONGEST_PROMPT = 1 << 20
 _LONGEST_TIMEOUT = 7 * 86_400.0
 _MOST_VARIABLES, _LONGEST_VALUE = 100, 1 << 15
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-#: Names of variables that look as if they held a secret; and those by which swarm and the loader are steered.
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE|_KEY$", re.IGNORECASE)
+#: Names of variables by which swarm and the loader are steered.
 _OURS = re.compile(r"SWARM_|TMUX|LD_|DYLD_|GIT_|PYTHON", re.IGNORECASE)
 _AFTER_GRACE, _LOOK_AGAIN = 1.0, 0.02
 
@@ -44,7 +45,10 @@ class TaskOptions(TypedDict, total=False):
         command: any command instead, as words or as one text with quotes; it reads the prompt.
         model: for the program; default: the role's, else the program's own.
         role: whose instructions, rules and limits its program has.
+        sandbox: whether its program runs in a box; default: as the role and the setting ``sandbox.enabled`` say.
         session_id: a folder of an earlier task, whose conversation goes on, or the name of a new one.
+        workdir: a folder of yours in which it works: one of the setting ``tasks.workdirs``, or below one.
+        session_dir: where the folders of its sessions are; only people can say that.
         worktree: it works in a worktree of its own, as an ordinary session of one agent.
         timeout: seconds that one turn may take; default: the setting ``tasks.timeout``.
         hold: it stays idle after each turn until ``continue_`` or ``end``.
@@ -61,7 +65,10 @@ class TaskOptions(TypedDict, total=False):
     command: str | Sequence[str]
     model: str
     role: str
+    sandbox: bool | None
     session_id: str | None
+    workdir: str | None
+    session_dir: str
     worktree: bool
     timeout: float | None
     hold: bool
@@ -98,7 +105,14 @@ def plan(bench: Bench, prompt: str, options: TaskOptions, by: tuple[str, str]) -
     if worktree and not role:
         raise UsageProblem("a task in a worktree needs a role", hint="for example: --role developer")
     session_id = _session_id(options.get("session_id"), task_id, worktree=worktree)
-    known = "" if worktree else workspace.conversation(bench.world.layout, session_id, program)
+    workdir = named.workdir(bench.world, options.get("workdir") or "")
+    session_dir = named.session_dir(bench.world, options.get("session_dir") or "")
+    if worktree and (workdir or session_dir):
+        raise UsageProblem("a task in a worktree works in no other folder", hint="leave workdir and session_dir out")
+    there = None if worktree else workspace.where(bench.world.layout, session_id, session_dir, workdir)
+    if there is not None:
+        workdir = _goes_on(there, workdir, session_id)
+    known = there.conversation(program) if there is not None else ""
     return AgentTask(
         id=task_id,
         state=TaskState.QUEUED,
@@ -111,6 +125,9 @@ def plan(bench: Bench, prompt: str, options: TaskOptions, by: tuple[str, str]) -
         place=Place.WORKTREE if worktree else Place.SESSION,
         model=_text("model", options.get("model") or ""),
         role=role,
+        box=boxing.decide(bench, options.get("sandbox"), found, there),
+        workdir=workdir,
+        session_dir=session_dir,
         agent=check_id(options["agent"], "agent name") if options.get("agent") else "",
         by=by[0],
         generation=by[1],
@@ -120,6 +137,18 @@ def plan(bench: Bench, prompt: str, options: TaskOptions, by: tuple[str, str]) -
         repeatable=options.get("repeatable", False) is True,
         preamble=_text("preamble", options.get("preamble") or "", _LONGEST_PROMPT),
     )
+
+
+def _goes_on(there: workspace.Where, workdir: str, session_id: str) -> str:
+    """Return the folder in which a session works; one that is there goes on where it was."""
+    known = there.known()
+    before = str(known.get("workdir", ""))
+    if known and workdir and workdir != before:
+        raise UsageProblem(
+            f"cannot go on in {workdir}: session {session_id} works in {before or 'a folder of its own'}",
+            hint="name another session, or no workdir",
+        )
+    return before if known else workdir
 
 
 def check_prompt(prompt: object) -> str:
@@ -186,7 +215,7 @@ def check_environment(env: object) -> dict[str, str]:
     for name, value in env.items():
         if not isinstance(name, str) or not name.isascii() or _VARIABLE.fullmatch(name) is None:
             raise UsageProblem(f"env: {ascii(name)[:60]} cannot name a variable")
-        if _SECRET.search(name):
+        if redaction.names_secret(name):
             raise UsageProblem(
                 f"env: {name} looks like a secret, and secrets do not travel with tasks",
                 hint="put it into the environment of the process that starts the tasks",
@@ -212,8 +241,10 @@ def accept(bench: Bench, task: AgentTask, env: dict[str, str], *, alone: bool) -
                 return there
             raise TaskTaken(f"cannot submit {task.id}: another task has this id")
         for other in bench.store.unfinished():
-            if other.session_id == task.session_id and other.place is task.place:
+            if _same_session(other, task):
                 raise TaskBusy(f"session {task.session_id} is in use by {other.id}", current_task=other.id)
+            if task.workdir and other.workdir and named.overlap(task.workdir, other.workdir):
+                raise TaskBusy(f"{task.workdir} is in use by {other.id}", current_task=other.id)
             if alone and task.agent and other.agent == task.agent:
                 raise TaskBusy(f"agent {task.agent} is busy with {other.id}", current_task=other.id)
         if task.place is Place.SESSION:
@@ -221,9 +252,16 @@ def accept(bench: Bench, task: AgentTask, env: dict[str, str], *, alone: bool) -
         return bench.store.add(task, env)
 
 
+def _same_session(one: AgentTask, other: AgentTask) -> bool:
+    names = ("session_id", "place", "session_dir")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
 def _is_same(there: AgentTask, task: AgentTask) -> bool:
     """Whether a task was submitted before: what the caller asked for is the same."""
-    asked = ("program", "command", "model", "role", "place", "agent", "hold", "preamble")
+    asked = ("program", "command", "model", "role", "place", "agent", "hold", "preamble", "workdir")
+    if (there.box is None) != (task.box is None):
+        return False
     return there.prompts[0] == task.prompts[0] and all(getattr(there, one) == getattr(task, one) for one in asked)
 
 

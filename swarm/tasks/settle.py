@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from swarm.programs import turns
 from swarm.programs.turns import Kind
-from swarm.tasks import evidence, places
+from swarm.tasks import evidence, places, secrecy
 from swarm.tasks.bench import program_of, with_run
 from swarm.tasks.evidence import LOST, NEVER, Evidence, Stand
 from swarm.tasks.held import messages, taking
@@ -32,6 +32,7 @@ _TYPES = {
     Kind.BUDGET: FailureType.BUDGET,
     Kind.NOT_STARTED: FailureType.NOT_STARTED,
     Kind.STOPPED: FailureType.INTERRUPTED,
+    Kind.NO_BOX: FailureType.SANDBOX,
 }
 _COMPLETED = TaskState.COMPLETED
 _MAY_PASS = frozenset({Kind.RETRYABLE, Kind.RATE_LIMITED})
@@ -117,8 +118,9 @@ def _never_begun(bench: Bench, task: AgentTask, run: TaskRun) -> AgentTask:
 def _lost(bench: Bench, task: AgentTask, run: TaskRun, found: Evidence) -> AgentTask:
     """End what a lost supervisor left; a result that is there counts all the same."""
     places.end_rest(bench, task, run)
+    places.take_in(bench, task)
     ended = turns.Ended(LOST)
-    outcome = evidence.judge(program_of(task), places.streams(bench, task, run), ended)
+    outcome = _outcome(bench, task, run, ended)
     found = found._replace(ended=ended, ended_ms=_now_ms())
     if task.state is TaskState.CANCELLING or outcome.kind is Kind.DONE:
         return _over(bench, task, run, found)
@@ -130,7 +132,8 @@ def _lost(bench: Bench, task: AgentTask, run: TaskRun, found: Evidence) -> Agent
 def _over(bench: Bench, task: AgentTask, run: TaskRun, found: Evidence) -> AgentTask:
     if found.ended is None:
         raise AssertionError("a run is over without an end")
-    outcome = evidence.judge(program_of(task), places.streams(bench, task, run), found.ended)
+    refused = places.take_in(bench, task)
+    outcome = _outcome(bench, task, run, found.ended)
     kind = outcome.kind
     failure = None if kind is Kind.DONE else _failure(task, outcome)
     known = _with_receipts(bench, replace(task, **_after(task, run, found, outcome, failure)))
@@ -138,7 +141,7 @@ def _over(bench: Bench, task: AgentTask, run: TaskRun, found: Evidence) -> Agent
     if task.state is TaskState.CANCELLING:
         return finish(bench, known, TaskState.CANCELLED, found.ended.cause)
     if failure is None:
-        return _hold(bench, known) if task.hold else finish(bench, known, _COMPLETED)
+        return _hold(bench, known, refused) if task.hold else finish(bench, known, _COMPLETED, refused)
     if kind in _MAY_PASS and _may_try_again(known):
         return _retry(bench, known, outcome)
     if kind is Kind.STOPPED:
@@ -153,12 +156,24 @@ def _with_receipts(bench: Bench, task: AgentTask) -> AgentTask:
     return messages.settled(bench, task, places.heard(bench, task))
 
 
-def _hold(bench: Bench, task: AgentTask) -> AgentTask:
-    """Hold a task whose turn is over, unless messages came that no turn has yet: they are the next prompt."""
+def _hold(bench: Bench, task: AgentTask, words: str) -> AgentTask:
+    """Hold a task whose turn is over, unless messages came that no turn has yet: they are the next prompt.
+
+    Args:
+        words: what is to be said of the turn.
+    """
     more = messages.as_prompt(bench, task)
     if more is None:
-        return bench.store.change(task, TaskState.IDLE, "held")
+        return bench.store.change(task, TaskState.IDLE, "held", words)
     return bench.store.change(task, TaskState.QUEUED, "continued", "with messages that came meanwhile", **more)
+
+
+def _outcome(bench: Bench, task: AgentTask, run: TaskRun, ended: turns.Ended) -> evidence.Outcome:
+    """Return what came of a run; no credential is in that, nor in what is kept of its output."""
+    folder = places.streams(bench, task, run)
+    outcome = evidence.judge(program_of(task), folder, ended)
+    secrecy.clear(bench.store, task, folder)
+    return secrecy.without(bench.store, task, outcome)
 
 
 def _stopped(bench: Bench, task: AgentTask, cause: str) -> AgentTask:

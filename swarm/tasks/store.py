@@ -6,6 +6,7 @@
     tasks/<id>/task.json                the record; a folder without one holds no task
     tasks/<id>/events.jsonl             the events, numbered from 1
     tasks/<id>/env.json                 variables for its program, until it is over; never shown
+    tasks/<id>/secrets.json             what must not be kept of what its program writes, until it is over; never shown
     tasks/<id>/runs/<operation>/        launch, process, exit, out, err
 
 The record is written before the event, and carries it: whoever acts next adds the line that a crash left out.
@@ -21,9 +22,10 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from swarm.agents.launching import unseen
 from swarm.kit import files
 from swarm.kit.errors import UsageProblem
-from swarm.machine import locks, own, records
+from swarm.machine import locks, own
 from swarm.project.errors import Locked, RecordProblem
 from swarm.tasks import record
 from swarm.tasks.errors import TaskNotFound
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from swarm.tasks.values import AgentTask, TaskState
 
 RECORD, EVENTS, ENVIRONMENT, RUNS = "task.json", "events.jsonl", "env.json", "runs"
+SECRETS = "secrets.json"
 _OPEN, _ASIDE = ".open", ".gone-"
 _LOCK, _ACCEPT_LOCK = "lock", "accept.lock"
 _LARGEST = 64 << 20
@@ -153,11 +156,15 @@ class Store:
 
     def environment(self, task_id: str) -> dict[str, str]:
         """Return the variables that the caller gave for the program."""
-        try:
-            found = records.read_object(str(self.folder(task_id) / ENVIRONMENT), _LARGEST)
-        except (FileNotFoundError, ValueError):
-            return {}
-        return {str(name): str(value) for name, value in found.items()}
+        return unseen.variables(self.environment_file(task_id))
+
+    def secrets_file(self, task_id: str) -> Path:
+        """Return where the credentials are that its program was given; see `secrecy.py`."""
+        return self.folder(task_id) / SECRETS
+
+    def environment_file(self, task_id: str) -> Path:
+        """Return where these are; the file is there until the task is over."""
+        return self.folder(task_id) / ENVIRONMENT
 
     # --- write ----------------------------------------------------------------------------------
 
@@ -237,7 +244,8 @@ class Store:
             files.append_line(path, json.dumps(record.event_to_dict(event)).encode("ascii"))
 
     def close(self, task_id: str) -> None:
-        """Forget what only an unfinished task needs: its mark, and the variables for its program."""
+        """Forget what only an unfinished task needs: its mark, the variables for its program, and its credentials."""
+        files.unlink_if_there(self.secrets_file(task_id))
         files.unlink_if_there(self.folder(task_id) / ENVIRONMENT)
         files.unlink_if_there(self._top / _OPEN / task_id)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from swarm.project.model import Boxed
+
 
 class TaskState(StrEnum):
     """The states of a task.
@@ -237,6 +239,9 @@ class AgentTask:
         failure: why it failed; None: it did not.
         events: the number of its last event.
         last_event: the event itself, for a log that lacks it.
+        box: how its program is boxed, as it was decided when the task was accepted; None: no box was wanted.
+        workdir: the user's folder in which its program works; empty: one of its session.
+        session_dir: the folder with the folder of its session; empty: swarm's own.
     """
 
     id: str
@@ -272,6 +277,9 @@ class AgentTask:
     failure: TaskFailure | None = None
     events: int = 0
     last_event: TaskEvent | None = None
+    box: Boxed | None = None
+    workdir: str = ""
+    session_dir: str = ""
 
     @property
     def shown(self) -> TaskState:
@@ -282,6 +290,11 @@ class AgentTask:
     def is_over(self) -> bool:
         """Whether nothing more will happen to it."""
         return self.state in FINAL
+
+    @property
+    def is_boxed(self) -> bool:
+        """Whether its program runs in a box."""
+        return self.box is not None and not self.box.reason
 
     @property
     def turn(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import signal
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from swarm import TaskOver
 from swarm.services import place
 from swarm.services.calling import Private
 from swarm.services.values import AGENT
@@ -38,7 +40,11 @@ sys.exit(3 if "fail" in asked else 0)
 
 
 class Served:
-    """One served agent of a laboratory."""
+    """One served agent of a laboratory.
+
+    Attributes:
+        boxed: it is served as it is by default; else without a box.
+    """
 
     def __init__(self, lab: PaneLab, name: str = "rev") -> None:
         self.lab = lab
@@ -46,6 +52,7 @@ class Served:
         self.root = lab.root / ".swarm"
         self.ledger = lab.root.parent / "ledger"
         self.gate = lab.root.parent / "gate"
+        self.boxed = False
         self.process: subprocess.Popen[bytes] | None = None
         self.port = 0
         self.said = b""
@@ -61,6 +68,8 @@ class Served:
             words = (*words, "--agent-cmd", self.command)
         if "--port" not in words:
             words = (*words, "--port", "0")
+        if not self.boxed:  # its program writes outside of any box what tests look at
+            words = (*words, "--no-sandbox")
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "swarm", "agent", "serve", *words],
             cwd=self.lab.root,
@@ -173,7 +182,8 @@ def served(panes: PaneLab) -> Iterator[Served]:
     if made.process is not None:
         made.end(signal.SIGKILL)
     for task in panes.swarm.tasks():
-        panes.swarm.tasks.cancel(task.id)
+        with contextlib.suppress(TaskOver):  # it may end meanwhile
+            panes.swarm.tasks.cancel(task.id)
 
 
 @pytest.fixture

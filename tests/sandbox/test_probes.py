@@ -135,6 +135,6 @@ def test_a_box_without_the_filter_is_found(stage: Stage, monkeypatch: pytest.Mon
 
 
 def test_descriptors_that_are_left_open_are_found(stage: Stage) -> None:
-    stage.plant_in_enter("if int(name) > 2 and int(name) not in (to, kept):", "if False:")
+    stage.plant_in_enter("if int(name) > 2 and int(name) not in (to, made, kept):", "if False:")
 
     assert stage.boxed_run(ALL["read by any open folder"]).escapes == ("read a secret",)

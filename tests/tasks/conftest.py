@@ -11,6 +11,7 @@ import pytest
 
 from swarm import TaskOver
 from swarm.kit import kill
+from swarm.sandbox.check import check
 from swarm.testing.lab import Lab
 from swarm.testing.panes import PaneLab
 from swarm.testing.terminal import wait_for
@@ -110,6 +111,14 @@ def end_tasks(lab: TaskLab) -> None:
     for task in lab.swarm.tasks():
         with contextlib.suppress(TaskOver):  # it may end meanwhile
             lab.swarm.tasks.cancel(task.id)
+
+
+@pytest.fixture
+def boxes() -> None:
+    """Leave a test out where no box can be made; with ``SWARM_REQUIRE_BOX`` it fails."""
+    found = check(os.environ)
+    if not found.available:
+        (pytest.fail if os.environ.get("SWARM_REQUIRE_BOX") else pytest.skip)(found.cause)
 
 
 @pytest.fixture

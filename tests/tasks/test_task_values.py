@@ -11,6 +11,7 @@ import pytest
 from swarm.programs.turns import Ended, Kind, Said, by_status, judge
 from swarm.project.errors import RecordProblem
 from swarm.project.layout import Layout
+from swarm.project.model import Boxed
 from swarm.tasks import record
 from swarm.tasks.store import Store
 from swarm.tasks.values import (
@@ -92,7 +93,7 @@ def test_a_record_comes_back_whole() -> None:
         "one", TaskState.WORKING, ("a", "b\udc80"), "command", "s", "c", 1, ("x", "y"), Place.WORKTREE, "m", "r", "a",
         "me", "g", 1.5, True, 2, True, "p", 3, 4, 5, "op", ("op",), (run,), (TurnReceipt("m", 1),),
         InPane("s", "a", "op", 1, 2, "boot"), "out", 9, TokenUsage(1, 2), failure, 4,
-        TaskEvent(4, 5, "started", TaskState.WORKING, "d", "op"),
+        TaskEvent(4, 5, "started", TaskState.WORKING, "d", "op"), Boxed("no", ("/a",), disk=7), "/w", "/s",
     )  # fmt: skip
     defaults = {one.name for one in fields(AgentTask) if getattr(whole, one.name) == one.default}
 

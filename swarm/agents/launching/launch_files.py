@@ -105,6 +105,14 @@ class PrepareRun(Step):
 
         return Turn(str(one["text"]), one["resume"] is True, one["again"] is True, str(one.get("id", "")))
 
+    def _given(self) -> dict[str, str]:
+        """Return the variables for a turn without a pane; their values are in a private file, not in this step."""
+        if not self.unseen:
+            return {}
+        from swarm.agents.launching.unseen import variables
+
+        return {"SWARM_TASK": str(self.unseen["task"]), **variables(Path(self.unseen["env"]))}
+
     def _launch(self, world: World, folder: Path, program: Program) -> Launch:
         """Return the argv, files and variables with which the program starts."""
         turn = self._turn()
@@ -129,16 +137,16 @@ class PrepareRun(Step):
             door=door.command(world, str(self.agent["name"]), boxed=self._boxed is not None),
         )
         ports = {name: str(port) for name, port in self.agent.get("ports", ())}
-        own = {**dict(self.agent.get("env", {})), **dict(self.unseen.get("env", ()))}
+        own = {**dict(self.agent.get("env", {})), **self._given()}
         environ = {**pane_environment(world, launch, program), **own, **ports}
         if self._boxed is not None:
             home = boxes.home_of(world, self.session, launch.agent)
-            launch = replace(launch, models_at=boxes.door_of(self._boxed))
-            environ = boxes.narrowed(environ, {*launch.options.env.set, *own, *ports}, home)
-            launch = replace(launch, options=replace(launch.options, claude_config_dir=""))
+            launch = boxes.inside(launch, environ, self._boxed, {*own, *ports}, home)
+        else:
+            launch = replace(launch, environ=environ)
         if launch.door:
             door.prepare(folder)
-        return replace(launch, environ=environ)
+        return launch
 
     def _spec(self, world: World, folder: Path) -> dict[str, Any]:
         name, command = str(self.agent["name"]), tuple(self.agent["command"])
@@ -149,9 +157,10 @@ class PrepareRun(Step):
         cwd = self.tree if launch.shared else _working_dir(name, Path(self.tree), options.worktree.subdir)
         source = self._source(folder, launch, made, env, cwd)
         if self._boxed is not None:
-            made = boxes.wrapped(world, launch, made, cwd, self._boxed, program.denied(options))
+            kept = boxes.of_agent(world, launch, self._boxed)
+            made = boxes.wrapped(world, launch, made, cwd, kept, program.denied(options))
             env = dict(made.env)  # the box has one of its own
-        _write_files(folder, made.files)
+        write_files(folder, made.files)
         runfiles.write(str(folder), runfiles.RECORD, source)
         runfiles.write(str(folder), runfiles.SERVES, {**registry.services(env), "folder": self.tree})
         return {
@@ -209,6 +218,8 @@ class PrepareRun(Step):
             source["conversation"] = launch.conversation
         if launch.shared:
             source["shared"] = True
+        if self._boxed is not None:
+            source["box_home"] = launch.environ["HOME"]
         return {**source, "run_dir": str(folder)}
 
     def _budget(self, world: World, folder: Path, launch: Launch, source: Mapping[str, Any]) -> dict[str, Any]:
@@ -243,7 +254,8 @@ class PrepareRun(Step):
     def _disk(self, world: World) -> dict[str, Any]:
         """Return how much an agent in a box may have on the disk, and how that is measured."""
         base = world.layout.box_folder(self.session, str(self.agent["name"]))
-        return disk(world.environ, self._boxed, Path(self.tree), base) if self._boxed is not None else {}
+        streams = (Path(self.unseen["folder"]),) if self.unseen else ()
+        return disk(world.environ, self._boxed, base, Path(self.tree), *streams) if self._boxed is not None else {}
 
     def _mail(self, world: World, made: LaunchSpec) -> dict[str, Any]:
         """Return how the supervisor tells the agent of its messages; a program that looks for itself is left alone.
@@ -292,7 +304,7 @@ def drop_environment(folder: Path) -> None:
                 fsio.unlink_if_there(Path(where, name))
 
 
-def _write_files(folder: Path, files: Mapping[str, str]) -> None:
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
     """Write the files that a program wants in its run folder."""
     for file, text in files.items():
         if (folder / file).parent != folder:

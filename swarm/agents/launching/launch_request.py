@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swarm.agents.launching.unseen import Unseen
-    from swarm.project.model import Agent
+    from swarm.project.model import Agent, Boxed
     from swarm.project.names import AgentSpec
     from swarm.project.world import World
     from swarm.roles.role import Role
@@ -44,6 +44,7 @@ class LaunchRequest:
         unseen: the one agent is started for a turn without a pane; None: in a pane.
         conversation: which the one agent takes up; empty: each begins a new one.
         operation: which starts them, where it is known before; empty: a new one.
+        decided: how that one is boxed; None: it has no box.
     """
 
     program: str
@@ -64,6 +65,7 @@ class LaunchRequest:
     unseen: Unseen | None = None
     conversation: str = ""
     operation: str = ""
+    decided: Boxed | None = None
 
     def task_of(self, agent: str) -> str:
         """Return the agent's own task, beyond the task of the team."""

@@ -25,7 +25,7 @@ LAUNCH = "launch.json"
 #: In the folder of a run: which supervisor was started, and what it has to say itself.
 STARTED, _OWN_WORDS = "supervisor.json", "supervisor.txt"
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-_LARGEST = 4096
+_LARGEST, _LARGEST_ENVIRONMENT = 4096, 64 << 20
 
 
 class Unseen(NamedTuple):
@@ -38,7 +38,8 @@ class Unseen(NamedTuple):
         folder: for its streams.
         timeout, grace: seconds.
         after: the command that is run at its end.
-        env: further variables for the program.
+        task: which task that is; its program is told.
+        env: the file with further variables for the program: no value stands in a step.
         id, talk: see ``turns.Turn``, and as JSON ``supervisor/gate.py``; empty: it is told its prompt alone.
     """
 
@@ -50,7 +51,8 @@ class Unseen(NamedTuple):
     timeout: float
     grace: float
     after: tuple[str, ...]
-    env: tuple[tuple[str, str], ...]
+    task: str
+    env: str
     id: str
     talk: str
 
@@ -103,6 +105,15 @@ def started(folder: Path) -> Started | None:
         return Started(int(record["pid"]), int(record["start"]), str(record["boot_id"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def variables(file: Path) -> dict[str, str]:
+    """Return the variables of a private file; nothing without one."""
+    try:
+        found = json.loads(files.read_small(file, _LARGEST_ENVIRONMENT))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
 
 def streams(folder: Path, told: Path, made: LaunchSpec, interrupts: float) -> dict[str, Any]:

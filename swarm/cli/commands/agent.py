@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from swarm.api.agent_server import AgentServer
 
 _LAST_PORT = 65535
+_NOT_BOXED = "noop"
 app = group(
     "agent", "Serve an agent: it takes tasks by HTTP.", "swarm agent serve --name reviewer --port 9000", default=""
 )
@@ -65,6 +66,14 @@ Timeout = Annotated[
     str | None,
     typer.Option("--timeout", metavar="TIME", help="Longest time of a task, such as 30m.", show_default=False),
 ]
+InBox = Annotated[
+    bool | None,
+    typer.Option(
+        "--sandbox/--no-sandbox",
+        help="Run the program in a box, or without one; default: in one.",
+        show_default=False,
+    ),
+]
 
 
 @verb(
@@ -86,6 +95,7 @@ def serve(
     agent_cmd: Command = None,
     model: Model = None,
     timeout: Timeout = None,
+    sandbox: InBox = None,
 ) -> Answer:
     """Serve one agent by HTTP, until it is shut down; only this machine reaches it, unless --bind says otherwise.
 
@@ -97,7 +107,7 @@ def serve(
         raise UsageProblem("both --agent and --agent-cmd are given", hint="give one of them")
     swarm = run.open()
     if unit:
-        if config or port or bind or tls or agent or agent_cmd or model or timeout:
+        if config or port or bind or tls or agent or agent_cmd or model or timeout or sandbox is not None:
             raise UsageProblem("--unit goes with --name alone", hint="write the rest into agents/NAME/config.yaml")
         if not name:
             raise UsageProblem("no agent is named", hint="swarm agent serve --name NAME --unit")
@@ -106,7 +116,7 @@ def serve(
     wanted = _port("--port", port)
     if wanted is None:
         wanted = _port("SWARM_PORT", swarm.services.variable("SWARM_PORT"))
-    given["bind"] = bind
+    given |= {"bind": bind, "sandbox": sandbox}
     found = agent_server.defined(swarm, run.directory / config if config else None, name, tls, port=wanted, **given)
     agent_server.check_installed()
     server = agent_server.AgentServer.of(swarm, found)
@@ -120,6 +130,8 @@ def _tell_ready(run: Run, server: AgentServer, url: str) -> None:
     """Tell where the agent takes tasks, and who can check that it is this one."""
     found = server.agent
     run.output.err(f"agent {found.name} takes tasks on {url}; Ctrl-C ends it")
+    if server.box.startswith(_NOT_BOXED):
+        run.output.err(f"its program runs without a box: {server.box}", "warn")
     if server.certificate is None:
         return
     run.output.err(f"its certificate: {server.certificate.cert}\n  SHA-256 {server.certificate.shown}")

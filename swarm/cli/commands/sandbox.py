@@ -18,7 +18,8 @@ from swarm.cli.views.boxes import limits_words
 if TYPE_CHECKING:
     from swarm import BoxCheck, BoxReport, Said
 
-app = group("sandbox", "Look at boxes of agents, and whether this machine can make them.", "swarm sandbox check")
+_OWN, _OWN_FOLDER = "its worktree, its own home and git folder", "its folder and its own home"
+app = group("sandbox", "Look at boxes of agents and tasks, and whether they can be made.", "swarm sandbox check")
 
 
 def add_to(root: typer.Typer) -> None:
@@ -48,23 +49,23 @@ def check(run: Run) -> Answer:  # noqa: ARG001  # every verb has it
     app,
     "explain",
     attempt="cannot explain the box of {agent}",
-    examples="swarm sandbox explain developer@feature-x",
+    examples="swarm sandbox explain developer@feature-x\nswarm sandbox explain task-1a1f85359667b9c69",
 )
 def explain(run: Run, agent: AgentName) -> Answer:
-    """Show what an agent's box shows and allows, and what was refused to it."""
+    """Show what the box of an agent or a task shows and allows, and what was refused to it."""
     found = run.open().boxes.explain(*split_agent(agent))
     return Answer(asdict(found), lambda output: _explain(output, found))
 
 
 def _explain(output: Output, found: BoxReport) -> None:
     if not found.by:
-        output.out(f"{plain(found.agent)}@{plain(found.session)} has no box: it sees all that you see")
+        output.out(f"{plain(_name(found))} has no box: it sees all that you see")
         return
     output.pairs(
         [
-            ("agent", f"{found.agent}@{found.session}"),
+            ("agent" if found.session else "task", _name(found)),
             ("box", found.by),
-            ("writes", ", ".join(("its worktree, its own home and git folder", *found.read_write))),
+            ("writes", ", ".join((_OWN if found.session else _OWN_FOLDER, *found.read_write))),
             ("reads", ", ".join(("/usr, its program", *found.read_only))),
             ("network", " and ".join((found.network, *found.hosts))),
             *((("private", ", ".join(found.private_networks)),) if found.private_networks else ()),
@@ -73,6 +74,10 @@ def _explain(output: Output, found: BoxReport) -> None:
     )
     _rules(output, found)
     show_decisions(output, found)
+
+
+def _name(found: BoxReport) -> str:
+    return f"{found.agent}@{found.session}" if found.session else found.agent
 
 
 def _rules(output: Output, found: BoxReport) -> None:
@@ -96,7 +101,7 @@ def exec_(
     agent: AgentName,
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="Command and its arguments.")],
 ) -> Answer:
-    """Run a command in an agent's box, beside its program: it sees what the agent sees, and has no network.
+    """Run a command in the box of an agent or a task, beside its program: it sees the same, and has no network.
 
     The command reads no input. Its output is printed when it ends, and its exit status is yours. Not for agents.
     """

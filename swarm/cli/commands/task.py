@@ -64,6 +64,20 @@ InWorktree = Annotated[
     bool,
     typer.Option("--worktree", help="Work on a branch in a worktree of its own; see --role.", show_default=False),
 ]
+Workdir = Annotated[
+    str | None,
+    typer.Option(
+        "--workdir", metavar="DIR", help="Work in this folder, which tasks.workdirs allows.", show_default=False
+    ),
+]
+InBox = Annotated[
+    bool | None,
+    typer.Option(
+        "--sandbox/--no-sandbox",
+        help="Run the program in a box, or not; default: as role and sandbox.enabled say.",
+        show_default=False,
+    ),
+]
 Timeout = Annotated[
     str | None,
     typer.Option("--timeout", metavar="TIME", help="Longest time, such as 30m; see tasks.timeout.", show_default=False),
@@ -105,6 +119,7 @@ AnyAgent = Annotated[
     swarm task "Review the last commit"
     swarm task --agent demo --timeout 10m "Write release notes"
     swarm task --worktree --role developer "Fix the parser"
+    swarm task --sandbox "Try this script: …"
     swarm task submit "Sum up the README" --detach
     git diff | swarm task -
     """,
@@ -118,6 +133,8 @@ def submit(
     role: RoleName = None,
     session: SessionId = None,
     worktree: InWorktree = False,
+    workdir: Workdir = None,
+    sandbox: InBox = None,
     timeout: Timeout = None,
     hold: Hold = False,
     tries: Tries = None,
@@ -133,25 +150,33 @@ def submit(
     if agent and agent_cmd:
         raise UsageProblem("both --agent and --agent-cmd are given", hint="give one of them")
     if agent_url is not None or any_agent:
-        if agent_url is not None and any_agent:
-            raise UsageProblem("both --agent-url and --any-agent are given", hint="give one of them")
-        if agent or agent_cmd or role or tries or task_id:
-            what = "--agent, --agent-cmd, --role, --tries and --id"
+        if agent or agent_cmd or role or tries or task_id or sandbox is not None:
+            what = "--agent, --agent-cmd, --role, --tries, --id and --sandbox"
             raise UsageProblem(f"--agent-url and --any-agent go without {what}", hint="the served agent has its own")
-        from swarm.cli.commands import task_by_url
-
         asked: dict[str, Any] = {"prompt": read_text(run, text), "model": model, "session_id": session, "hold": hold}
-        asked["timeout_seconds"] = seconds_of("--timeout", timeout)
-        return task_by_url.submit(run, agent_url, asked, detach=detach)
+        asked |= {"timeout_seconds": seconds_of("--timeout", timeout), "workdir": _folder(run, workdir)}
+        return _by_url(run, agent_url, asked, any_agent=any_agent, detach=detach)
     how: dict[str, Any] = {"program": agent, "command": agent_cmd or "", "model": model or "", "role": role or ""}
     how |= {"session_id": session, "worktree": worktree, "hold": hold, "task_id": task_id}
+    how |= {"workdir": _folder(run, workdir), "sandbox": sandbox}
     how |= {"timeout": seconds_of("--timeout", timeout), "tries": _number("--tries", tries, 20)}
     tasks = run.open().tasks
     task = tasks.submit(read_text(run, text), **how)
+    if task.box is not None and task.box.reason:
+        run.output.err(f"warning: {task.id} runs without a box: {task.box.by}")
     if detach:
         return _accepted(task)
     run.output.err(f"accepted {task.id}; Ctrl-C leaves it at work")
     return result_of(tasks.wait(task.id))
+
+
+def _by_url(run: Run, url: str | None, asked: dict[str, Any], *, any_agent: bool, detach: bool) -> Answer:
+    """Give a task to a served agent."""
+    from swarm.cli.commands import task_by_url
+
+    if url is not None and any_agent:
+        raise UsageProblem("both --agent-url and --any-agent are given", hint="give one of them")
+    return task_by_url.submit(run, url, asked, detach=detach)
 
 
 def read_text(run: Run, text: str) -> str:
@@ -165,6 +190,11 @@ def read_text(run: Run, text: str) -> str:
         raise UsageProblem(f"cannot read the task: {text[1:]}: {error.strerror}", hint="check the path") from error
     except UnicodeDecodeError as error:
         raise UsageProblem(f"cannot read the task: it is not UTF-8: {error.reason}") from error
+
+
+def _folder(run: Run, text: str | None) -> str | None:
+    """Return a folder as the user types it, from where the command runs."""
+    return text and (text if text.startswith("~/") else str(run.directory / text))
 
 
 def _number(option: str, text: str | None, most: int) -> int | None:
@@ -285,6 +315,8 @@ def _facts(task: AgentTask) -> list[tuple[str, str]]:
         ("program", " ".join(task.command) or task.program),
         ("session", task.session_id),
         ("pane", task.pane.address if task.pane else ""),
+        ("folder", task.workdir),
+        ("box", task.box.by if task.box else ""),
         ("by", task.by),
         ("accepted", f"{age(task.created_ms)} ago"),
         ("tokens", f"{task.usage.input:,} in, {task.usage.output:,} out" if any(task.usage) else ""),

@@ -26,6 +26,8 @@ def task_data(task: AgentTask) -> dict[str, Any]:
         "place": task.place,
         "session": task.session_id,
         "pane": task.pane.address if task.pane else None,
+        "workdir": task.workdir,
+        "box": task.box.by if task.box else "",
         "by": task.by,
         "hold": task.hold,
         "timeout": task.timeout,

@@ -69,6 +69,7 @@ class Exit(NamedTuple):
             ``budget`` by the supervisor because a limit was reached, ``timeout`` because the time was up.
         ended_ms: milliseconds since 1970.
         operation: the operation that had launched it.
+        began: false: its box could not be made, and *code* is that of who tried.
     """
 
     pid: int
@@ -79,6 +80,7 @@ class Exit(NamedTuple):
     cause: Cause
     ended_ms: int
     operation: str
+    began: bool = True
 
     def is_of(self, process: Process) -> bool:
         """Whether it tells of this process and not of an earlier run."""

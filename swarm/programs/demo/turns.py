@@ -21,11 +21,18 @@ def spec(launch: Launch, argv: tuple[str, ...]) -> LaunchSpec:
     turn = launch.turn
     how = {AGAIN: "1"} if turn is not None and turn.again else {}
     how |= {TALKS: "1"} if turn is not None and turn.id else {}
-    return LaunchSpec(argv, {FOLDER: str(_home(launch)), **how}, {}, prints=True)
+    folder = "~" if _is_boxed(launch) else str(_home(launch))
+    return LaunchSpec(argv, {FOLDER: folder, **how}, {}, prints=True)
+
+
+def _is_boxed(launch: Launch) -> bool:
+    return "SWARM_SANDBOX" in launch.environ
 
 
 def _home(launch: Launch) -> Path:
     """Return the folder that stays between its runs."""
+    if _is_boxed(launch):
+        return Path(launch.environ["HOME"])
     return Path(launch.environ.get("SWARM_TASK_HOME") or launch.run_dir)
 
 

@@ -70,7 +70,8 @@ def _open(source: Mapping[str, Any]) -> tuple[Record, Reader] | None:
     if name == "demo":
         from swarm.programs.demo import transcript
 
-        folder = source.get("kept") or source.get("run_dir")  # the last one is removed with the agent
+        # The last one is removed with the agent.
+        folder = source.get("box_home") or source.get("kept") or source.get("run_dir")
         return (transcript.Record(str(folder)), transcript.Reader()) if folder else None
     record = open_record(source)
     if record is None:

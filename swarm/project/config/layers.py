@@ -61,13 +61,19 @@ class Layer(NamedTuple):
 _OF_REPOSITORY = (OriginKind.PROJECT, OriginKind.LOCAL)
 
 
+#: Beside all of the section about boxes.
+_FOR_USERS = frozenset({"tasks.workdirs"})
+
+
 def _is_users_to_say(setting: Setting, value: object) -> bool:
     """Whether a value is left alone in a repository's file: it could give an agent in a box more, or take it away.
 
     Raises:
         ValueError: it says something.
     """
-    if setting.section != "sandbox" or (setting.name == "enabled" and value is True):
+    if setting.key not in _FOR_USERS and setting.section != "sandbox":
+        return False
+    if setting.key == "sandbox.enabled" and value is True:
         return False
     if value != setting.default:
         hint = "set it in your own file, ~/.swarm/config.yaml, or on the command line"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from swarm.kit.forms import amount, choice, milliseconds, number, seconds, size, switch, text
-from swarm.project.config.checks import Section, folder_of_subtrees, key, port_range, prices, role_name
+from swarm.kit.forms import amount, choice, listing, milliseconds, number, seconds, size, switch, text
+from swarm.project.config.checks import Section, box_path, folder_of_subtrees, key, port_range, prices, role_name
 from swarm.project.layout import SUBTREES
 
 _GIB = 1024**3
@@ -81,6 +81,11 @@ class Tasks(Section):
         900,
         seconds(1, 86_400),
         "How long a request of a held task's program waits for an answer; then it is denied, and the program goes on.",
+    )
+    workdirs = key(
+        (),
+        listing(text(box_path, "path"), "list of paths"),
+        "Folders of yours in which a task may be asked to work, or below which: its `workdir`.",
     )
     keep = key(100, number(1, 100_000), "Finished tasks that swarm keeps; it removes the oldest first.")
     keep_bytes = key(

@@ -98,16 +98,17 @@ def measuring(program: str, folders: Sequence[str]) -> list[str]:
     return [program, *apart, *may, *seen, "--chdir", "/", "--", "du", "-skx", "--", *folders]
 
 
-def disk(environ: Mapping[str, str], boxed: Boxed, tree: Path, base: Path) -> dict[str, Any]:
+def disk(environ: Mapping[str, str], boxed: Boxed, base: Path, *written: Path) -> dict[str, Any]:
     """Return what a supervisor needs to hold an agent to its limit of disk; empty without one.
 
     Args:
         base: the folder of its box.
+        written: where else it can write.
     """
     if not boxed.disk:
         return {}
     folders = [
-        str(one) for one in (tree, base / "git", base / "home") if files.exists(one)
+        str(one) for one in (*written, base / "git", base / "home") if files.exists(one)
     ]  # a worker has no git of its own
     return {"limit": boxed.disk, "argv": measuring(command.find(environ), folders), "at": str(base)}
 

@@ -118,7 +118,7 @@ def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: 
         )
         if wish is not None:
             agent = launch_request.equipped(agent, wish.of(role), wish.conversation or str(uuid4()))
-            agent = agent._replace(box=box_wish.boxed(world, wish.sandbox, role))
+            agent = agent._replace(box=wish.decided if unseen else box_wish.boxed(world, wish.sandbox, role))
         agents.append(agent)
     if request.setup is not None and not any(agent.shared for agent in agents):  # those folders are ready
         agents = list(setup.equipped(world, agents, request.session, request.setup))

@@ -70,7 +70,7 @@ def check(
     """
     if request.makes_trees:
         world.git.require(LEAST_GIT, "make worktrees")
-    if request.launch is not None:
+    if request.launch is not None and not (request.launch.unseen and request.launch.decided is None):
         box_wish.begin(world, request.launch.sandbox, request.roles)
     if ahead and request.makes_trees:
         world.git.look_closely(world.journal.mark())
@@ -176,7 +176,8 @@ def _check_start(
         for spec, role in zip(request.agents, request.roles, strict=True)
     }
     programs = {(one.program, one.command): one for one, _ in wishes}
-    looks = [box_wish.problems(world, wish.sandbox, _folders(world, request))]
+    decided = wish.unseen is not None and wish.decided is None  # there is no box, whatever is wanted by now
+    looks = [] if decided else [box_wish.problems(world, wish.sandbox, _folders(world, request))]
     looks += [launch_checks.problems(world, one) for one in programs.values()]
     placed = bool(request.places)
     looks += [launch_checks.refusals(world, one, role, placed=placed) for (one, _), role in wishes.items()]

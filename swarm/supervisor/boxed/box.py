@@ -23,6 +23,24 @@ if TYPE_CHECKING:
 
 #: Seconds after which a commit in the box is noticed at the latest.
 _LOOK_EVERY = 1.0
+#: The variable by which `enter.py` finds our descriptor; and what bubblewrap writes into it at the end.
+_MADE, _ENDED, _SAID = b"SWARM_MADE_FD", b'"exit-code"', 4096
+
+
+class Made:
+    """What bubblewrap says of the making of a box: its word for the end comes only when the program had begun."""
+
+    def __init__(self) -> None:
+        self._fd = os.memfd_create("made", os.MFD_CLOEXEC)
+
+    def hand_over(self) -> dict[bytes, bytes]:
+        """In the child that becomes bubblewrap: let it keep the descriptor, and return what tells it so."""
+        os.set_inheritable(self._fd, True)  # noqa: FBT003
+        return {_MADE: b"%d" % self._fd}
+
+    def has_begun(self) -> bool:
+        """Whether a program had begun in the box that has ended."""
+        return _ENDED in os.pread(self._fd, _SAID, 0)
 
 
 class Box:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: The variable with the descriptor of the supervisor's socket.
 NETWORK_FD = "SWARM_NETWORK_FD"
+#: That with the descriptor into which bubblewrap says that it made the box, and how the program ended.
+MADE_FD = "SWARM_MADE_FD"
 _NEW_USER, _NEW_NET = 0x10000000, 0x40000000
 #: Asks the network for the user namespace that it belongs to.
 _OWNER = 0xB701
@@ -152,8 +154,9 @@ def become(file: str | bytes, words: Sequence[str | bytes], environ: Mapping[byt
     # An open folder would be a way out of the box, and bubblewrap closes nothing.
     ports = [int(port) for port in listening.split()]
     to = int(environ.get(NETWORK_FD.encode(), -1)) if ports else -1
+    made = int(environ.get(MADE_FD.encode(), -1))
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) not in (to, kept):
+        if int(name) > 2 and int(name) not in (to, made, kept):
             try:
                 os.close(int(name))
             except OSError:
@@ -163,6 +166,8 @@ def become(file: str | bytes, words: Sequence[str | bytes], environ: Mapping[byt
             given += ["--setenv", name, os.fsdecode(environ[os.fsencode(name)])]
     if to >= 0:
         given += with_network(ports, to, kept)
+    if made >= 0:
+        given += ["--json-status-fd", str(made)]  # which bubblewrap keeps outside of the box
     given += ["--seccomp", str(descriptor("filter", bytes.fromhex(calls)))]
     options = descriptor("options", os.fsencode("\0".join(given)))
     import signal  # with what it loads it takes longer than all else here: the helper is at work by now

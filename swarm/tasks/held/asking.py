@@ -17,7 +17,8 @@ from swarm.permissions.paths import Place as Where
 from swarm.project import codec
 from swarm.project.errors import RecordProblem
 from swarm.supervisor.talk import ANSWER, ASKED
-from swarm.tasks import in_worktree, places, workspace
+from swarm.tasks import in_worktree, places
+from swarm.tasks.folders import workspace
 from swarm.tasks.values import Place
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _question(bench: Bench, task: AgentTask, tool: str, given: dict[str, Any]) -
         return Question("", session.name, agent.name, tool, given, generation=generation), in_worktree.tree_of(
             bench, task
         )
-    tree = workspace.folder_of(bench.world.layout, task.session_id)
+    tree = workspace.of(bench.world.layout, task).work
     return Question("", OF_TASKS, task.id, tool, given, generation=str(task.created_ms)), tree
 
 

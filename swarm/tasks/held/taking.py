@@ -24,9 +24,10 @@ from swarm.project.model import SHARED
 from swarm.project.world import new_operation_id
 from swarm.sessions import resume
 from swarm.sessions.create import create, create_request
-from swarm.tasks import launching, places, workspace
+from swarm.tasks import launching, places
 from swarm.tasks.bench import PATIENCE, program_of
 from swarm.tasks.errors import NotReturned, TaskBusy, TaskInPane, TaskNotHeld, TaskNotIdle, TaskNotTaken, TaskOver
+from swarm.tasks.folders import workspace
 from swarm.tasks.values import InPane, Place, TaskState
 from swarm.terminal.marks import panes_of
 
@@ -86,6 +87,8 @@ def check(bench: Bench, task: AgentTask) -> None:
         raise TaskInPane(f"cannot take {task.id}: its conversation is in the pane of {task.pane.address}")
     if not program_of(task).speaks:
         raise UsageProblem(f"cannot take {task.id}: {task.program} has no conversation that could go on in a pane")
+    if task.is_boxed and task.place is Place.SESSION:
+        raise UsageProblem(f"cannot take {task.id}: it works in a box of its own, which no pane has")
     if bench.role(task.role).options.print:
         raise UsageProblem(f"cannot take {task.id}: its role {task.role} has `print`, so its agents have no dialog")
 
@@ -135,7 +138,7 @@ def _request(bench: Bench, task: AgentTask, pane: InPane) -> create_request.Requ
 
 
 def _folder(bench: Bench, task: AgentTask) -> Path:
-    return workspace.folder_of(bench.world.layout, task.session_id)
+    return workspace.of(bench.world.layout, task).work
 
 
 def _taken(bench: Bench, task: AgentTask) -> AgentTask:

@@ -1,0 +1,1 @@
+"""The folders in which tasks work: swarm's own, those that the user names, and the boxes of both."""
