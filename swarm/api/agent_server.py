@@ -344,7 +344,7 @@ class AgentServer:
         how = self._options(asked)
         if caller is not self._swarm and not how.get("sandbox"):
             how["sandbox"] = None  # the user takes its box away, and no agent
-        if self.agent.says.telemetry and not self.is_secured and not self.is_boxed:
+        if self.agent.says.telemetry and not self.is_secured and self._box.startswith("no"):
             how["task_id"] = how.get("task_id") or requests.new_task_id()
             how["env"] = {**self._telemetry(how["task_id"]), **(how.get("env") or {})}
         return caller.tasks.submit(prompt, **how)
@@ -395,11 +395,6 @@ class AgentServer:
     def box(self) -> str:
         """How the program is boxed: by which program, ``noop`` with the reason why not, or ``none``."""
         return self._box
-
-    @property
-    def is_boxed(self) -> bool:
-        """Whether the program works in a box; from there it does not reach this server."""
-        return not self._box.startswith("no")
 
     def task(self, task_id: str) -> AgentTask:
         """Return a task of this agent.

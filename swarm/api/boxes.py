@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from swarm.api.door import Door
 from swarm.kit import files
 from swarm.kit.errors import UsageProblem
-from swarm.tasks.values import Place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from swarm.tasks.store import Store
     from swarm.tasks.values import AgentTask
 
+#: The place of a task in a folder; others work as an agent does.
+_FOLDER = "session"
 #: Seconds for a command in a box.
 _LONGEST = 3600.0
 
@@ -64,7 +65,7 @@ class Boxes(Door):
     def explain(self, agent: str, session: str | None = None) -> BoxReport:
         """Return what an agent's box shows and allows, and what was refused to it."""
         task = self._task(agent) if session is None else None
-        if task is not None and task.place is Place.SESSION:
+        if task is not None and task.place == _FOLDER:
             last = task.runs[-1].operation if task.runs else "none"
             return _report(task.id, "", task.box, self._store.run_folder(task.id, last))
         found, one = self._find(*_agent_of(task, agent, session))
@@ -81,7 +82,7 @@ class Boxes(Door):
         from swarm.sandbox.inside import Inside
 
         task = self._task(agent) if session is None else None
-        if task is not None and task.place is Place.SESSION:
+        if task is not None and task.place == _FOLDER:
             box = self._box_of_task(task)
         else:
             box = self._box_of_agent(*_agent_of(task, agent, session))

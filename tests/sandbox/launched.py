@@ -47,11 +47,13 @@ while True:
 """
 #: What supervisors write for agents that work: nothing of it may hold what a probe wrote.
 _ALIVE = re.compile(
-    r"/\.swarm/(?:sessions/[^/]*/run|journal|trash|lock|messages|events|server|log)(?:/|$)|/\.swarm/sessions/[^/]*/box/[^/]*/(?:io|taken|looked\.json|run)"
+    r"/\.swarm/(?:sessions/[^/]*/run|journal|trash|lock|messages|events|server|log|tasks)(?:/|$)|/\.swarm/sessions/[^/]*/box/[^/]*/(?:io|taken|looked\.json|run)"
     r"|/\.git/(?:objects|logs|refs/heads/swarm|refs/swarm|packed-refs|index|worktrees/[^/]*/(?:index|logs|locked|ORIG_HEAD))"
     r"|/agents\.tmux|/tmux-|/home/(?!.*\.bashrc)|/(?:ask|asked|answer|begun)"
 )
 _PLANTED = b"planted\n"
+#: Which task takes the place of which agent.
+TASKS = {"developer": SESSION, "reviewer": "feature-y"}
 
 
 def ordinary_python(folder: Path) -> str:
@@ -104,33 +106,48 @@ class Launched(Stage):
         }
         self._hand_over()
         self._stack.callback(self._end)
-        self.swarm("start", SESSION, "--roles", "developer,reviewer", "--agent-cmd", str(program), *self._sandbox)
+        self._launch(str(program))
         boxed = Boxed.__new__(Boxed)
-        boxed.lab, boxed.agent, boxed.tree = lab, "developer", lab.tree("developer")
-        boxed.base = lab.root / f".swarm/sessions/{SESSION}/box/developer"
+        boxed.lab, boxed.agent, boxed.tree = lab, "developer", self.tree_of("developer")
+        boxed.base = self.base_of("developer")
         for agent in ("developer", "reviewer"):
-            wait_for((lab.tree(agent) / "begun").exists, f"the program of {agent}", 90)
-            home = lab.root / f".swarm/sessions/{SESSION}/box/{agent}/home"
+            wait_for((self.tree_of(agent) / "begun").exists, f"the program of {agent}", 90)
+            home = self.base_of(agent) / "home"
             home.mkdir(parents=True, exist_ok=True)  # an agent without a box has none
             (home / "secret").write_text(self.token if agent == "reviewer" else "mine")
         return boxed
 
+    def _launch(self, program: str) -> None:
+        """Start the hostile program for both."""
+        self.swarm("start", SESSION, "--roles", "developer,reviewer", "--agent-cmd", program, *self._sandbox)
+
+    def tree_of(self, agent: str) -> Path:
+        """Return where an agent works."""
+        return self.lab.tree(agent)
+
+    def base_of(self, agent: str) -> Path:
+        """Return the folder of an agent's box."""
+        return self.lab.root / f".swarm/sessions/{SESSION}/box/{agent}"
+
     def swarm(self, *words: str, code: int = 0) -> str:
         """Run swarm as the owner of the repository."""
-        argv = [*self._drop, self.python, "-P", "-m", "swarm", "-C", str(self.lab.root), *words]
-        done = subprocess.run(argv, env=self.env, cwd="/", capture_output=True, text=True, check=False)
+        done = self._swarm(*words)
         assert done.returncode == code, (words, done)
         return done.stdout
+
+    def _swarm(self, *words: str) -> subprocess.CompletedProcess[str]:
+        argv = [*self._drop, self.python, "-P", "-m", "swarm", "-C", str(self.lab.root), *words]
+        return subprocess.run(argv, env=self.env, cwd="/", capture_output=True, text=True, check=False)
 
     def _end(self) -> None:
         kill = (*self._drop, "tmux", "-S", self.env["SWARM_TMUX_SOCKET"], "kill-server")
         subprocess.run(kill, check=False, env={"PATH": os.environ["PATH"]}, capture_output=True)
-        trees = [self.lab.tree(one) for one in ("developer", "reviewer")]
+        trees = [self.tree_of(one) for one in ("developer", "reviewer")]
         wait_for(lambda: not any(_works_in(tree) for tree in trees), "the end of the agents", 60)
 
     def ask(self, agent: str, argv: tuple[str, ...]) -> Outcome:
         """Have an agent run something, and judge."""
-        tree = self.lab.tree(agent)
+        tree = self.tree_of(agent)
         new = tree / "ask.new"
         new.write_text(json.dumps(argv))
         os.chmod(new, 0o666)
@@ -151,6 +168,56 @@ class Launched(Stage):
         for path in [one for one in found if _ALIVE.search(one)]:
             found[path] = "planted" if _holds_planted(path) else "alive"
         return {path: what for path, what in found.items() if what != "alive"}
+
+
+class LaunchedTasks(Launched):
+    """The same with two tasks that were submitted by `swarm task`.
+
+    Args:
+        worktree: each in a worktree; else each in a folder of its own.
+    """
+
+    def __init__(self, *, as_user: bool, boxed: bool = True, worktree: bool = False) -> None:
+        self._worktree = worktree
+        super().__init__(as_user=as_user, boxed=boxed)
+
+    def _launch(self, program: str) -> None:
+        for agent, task in TASKS.items():
+            where = ("--worktree", "--role", agent) if self._worktree else ("--session", task)
+            how = ("--agent-cmd", program, "--id", task, "--timeout", "2h", "--detach", *self._sandbox)
+            self.swarm("task", "submit", "be hostile", *where, *how)
+
+    def tree_of(self, agent: str) -> Path:
+        """Return where a task works."""
+        if self._worktree:
+            return self.lab.tree(agent, TASKS[agent])
+        return self.lab.root / ".swarm/workspaces" / TASKS[agent] / "work"
+
+    def base_of(self, agent: str) -> Path:
+        """Return the folder of a task's box."""
+        if self._worktree:
+            return self.lab.root / f".swarm/sessions/{TASKS[agent]}/box/{agent}"
+        return self.lab.root / ".swarm/workspaces" / TASKS[agent] / ".swarm-box"
+
+    def _other_tree(self, lab: Lab) -> Path:  # as that of agents
+        return self.tree_of("reviewer")
+
+    def _words(self, probe: Probe) -> tuple[str, ...]:
+        """Return a probe that is about the other task, where it would be about the other agent."""
+        script = probe.script.replace("reviewer-feature-x", f"reviewer-{TASKS['reviewer']}")
+        script = script.replace(f"@ROOT@/.swarm/sessions/{SESSION}/box/reviewer", str(self.base_of("reviewer")))
+        return super()._words(probe._replace(script=script))
+
+    def _end(self) -> None:
+        for task in TASKS.values():
+            self._swarm("task", "cancel", task)  # one may be over: the other has ended it
+        super()._end()
+
+    def _fingerprint(self) -> dict[str, str]:
+        found = super()._fingerprint()
+        if not self._worktree:
+            del found["the tree's .git"]  # here it is the program's own
+        return found
 
 
 def _holds_planted(path: str) -> bool:

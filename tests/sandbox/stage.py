@@ -89,7 +89,7 @@ class Stage:
         self._enter = Path(enter.__file__)
         lab = Lab(self.top / "lab", "project")
         self.boxed = self._team(lab)
-        self.other = lab.tree("reviewer")
+        self.other = self._other_tree(lab)
         self._fill(lab)
         self._bin()
         self._hand_over()
@@ -122,6 +122,10 @@ class Stage:
         self.neighbour = Boxed(lab, "reviewer")
         (self.neighbour.base / "home/secret").write_text(self.token)
         return Boxed(lab)
+
+    def _other_tree(self, lab: Lab) -> Path:
+        """Return where somebody else works."""
+        return lab.tree("reviewer")
 
     def _fill(self, lab: Lab) -> None:
         """Put secrets where an agent could look for them."""

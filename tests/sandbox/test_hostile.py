@@ -52,7 +52,7 @@ def test_nothing_of_what_is_probed_gets_out_of_a_real_launch(stage: Launched) ->
 
 _MINE = "@ROOT@/.swarm/sessions/feature-x"
 #: What one agent does to the other: reading, changing, ending, speaking in its name.
-_THEM = {
+THEM = {
     "its worktree": Probe("cat '@OTHER@/secret.txt'"),
     "its home": Probe(f"cat '{_MINE}/box/reviewer/home/secret'"),
     "its messages": Probe("cat '@ROOT@/.swarm/messages/note'; grep -rs @TOKEN@ '@ROOT@/.swarm/messages'"),
@@ -99,7 +99,7 @@ _BY_SOCKET = {
 
 def program_of(stage: Launched, agent: str) -> str:
     """Return the number on the machine of an agent's hostile program."""
-    tree = str(stage.lab.tree(agent))
+    tree = str(stage.tree_of(agent))
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
@@ -124,7 +124,7 @@ def begin(stage: Launched) -> None:
 def test_of_two_hostile_agents_neither_reaches_the_other(stage: Launched) -> None:
     begin(stage)
 
-    found = tried(stage, {**_THEM, **_BY_SOCKET})
+    found = tried(stage, {**THEM, **_BY_SOCKET})
 
     assert {name: one for name, one in found.items() if one.escapes} == {}
     assert "NOT_IN_BOX" in found["swarm stop feature-x"].said
@@ -136,17 +136,17 @@ def test_of_two_hostile_agents_neither_reaches_the_other(stage: Launched) -> Non
     # And the other way: the reviewer against the developer's tree and process.
     stage.names["THEIRS"] = Path(program_of(stage, "developer"))
     back = stage.probe(Probe(f"cat '{stage.lab.tree('developer')}/README' && echo ESCAPED"), "reviewer")
-    assert (back.escapes, stage.probe(_THEM["end it"], "reviewer").escapes) == ((), ())
+    assert (back.escapes, stage.probe(THEM["end it"], "reviewer").escapes) == ((), ())
     assert stage.swarm("list", "--json").count('"state": "stopped"') == 0
 
 
 def test_without_boxes_each_of_them_reaches_the_other(bare: Launched) -> None:
     begin(bare)
-    order = [name for name in _THEM if not name.startswith("end")] + ["end all", "end it"]
+    order = [name for name in THEM if not name.startswith("end")] + ["end all", "end it"]
 
     missed = {}
     for name in order:
-        outcome = bare.probe(_THEM[name])
+        outcome = bare.probe(THEM[name])
         if not outcome.escapes:
             missed[name] = outcome
         bare.clean = bare._fingerprint()
