@@ -13,6 +13,7 @@ import pytest
 
 from swarm import SandboxUnavailable, TaskState, UsageProblem
 from swarm.kit.errors import SwarmError
+from swarm.machine import processes
 from swarm.sandbox import wish
 from swarm.testing.terminal import wait_for
 from tests.tasks.conftest import LONG
@@ -270,6 +271,15 @@ def test_the_machine_is_asked_once_for_a_task(lab: TaskLab, boxes: None) -> None
     assert wish._asked.cache_info().misses == 1
 
 
+def test_a_box_of_a_folder_is_not_left_for_a_pane(lab: TaskLab, boxes: None) -> None:
+    task = lab.over(lab.demo("say one", sandbox=True, hold=True))
+
+    with pytest.raises(UsageProblem, match="works in a box of its own"):
+        lab.swarm.tasks.take(task.id)
+
+    assert lab.swarm.tasks.get(task.id).state == "idle"
+
+
 # --- ends ---------------------------------------------------------------------------------------
 
 #: Ignores signals, forks twice and has children; the number makes it known outside.
@@ -323,6 +333,37 @@ def test_a_supervisor_that_is_killed_loses_no_task_in_a_box(lab: TaskLab, boxes:
     is_gone(task)
 
 
+HOLDS = """
+import socket, time
+held = socket.create_connection(("127.0.0.1", 3128))
+open("begun", "w").close()
+time.sleep(1000)
+"""
+
+
+def test_the_proxy_of_a_box_ends_with_a_killed_supervisor(lab: TaskLab, boxes: None) -> None:
+    """It has the credentials of the user, and somebody is connected."""
+    task = lab.shell(f"exec python3 -c '{HOLDS}'", sandbox=True)
+    wait_for((folder_of(lab, task) / "work/begun").exists, "its connection", LONG)
+    run = lab.swarm.tasks.get(task.id).run
+    assert run is not None
+
+    def proxies() -> list[int]:
+        found = [one for one in processes.below(run.supervisor) if b"network.serve" in command_of(one.pid)]
+        return [one.pid for one in found]
+
+    wait_for(lambda: bool(proxies()), "the proxy", LONG)
+    (proxy,) = proxies()
+    os.kill(run.supervisor, signal.SIGKILL)
+
+    wait_for(lambda: b"network.serve" not in command_of(proxy), "the end of the proxy", LONG)
+    assert lab.over(task).state == "failed"
+
+
+def command_of(pid: int) -> bytes:
+    return processes.read(f"/proc/{pid}/cmdline")
+
+
 def test_commits_of_a_task_whose_supervisor_was_killed_are_not_lost(lab: TaskLab, boxes: None) -> None:
     script = "echo one > one; git add one; git commit -qm one; touch done; sleep 1000"
     task = lab.shell(script, task_id="killed", **IN_TREE)
@@ -342,7 +383,8 @@ def test_commits_of_a_task_whose_supervisor_was_killed_are_not_lost(lab: TaskLab
 def test_a_program_that_writes_more_than_its_disk_is_stopped(lab: TaskLab, boxes: None) -> None:
     """Also by what it writes as its output, which is a file of swarm's."""
     lab.env["SWARM_SANDBOX_DISK"] = "20MiB"
-    task = lab.over(lab.shell("head -c 64000000 /dev/zero; sleep 1000", sandbox=True))
+    writes = "for n in $(seq 400); do head -c 4000000 /dev/zero; sleep 0.2; done"
+    task = lab.over(lab.shell(writes, sandbox=True))
 
     assert task.state is TaskState.FAILED
     assert task.failure is not None

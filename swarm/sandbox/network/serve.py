@@ -3,13 +3,14 @@
 PROXY and DOOR are descriptors that listen on the loopback of the box.  What is allowed, and the credentials, stand on
 the standard input, as JSON: neither a command line nor an environment shows them.  The agent's supervisor starts it
 when somebody connects, and again if it ends; the listening descriptors stay open there, so that no connection is lost.
-It ends by itself when nobody has been connected for a while.
+It ends by itself when nobody has been connected for a while, and when its supervisor is gone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import sys
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 #: So many connections of each kind are served at once; further ones wait.
 _MOST = 128
 _IDLE_SECONDS = 300.0
-_LOOK_EVERY = 5.0
+_LOOK_EVERY = 1.0
 
 
 class Listener:
@@ -71,7 +72,8 @@ class Listener:
 
 
 async def serve(spec: dict[str, Any], listening: list[socket.socket], *, idle: float = _IDLE_SECONDS) -> None:
-    """Serve until nobody was connected for *idle* seconds."""
+    """Serve until nobody was connected for *idle* seconds, or who started this is gone: then so is the box."""
+    parent = spec.get("parent") or os.getppid()
     log = Decisions(str(spec["run_dir"]))
     rules = policy.policy(str(spec["network"]), tuple(spec["hosts"]), tuple(spec["private"]), tuple(spec["denied"]))
     listeners = [Listener(Proxy(rules, log).serve), Listener(Door(_services(spec), log).serve)]
@@ -80,6 +82,8 @@ async def serve(spec: dict[str, Any], listening: list[socket.socket], *, idle: f
         loop = asyncio.get_running_loop()
         while any(one.busy for one in listeners) or loop.time() < max(one.used_at for one in listeners) + idle:
             await asyncio.wait(tasks, timeout=min(idle, _LOOK_EVERY))
+            if os.getppid() != parent:
+                break
     finally:
         for task in tasks:
             task.cancel()

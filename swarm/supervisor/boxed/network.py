@@ -112,7 +112,7 @@ class Network:
         """Start the proxy. What it may do, and the credentials, are in no command line and no file."""
         fd = os.memfd_create("network", os.MFD_CLOEXEC)
         with contextlib.closing(os.fdopen(fd, "wb")) as given:
-            given.write(json.dumps(self._spec).encode("ascii"))
+            given.write(json.dumps({**self._spec, "parent": os.getpid()}).encode("ascii"))
             given.flush()
             given.seek(0)
             words = [*self._argv, *(b"%d" % one for one in self._listening)]
