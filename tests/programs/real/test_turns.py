@@ -22,11 +22,11 @@ OTHERS = ["codex", "gemini", "opencode"]
 ROLE = "You are the builder of bridges, word ANVIL."
 
 
-def prepared(lab: AgentLab, program: str) -> AgentLab:
+def prepared(lab: AgentLab, program: str, **role: str) -> AgentLab:
     if program != "claude":
         ready(lab, program)
     lab.env["SWARM_TASKS_RETRY_PAUSE"] = "0"
-    lab.role("builder", ROLE)
+    lab.role("builder", ROLE, **role)
     return lab
 
 
@@ -41,9 +41,9 @@ def done(lab: AgentLab, task: AgentTask) -> AgentTask:
     return found
 
 
-def does_a_held_task(lab: AgentLab, program: str) -> None:
+def does_a_held_task(lab: AgentLab, program: str, *, sandbox: bool = False, **role: str) -> None:
     """A task of two turns, the second in the same conversation; then its supervisor is killed in the third."""
-    prepared(lab, program)
+    prepared(lab, program, **role)
     lab.api.script(
         "paint it green",
         say("Green it is."),
@@ -52,7 +52,8 @@ def does_a_held_task(lab: AgentLab, program: str) -> None:
     )
     tasks = lab.swarm.tasks
 
-    first = done(lab, tasks.submit("- paint it green", program=program, role="builder", hold=True))
+    first = done(lab, tasks.submit("- paint it green", program=program, role="builder", hold=True, sandbox=sandbox))
+    assert first.is_boxed is sandbox
     assert (first.state, first.output) == ("idle", "Green it is.")
     assert first.usage.input > 0
     assert first.usage.output > 0
