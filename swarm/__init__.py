@@ -176,7 +176,14 @@ _PUBLIC = {
     "swarm.sandbox.check": ("BoxCheck",),
     "swarm.sandbox.errors": ("IntakeRefused", "NotInBox", "SandboxUnavailable"),
     "swarm.services.calling": ("ServiceReply",),
-    "swarm.services.errors": ("ComponentNotFound", "ComponentRuns", "LooseMode", "ServiceProblem"),
+    "swarm.services.errors": (
+        "BrowserNotFound",
+        "CodeRefused",
+        "ComponentNotFound",
+        "ComponentRuns",
+        "LooseMode",
+        "ServiceProblem",
+    ),
     "swarm.services.values": ("Component", "ComponentEnded", "ComponentHealth", "UnitFile"),
     "swarm.sessions.errors": (
         "AgentExists",

@@ -192,6 +192,8 @@ from swarm.sandbox.errors import NotInBox as NotInBox
 from swarm.sandbox.errors import SandboxUnavailable as SandboxUnavailable
 from swarm.sandbox.inside import Said as Said
 from swarm.services.calling import ServiceReply as ServiceReply
+from swarm.services.errors import BrowserNotFound as BrowserNotFound
+from swarm.services.errors import CodeRefused as CodeRefused
 from swarm.services.errors import ComponentNotFound as ComponentNotFound
 from swarm.services.errors import ComponentRuns as ComponentRuns
 from swarm.services.errors import LooseMode as LooseMode
@@ -322,6 +324,7 @@ __all__ = [
     "BridgeRuns",
     "BridgeStatus",
     "Bridges",
+    "BrowserNotFound",
     "BusProblem",
     "Change",
     "Check",
@@ -331,6 +334,7 @@ __all__ = [
     "ClaimLost",
     "CleanupFailed",
     "CleanupReport",
+    "CodeRefused",
     "Commit",
     "Completion",
     "Component",

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from swarm.api import task_options
 from swarm.api.swarm import Swarm
 from swarm.callers.errors import IdentityRefused, NotForAgents
 from swarm.kit import files, redaction
@@ -253,23 +254,7 @@ class AgentServer:
         return done.stdout.decode("utf-8", "replace").strip()[:200]
 
     def _options(self, asked: Mapping[str, Any]) -> TaskOptions:
-        """Return the options of a task: what is asked for, and of the rest what the agent's file says."""
-        says = self.agent.says
-        given = {key: value for key, value in asked.items() if value is not None}
-        known: dict[str, Any] = {
-            "model": says.model,
-            "role": says.role,
-            "timeout": says.timeout,
-            "hold": says.hold,
-            "tries": says.tries,
-            "sandbox": says.sandbox.enabled,
-            "session_dir": says.session_dir,
-            **given,
-            "agent": self.agent.name,
-            "alone": True,
-        }
-        known |= {"command": says.command} if says.command else {"program": says.program}
-        return known  # type: ignore[return-value]  # the keys are those of the options
+        return {**task_options.of_agent(self.agent, asked), "alone": True}
 
     # --- its configuration and its end ----------------------------------------------------------
 
@@ -304,13 +289,7 @@ class AgentServer:
         Raises:
             UsageProblem
         """
-        from swarm.roles.agent_file import check_model
-
-        try:
-            check_model(model)
-            definition.check_model(self.agent.says._replace(model=model))
-        except ValueError as problem:
-            raise UsageProblem(str(problem)) from None
+        task_options.check_model(self.agent, model)
 
     def for_caller(self, pids: Sequence[int] | None) -> Swarm:
         """Return swarm as the caller uses it: an agent that calls is that agent, whichever door it takes.

@@ -167,7 +167,7 @@ def again(opened: Opened) -> Opened:
     """Open the same repository once more, for another thread; git is not asked."""
     world = opened.world
     made = _world_of(world.git.place, world.settings, dict(world.environ), lambda: world.swarm_dir, lambda _text: None)
-    return Opened(made._replace(acting=world.acting), opened.swarm_dir, opened.start)
+    return Opened(made._replace(acting=world.acting, calling=world.calling), opened.swarm_dir, opened.start)
 
 
 class Door:
@@ -214,6 +214,7 @@ class Door:
                 settings=lambda: settings,
                 prepare=lambda: self._ready_for("send"),
                 acting=self._world.acting,
+                calling=self._world.calling,
             )
         return self._opened.post
 

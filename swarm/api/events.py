@@ -123,6 +123,13 @@ class Events(Door):
         with files.os_errors("cannot read the log of events"), closing(EventLog(self._world.layout.state)) as log:
             return log.page(after, limit)
 
+    def last(self) -> int:
+        """Return the number of the newest event; 0 without any."""
+        from swarm.eventlog.log import EventLog
+
+        with files.os_errors("cannot read the log of events"), closing(EventLog(self._world.layout.state)) as log:
+            return log.last_number()
+
     def follow(self, after: int | None = None, timeout: float | None = None) -> Iterator[LogEvent]:
         """Yield the events behind a number, then each new one as it is written; see ``log``.
 

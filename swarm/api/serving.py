@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -71,9 +72,29 @@ class Place:
         return cls(swarm.root)
 
     @property
-    def socket(self) -> tuple[Path, str]:
-        """The folder and the name of the socket."""
-        return server.folder_of(self.state), forward.SOCKET
+    def sockets(self) -> tuple[Path, str, str]:
+        """The folder of the sockets, and the names of that for agents' doors and of that for HTTP."""
+        return server.folder_of(self.state), forward.SOCKET, server.HTTP
+
+    @property
+    def has_mcp(self) -> bool:
+        """Whether it can serve agents' doors: the extra is installed."""
+        return launch_door.is_installed()
+
+    @property
+    def has_project(self) -> bool:
+        """Whether it can serve the project to programs: the extra is installed."""
+        return all(find_spec(name) is not None for name in ("fastapi", "uvicorn"))
+
+    def check_installed(self) -> None:
+        """Refuse where there is nothing to serve with.
+
+        Raises:
+            ExtraMissing
+        """
+        if not (self.has_mcp or self.has_project):
+            what = "a server needs the libraries `fastapi` and `uvicorn`, or `mcp` for agents' doors: none is there"
+            raise ExtraMissing(what, hint="install them: pip install 'tmux-swarm[serve,mcp]'")
 
     def __enter__(self) -> Self:
         self._fd = server.take(self.state)
@@ -322,7 +343,7 @@ def _names(name: str) -> tuple[str, str]:
 def _living(root: Path, agent: str, session: str) -> Iterator[Identity]:
     """Give the running agents of a name."""
     sessions = _state(root) / "sessions"
-    for folder in [session] if session else sorted(os.listdir(sessions)):
+    for folder in [session] if session else sorted(os.listdir(sessions) if sessions.is_dir() else ()):
         who = identity.of_run_folder(f"{sessions}/{folder}/run/{agent}")
         if who is not None:
             yield who

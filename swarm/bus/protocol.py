@@ -142,6 +142,11 @@ class Stored(NamedTuple):
     attempts: int = 0
     reason: str = ""
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return it in its JSON shape: the message exactly as it was sent, and where it is."""
+        where = {"state": self.state, "attempts": self.attempts, "number": self.number, "reason": self.reason}
+        return {**self.message.as_dict(), **where}
+
 
 class Task(NamedTuple):
     """A message of a queue, with its state for workers.

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.approvals.grants import VARIABLE, Grants
+from swarm.callers.errors import IdentityRefused, NotForAgents
 from swarm.machine import person
 from swarm.machine.identity import whoami
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from swarm.machine.identity import Identity
     from swarm.project.world import World
@@ -76,8 +77,34 @@ def caller_of(state: str, environ: Mapping[str, str], acting: Identity | None = 
 
 
 def caller(world: World) -> Caller:
-    """Return the kind of caller that this process is."""
-    return caller_of(os.fspath(world.layout.state), world.environ, world.acting)
+    """Return the kind of caller that this process is, or the one for which it acts."""
+    return world.calling or caller_of(os.fspath(world.layout.state), world.environ, world.acting)
+
+
+def of_processes(state: str, pids: Sequence[int] | None, grant: str = "", *, by_person: bool = False) -> Caller:
+    """Return who asks a server, if no agent is to be seen there.
+
+    Args:
+        pids: the processes at the other end of the connection; None where the machine cannot tell.
+        grant: the token of a grant that it shows; empty: it shows none.
+        by_person: a person let it act as a person does: a browser that was signed in.
+
+    Raises:
+        NotForAgents: an agent, or something that an agent started, is at the other end.
+        IdentityRefused: nothing can be seen there; or there is no such grant.
+    """
+    if pids == []:
+        raise IdentityRefused("cannot act: the request came from a process that cannot be seen", hint="")
+    if any(person.is_below_agent(pid) for pid in pids or ()):
+        raise NotForAgents("cannot act: the request came from a program that an agent or a task started", hint="")
+    if grant:
+        name = Grants(Path(state)).name_of(grant)
+        if not name:
+            raise IdentityRefused("cannot act: the request shows a grant that does not count", hint="")
+        return Caller(PROGRAM, grant=name)
+    doubts = ["this machine does not show what process it is"] if pids is None else [person.doubt(pid) for pid in pids]
+    doubt = next(filter(None, doubts), "")
+    return Caller(PERSON) if by_person or not doubt else Caller(NOBODY, doubt=doubt)
 
 
 def actor(world: World) -> str:

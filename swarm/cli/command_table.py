@@ -63,7 +63,7 @@ GROUPS = {
         "discover": Entry("services", "List the servers that run: this directory's, and others"),
         "shutdown": Entry("services", "Ask servers to end, and wait until they have"),
         "kill": Entry("services", "End the processes of servers; their tasks go on"),
-        "serve": Entry("mcp", "Serve the MCP doors of all agents in one process"),
+        "serve": Entry("mcp", "Serve the project to programs by HTTP, and to agents by MCP"),
     },
     "Messages": {
         "broadcast": Entry("send", "Send a message to every agent of the session"),

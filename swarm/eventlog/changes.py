@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     Key = tuple[str, str]
     Fields = Mapping[str, Any]
 
-AGENT, SESSION, APPROVAL, OPERATION = "agent", "session", "approval", "operation"
-#: The order in which changes of one look are told: no agent without its session.
+AGENT, SESSION, APPROVAL, OPERATION, TASK = "agent", "session", "approval", "operation", "task"
+#: What the live model looks at, in the order in which changes of one look are told: no agent without its session.
 THINGS = (OPERATION, SESSION, AGENT, APPROVAL)
+_ALL = (*THINGS, TASK)
 #: Fields of an agent → the kind under which they are told; any other is ``record``.
 _GROUPS = {
     **dict.fromkeys(("state", "detail", "since", "evidence", "pane", "pid", "blocked", "socket", "stale"), "state"),
@@ -32,8 +33,8 @@ _GONE = {APPROVAL: "answered", OPERATION: "ended"}
 def between(old: Mapping[Key, Fields], new: Mapping[Key, Fields]) -> list[Happened]:
     """Return what happened from one look to the next."""
     found = [Happened(f"{key[0]}.{_GONE.get(key[0], 'removed')}", key[1], old[key]) for key in old if key not in new]
-    found.sort(key=lambda one: -THINGS.index(_thing(one)))
-    for thing in THINGS:
+    found.sort(key=lambda one: -_ALL.index(_thing(one)))
+    for thing in _ALL:
         for key, fields in new.items():
             if key[0] != thing:
                 continue
@@ -68,7 +69,7 @@ def _thing(one: Happened) -> str:
 def apply(table: dict[Key, Fields], kind: str, subject: str, after: Fields | None) -> None:
     """Bring a table up to a change; kinds that change nothing in it are passed over."""
     thing, _, what = kind.partition(".")
-    if thing not in THINGS:
+    if thing not in _ALL:
         return
     key = (thing, subject)
     if what == _BORN.get(thing, "added"):

@@ -31,7 +31,10 @@ _FIELDS = {
     changes.SESSION: ("base_ref", "kind", "parent", "pod", "workflow"),
     changes.APPROVAL: ("session", "agent", "tool", "summary"),
     changes.OPERATION: ("verb", "session"),
+    changes.TASK: ("state", "agent", "program", "place"),
 }
+#: A task that is over was told to be; that it is looked at no more is no event.
+_FORGOTTEN = f"{changes.TASK}.removed"
 _SEEN, _LOCK, _WATCHERS = "seen.json", "recorder.lock", "watchers.lock"
 _LIMIT = 64 << 20
 #: After so many events the table is kept anew.
@@ -64,11 +67,25 @@ class Recorder:
         with self._locked():
             self._catch_up()
             before = {key: fields for key, fields in self._seen.items() if key[0] in things}
-            happened = [one for one in changes.between(before, now) if _counts(one)]
+            found = changes.between(before, now)
+            happened = [one for one in found if _counts(one)]
             if happened:
                 self._append(happened)
+            for one in found:
+                if one.kind == _FORGOTTEN:
+                    changes.apply(self._seen, one.kind, one.subject, None)
             if self._at - self._kept >= _KEPT_EVERY:
                 self._keep()
+
+    def known(self, thing: str) -> dict[str, Fields]:
+        """Return what the log says last of each thing of a kind, by its name.
+
+        Raises:
+            OSError, Locked
+        """
+        with self._locked():
+            self._catch_up()
+            return {subject: fields for (kind, subject), fields in self._seen.items() if kind == thing}
 
     # --- who watches --------------------------------------------------------------------------------
 
@@ -161,6 +178,8 @@ class Recorder:
 
 def _counts(one: Happened) -> bool:
     """Whether a change goes into the log: a new state, or another reason to wait; not each step of the work."""
+    if one.kind == _FORGOTTEN:
+        return False
     if one.kind != "agent.state" or one.before is None or one.after is None:
         return True
     return one.before.get("state") != one.after.get("state") or one.after.get("state") == "waiting"

@@ -203,28 +203,15 @@ class Agent:
     async def _as(self, caller: Caller) -> Swarm:
         return await self.do(lambda: self.server.for_caller(caller.pids()))
 
-    async def submit(self, caller: Caller, asked: TaskRequest, key: str) -> AgentTask:
+    async def submit(self, caller: Caller, asked: TaskRequest, task_id: str | None) -> AgentTask:
         """Accept a task.
 
         Args:
-            key: the caller's own name for the request; the same request again makes no second task.
+            task_id: by which the same request again makes no second task.
         """
         if not self._ready or self._ending:
             raise Failure("not_ready", "The agent is shutting down" if self._ending else "The agent is still starting")
-        how: dict[str, Any] = {
-            "model": asked.model,
-            "timeout": asked.timeout_seconds or asked.timeout,
-            "session_id": asked.session_id,
-            "env": asked.env,
-            "hold": asked.hold,
-            "workdir": asked.workdir,
-        }
-        if asked.project is not None:
-            head = f"Project: {asked.project.name}\n\n" if asked.project.name.strip() else ""
-            how["preamble"] = f"{head}{asked.project.prompt}".strip()
-        if key:
-            name = f"{self.server.agent.name}\0{key}".encode()
-            how["task_id"] = f"task-{sha256(name).hexdigest()[:32]}"
+        how = {**asked.how(), "task_id": task_id}
         as_caller = await self._as(caller)
 
         def accept() -> AgentTask:

@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Body, FastAPI, Header, Path, Query, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from starlette.exceptions import HTTPException
 
-from swarm.http_door import models, shown
-from swarm.http_door.failures import STATUS, Failure, not_found, of_validation
+from swarm.http_door import models, refusing, shown
+from swarm.http_door.failures import not_found
+from swarm.http_door.keys import Key, id_for
+from swarm.http_door.refusing import refusals
 
 if TYPE_CHECKING:
     from swarm.http_door.agent import Agent
 
-_KEY = re.compile(r"[\x21-\x7e]{1,200}")
 _ABOUT = """\
 The tasks of one agent. Every path but `GET /status` wants the token of the file `credentials/api-token` in the swarm
 directory: `Authorization: Bearer …`. Bodies are JSON, of 1 MiB at most. Every refusal is `{error, message, details}`.
 """
 Id = Annotated[str, Path(pattern=models.ID, max_length=64, description="The task.")]
-Key = Annotated[str | None, Header(description="Your own name for the request: sent again, it makes no second task.")]
-_CODES = {
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not_found",
-    412: "precondition_failed",
-    409: "agent_busy, task_in_progress, already_completed, not_idle or idempotency_conflict",
-}
-
-
-def _refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
-    """Return the refusals of a path for the OpenAPI document; every path can also answer with the others."""
-    known: dict[int | str, dict[str, Any]] = {
-        code: {"model": models.Failed, "description": _CODES[code]} for code in codes
-    }
-    return {**known, "default": {"model": models.Failed, "description": "Every other refusal or failure."}}
 
 
 def build(agent: Agent | None = None) -> FastAPI:
@@ -56,9 +38,7 @@ def build(agent: Agent | None = None) -> FastAPI:
         openapi_url="/openapi.json",
     )
     app.state.agent = agent
-    app.add_exception_handler(Failure, _failed)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _unknown)
+    refusing.add_to(app)
     _add_agent(app)
     _add_tasks(app)
     _add_turns(app)
@@ -74,7 +54,7 @@ def _of(request: Request) -> tuple[Agent, Any]:
 
 
 def _add_agent(app: FastAPI) -> None:
-    @app.get("/status", response_model=models.Status, responses=_refusals(), tags=["agent"])
+    @app.get("/status", response_model=models.Status, responses=refusals(), tags=["agent"])
     async def status(request: Request) -> Any:
         """Return how the agent stands, and what happened to it. Needs no token."""
         agent, caller = _of(request)
@@ -84,7 +64,7 @@ def _add_agent(app: FastAPI) -> None:
         "/shutdown",
         status_code=202,
         response_model=models.ShuttingDown,
-        responses=_refusals(401, 403, 409),
+        responses=refusals(401, 403, 409),
         tags=["agent"],
     )
     async def shutdown(request: Request, asked: Annotated[models.ShutdownRequest | None, Body()] = None) -> Any:
@@ -98,18 +78,16 @@ def _add_agent(app: FastAPI) -> None:
 
 def _add_tasks(app: FastAPI) -> None:
     @app.post(
-        "/task", status_code=201, response_model=models.Accepted, responses=_refusals(401, 403, 409), tags=["tasks"]
+        "/task", status_code=201, response_model=models.Accepted, responses=refusals(401, 403, 409), tags=["tasks"]
     )
     async def submit(request: Request, asked: models.TaskRequest, idempotency_key: Key = None) -> Any:
         """Give the agent a task. When the answer is there, no crash loses the task."""
         agent, caller = _of(request)
-        if idempotency_key is not None and _KEY.fullmatch(idempotency_key) is None:
-            raise Failure("validation_error", "Idempotency-Key: 1 to 200 printable characters without a space")
-        task = await agent.submit(caller, asked, idempotency_key or "")
+        task = await agent.submit(caller, asked, id_for(agent.server.agent.name, idempotency_key))
         status = "queued" if task.shown == "working" else str(task.shown)
         return JSONResponse({"task_id": task.id, "session_id": task.session_id, "status": status}, 201)
 
-    @app.get("/task/{task_id}", response_model=models.TaskReply, responses=_refusals(401, 404), tags=["tasks"])
+    @app.get("/task/{task_id}", response_model=models.TaskReply, responses=refusals(401, 404), tags=["tasks"])
     async def task(request: Request, task_id: Id, detail: Annotated[int, Query(ge=0, le=1)] = 0) -> Any:
         """Return a task as it is now; also a finished one."""
         agent, _ = _of(request)
@@ -117,7 +95,7 @@ def _add_tasks(app: FastAPI) -> None:
         said = shown.reply(found, await agent.do(lambda: agent.server.reported(task_id)))
         return JSONResponse(said | ({"detail": str(found.state)} if detail else {}))
 
-    @app.get("/task/{task_id}/debug", response_model=models.Debug, responses=_refusals(401, 404), tags=["tasks"])
+    @app.get("/task/{task_id}/debug", response_model=models.Debug, responses=refusals(401, 404), tags=["tasks"])
     async def debug(request: Request, task_id: Id) -> Any:
         """Return what the program wrote, raw; of long output the end."""
         runs = await _outputs(_of(request)[0], task_id)
@@ -127,7 +105,7 @@ def _add_tasks(app: FastAPI) -> None:
 
 def _add_turns(app: FastAPI) -> None:
     @app.post(
-        "/task/{task_id}/cancel", response_model=models.Changed, responses=_refusals(401, 403, 404, 409), tags=["tasks"]
+        "/task/{task_id}/cancel", response_model=models.Changed, responses=refusals(401, 403, 404, 409), tags=["tasks"]
     )
     async def cancel(request: Request, task_id: Id, wait: Annotated[int, Query(ge=0, le=1)] = 1) -> Any:
         """Cancel a task and all that its program started; with `?wait=0` the answer comes before they have ended."""
@@ -139,7 +117,7 @@ def _add_turns(app: FastAPI) -> None:
     @app.post(
         "/task/{task_id}/continue",
         response_model=models.Changed,
-        responses=_refusals(401, 403, 404, 409),
+        responses=refusals(401, 403, 404, 409),
         tags=["tasks"],
     )
     async def go_on(request: Request, task_id: Id, asked: models.ContinueRequest) -> Any:
@@ -149,7 +127,7 @@ def _add_turns(app: FastAPI) -> None:
         return JSONResponse({"task_id": task_id, "state": "working" if not found.is_over else str(found.shown)})
 
     @app.post(
-        "/task/{task_id}/end", response_model=models.Changed, responses=_refusals(401, 403, 404, 409), tags=["tasks"]
+        "/task/{task_id}/end", response_model=models.Changed, responses=refusals(401, 403, 404, 409), tags=["tasks"]
     )
     async def end(request: Request, task_id: Id) -> Any:
         """Complete a held task."""
@@ -159,7 +137,7 @@ def _add_turns(app: FastAPI) -> None:
 
 
 def _add_history(app: FastAPI) -> None:
-    @app.get("/history", response_model=models.Page, responses=_refusals(401), tags=["history"])
+    @app.get("/history", response_model=models.Page, responses=refusals(401), tags=["history"])
     async def history(
         request: Request,
         page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
@@ -171,7 +149,7 @@ def _add_history(app: FastAPI) -> None:
         some = [shown.summary(one) for one in found[(page - 1) * limit : page * limit]]
         return JSONResponse({"tasks": some, "page": page, "limit": limit, "total": len(found)})
 
-    @app.get("/history/{task_id}", response_model=models.Details, responses=_refusals(401, 404), tags=["history"])
+    @app.get("/history/{task_id}", response_model=models.Details, responses=refusals(401, 404), tags=["history"])
     async def details(request: Request, task_id: Id) -> Any:
         """Return a finished task with all that is known of it."""
         agent, _ = _of(request)
@@ -191,13 +169,13 @@ def _add_history(app: FastAPI) -> None:
 
 
 def _add_config(app: FastAPI) -> None:
-    @app.get("/config", response_model=models.Config, responses=_refusals(401), tags=["agent"])
+    @app.get("/config", response_model=models.Config, responses=refusals(401), tags=["agent"])
     async def config(request: Request) -> Any:
         """Return the configuration; its `ETag` names it as it is now."""
         agent, _ = _of(request)
         return JSONResponse(agent.config(), headers={"ETag": agent.config_tag()})
 
-    @app.put("/config", response_model=models.Config, responses=_refusals(401, 403, 412), tags=["agent"])
+    @app.put("/config", response_model=models.Config, responses=refusals(401, 403, 412), tags=["agent"])
     async def configure(
         request: Request,
         asked: models.ConfigChange,
@@ -210,7 +188,7 @@ def _add_config(app: FastAPI) -> None:
 
 
 def _add_reports(app: FastAPI) -> None:
-    @app.post("/otlp/v1/{kind}", response_model=models.Taken, responses=_refusals(401), tags=["reports"])
+    @app.post("/otlp/v1/{kind}", response_model=models.Taken, responses=refusals(401), tags=["reports"])
     async def report(
         request: Request, kind: Literal["logs", "metrics", "traces"], body: Annotated[dict[str, Any], Body()]
     ) -> Any:
@@ -224,25 +202,6 @@ async def _outputs(agent: Agent, task_id: str) -> list[dict[str, str]]:
     await agent.task(task_id)
     found = await agent.do(lambda: agent.server.tasks.output(task_id), task_id)
     return shown.outputs(found)
-
-
-# --- refusals -----------------------------------------------------------------------------------
-
-
-async def _failed(_request: Request, problem: Exception) -> JSONResponse:
-    assert isinstance(problem, Failure)  # noqa: S101  # it is registered for it
-    return JSONResponse(problem.said, problem.status, problem.headers)
-
-
-async def _invalid(request: Request, problem: Exception) -> JSONResponse:
-    assert isinstance(problem, RequestValidationError)  # noqa: S101  # it is registered for it
-    return await _failed(request, of_validation(problem.errors()))
-
-
-async def _unknown(request: Request, problem: Exception) -> JSONResponse:
-    assert isinstance(problem, HTTPException)  # noqa: S101  # it is registered for it
-    code = next((code for code, status in STATUS.items() if status == problem.status_code), "validation_error")
-    return await _failed(request, Failure(code, "there is no such path" if code == "not_found" else "not done so"))
 
 
 def document() -> dict[str, Any]:

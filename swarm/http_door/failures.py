@@ -39,6 +39,7 @@ STATUS: Mapping[str, int] = {
     "not_idle": 409,
     "idempotency_conflict": 409,
     "precondition_failed": 412,
+    "conflict": 409,
     "too_large": 413,
     "unsupported_media_type": 415,
     "misdirected": 421,
@@ -72,6 +73,7 @@ class Failure(Exception):  # what a caller is told
         """Headers that belong to it."""
         seconds = _AGAIN_LATER.get(self.code)
         found = {"retry-after": str(seconds)} if seconds else {}
+        found |= {"allow": "GET, POST"} if self.code == "method_not_allowed" else {}
         return found | ({"www-authenticate": "Bearer"} if self.code == "unauthorized" else {})
 
 
@@ -89,10 +91,13 @@ _PLAIN = (
     (SandboxUnavailable, "sandbox_error"),
     (UsageProblem, "validation_error"),
 )
+#: The exit status of the command line → the code.
+_BY_EXIT = {2: "validation_error", 3: "conflict", 4: "forbidden", 6: "not_found", 75: "timeout"}
 
 
 def of_error(problem: SwarmError, task_id: str = "") -> Failure:
     """Return what a caller is told of an error of the library."""
+    task_id = task_id or "of this id"
     if isinstance(problem, TaskNotFound):
         return not_found(task_id)
     if isinstance(problem, TaskBusy):
@@ -103,10 +108,11 @@ def of_error(problem: SwarmError, task_id: str = "") -> Failure:
         return Failure("already_completed", f"Task {task_id} has already completed", final_state=final)
     if isinstance(problem, TaskNotIdle):
         return Failure("not_idle", f"Task {task_id} does not wait", state=str(problem.facts.get("state", "")))
-    for kinds, code in _PLAIN:
-        if isinstance(problem, kinds):
-            return Failure(code, problem.message, {"hint": problem.hint} if problem.hint else None)
-    return Failure("internal_error", "swarm could not do it; agent.log says more", {"code": problem.code})
+    plain = next((code for kinds, code in _PLAIN if isinstance(problem, kinds)), _BY_EXIT.get(problem.exit_code))
+    if plain is not None:
+        told = {"code": problem.code} | ({"hint": problem.hint} if problem.hint else {})
+        return Failure(plain, problem.message, told)
+    return Failure("internal_error", "swarm could not do it; the log of the server says more", {"code": problem.code})
 
 
 def of_validation(problems: Iterable[Mapping[str, Any]]) -> Failure:

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import socket
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 from urllib.parse import parse_qsl
 from weakref import WeakKeyDictionary
 
@@ -22,23 +22,22 @@ from swarm.http_door.throttle import Rate, Throttle
 from swarm.listening import answers, places
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, MutableMapping
+    from collections.abc import Awaitable, Callable, Hashable, Mapping, MutableMapping
 
-    from swarm.api.agent_server import AgentServer
+    from swarm.api.agent_server import Log
 
     Message = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[Message]]
     Send = Callable[[Message], Awaitable[None]]
 
-_OPEN, _REPORTS = "/status", "/otlp/"
+_REPORTS = "/otlp/"
 #: Reports of programs in a minute: one sends a few.
 _MOST_REPORTS = 600
 _LARGEST_BODY = 1 << 20
 _BODY_SECONDS = 10.0
-_METHODS = ("GET", "POST", "PUT")
-_PARAMETERS = ("page", "limit", "detail", "wait")
-_LONGEST_QUERY, _LARGEST_HEAD = 200, 1 << 15
-_NUMBER = re.compile(r"[0-9]{1,9}")
+_LONGEST_GRANT = 200
+_LONGEST_QUERY, _LARGEST_HEAD = 400, 1 << 15
+NUMBER = re.compile(r"[0-9]{1,9}")
 #: On each answer: it is for programs, and no page may show, keep or read it.
 _HEADERS = (
     (b"cache-control", b"no-store"),
@@ -50,6 +49,42 @@ _HEADERS = (
 )
 
 
+class Served(Protocol):
+    """What the guard needs of a server.
+
+    Attributes:
+        token: what requests by TCP have to name.
+        otlp_token: what reports of programs have to name; empty: it takes none.
+        certificate: with which it speaks TLS; None: it does not.
+        log: where it says what failed.
+    """
+
+    token: bytes
+    otlp_token: bytes
+    certificate: Any
+    log: Log
+
+
+class Rules(NamedTuple):
+    """What a server lets through.
+
+    Attributes:
+        parameters: what may stand in a query, and of what form each is.
+        methods: all that are known.
+        open: requests that need no token.
+        browser_of: the id of the browser of which a token is; empty: of none.
+    """
+
+    parameters: Mapping[str, re.Pattern[str]]
+    methods: tuple[str, ...] = ("GET", "POST")
+    open: frozenset[tuple[str, str]] = frozenset({("GET", "/status")})
+    browser_of: Callable[[bytes], str] = lambda _token: ""
+
+
+#: Of a served agent.
+AGENT = Rules(dict.fromkeys(("page", "limit", "detail", "wait"), NUMBER), ("GET", "POST", "PUT"))
+
+
 class Caller:
     """Who makes a request: from the private socket, or by TCP.
 
@@ -58,12 +93,15 @@ class Caller:
         has_token: it is known by that socket, or by its token.
         reached_at: the address of ours at which it came.
         nonce: the number that it sent, for the proof of whose server this is; empty: none.
+        browser: the browser of which that token is; empty: it is the token of the server.
+        grant: the token of a grant that the request shows; empty: it shows none.
     """
 
     def __init__(self, transport: Any) -> None:
         self._socket = transport.get_extra_info("socket")
         self.is_private = self._socket.family == socket.AF_UNIX
         self.has_token = False
+        self.browser = self.grant = ""
         peer, here = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
         self._ports = (0, 0) if self.is_private else (peer[1], here[1])
         self._hosts = ("", "") if self.is_private else (peer[0], here[0])
@@ -108,7 +146,9 @@ class Caller:
 class Guard:
     """Lets a request through to the application when its sender may make it."""
 
-    def __init__(self, app: Callable[..., Awaitable[None]], server: AgentServer, port: int) -> None:
+    def __init__(self, app: Callable[..., Awaitable[None]], server: Served, port: int, rules: Rules = AGENT) -> None:
+        self._rules = rules
+        self._report_token = server.otlp_token
         self._app = app
         self._server = server
         self._throttle = Throttle()
@@ -159,19 +199,22 @@ class Guard:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > _LARGEST_HEAD:
             raise Failure("too_large", f"a head may have {_LARGEST_HEAD} bytes")
         self._check_origin(caller, headers)
-        if scope["method"] not in _METHODS:
-            raise Failure("method_not_allowed", "only GET, POST and PUT are known")
-        right = self._server.otlp_token if _is_report(scope) else self._server.token
-        caller.has_token = await self._has_token(caller, headers, right)
-        if _is_report(scope) and not self._reports.allows():
+        methods = self._rules.methods
+        if scope["method"] not in methods:
+            raise Failure("method_not_allowed", f"only {', '.join(methods)} are known")
+        is_report = bool(self._report_token) and str(scope["path"]).startswith(_REPORTS)
+        caller.browser = ""
+        caller.has_token = await self._has_token(caller, headers, self._report_token if is_report else b"")
+        if is_report and not self._reports.allows():
             raise Failure("rate_limited", "too many reports came within a minute")
-        if not caller.has_token and (scope["path"] != _OPEN or scope["method"] != "GET"):
+        if not caller.has_token and (scope["method"], scope["path"]) not in self._rules.open:
             raise Failure("unauthorized", "name the token: Authorization: Bearer …")
-        _check_form(scope, headers)
         nonces = headers.get(b"swarm-nonce", [])
         if len(nonces) > 1 or not all(agent_server.is_nonce(one) for one in nonces):
             raise Failure("validation_error", "Swarm-Nonce: 32 hexadecimal digits")
         caller.nonce = nonces[0].decode("ascii") if nonces else ""
+        caller.grant = _grant(headers)
+        _check_form(scope, headers, self._rules.parameters)
         return caller
 
     def _check_origin(self, caller: Caller, headers: dict[bytes, list[bytes]]) -> None:
@@ -187,7 +230,8 @@ class Guard:
         if b"upgrade" in headers or b"http2-settings" in headers:
             raise Failure("validation_error", "this server speaks HTTP/1.1 alone")
 
-    async def _has_token(self, caller: Caller, headers: dict[bytes, list[bytes]], right: bytes) -> bool:
+    async def _has_token(self, caller: Caller, headers: dict[bytes, list[bytes]], only: bytes) -> bool:
+        """Whether a request names the token: that of the server, a browser's, or *only* this one where one is given."""
         given = headers.get(b"authorization", [])
         if caller.is_private:
             if places.peer(caller._socket) == 0:  # noqa: SLF001  # the caller of this file
@@ -198,27 +242,34 @@ class Guard:
         if not self._throttle.is_calm and self._throttle.refuses(await asyncio.to_thread(caller.source)):
             raise Failure("rate_limited", "too many wrong tokens came from you; wait a minute")
         kind, _, token = given[0].partition(b" ")
-        is_right = hmac.compare_digest(token.strip(), right)
-        if len(given) == 1 and kind.lower() == b"bearer" and is_right:
-            return True
+        if len(given) == 1 and kind.lower() == b"bearer":
+            if hmac.compare_digest(token.strip(), only or self._server.token):
+                return True
+            caller.browser = "" if only else self._rules.browser_of(token.strip())
+            if caller.browser:
+                return True
         self._throttle.note(await asyncio.to_thread(caller.source))
         raise Failure("unauthorized", "this is not the token of this server")
 
 
-def _is_report(scope: Any) -> bool:
-    return str(scope["path"]).startswith(_REPORTS)
+def _grant(headers: dict[bytes, list[bytes]]) -> str:
+    """Return the token of the grant that a request shows."""
+    given = headers.get(b"swarm-grant", [])
+    if len(given) > 1 or any(not one.isascii() or len(one) > _LONGEST_GRANT for one in given):
+        raise Failure("validation_error", "Swarm-Grant holds the token of one grant")
+    return given[0].decode("ascii").strip() if given else ""
 
 
-def _check_form(scope: Any, headers: dict[bytes, list[bytes]]) -> None:
+def _check_form(scope: Any, headers: dict[bytes, list[bytes]], parameters: Mapping[str, re.Pattern[str]]) -> None:
     """Refuse a request whose form is not that of this API, before its body is read."""
     query = scope.get("query_string", b"")
     try:
         pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, max_num_fields=10)
     except (ValueError, UnicodeDecodeError):
         raise Failure("validation_error", "the query cannot be read") from None
-    names, numbers = {name for name, _ in pairs}, all(_NUMBER.fullmatch(value) for _, value in pairs)
-    if len(query) > _LONGEST_QUERY or len(names) != len(pairs) or not names <= set(_PARAMETERS) or not numbers:
-        raise Failure("validation_error", f"the query may have {', '.join(_PARAMETERS)}, each once, each a number")
+    good = all(name in parameters and parameters[name].fullmatch(value) for name, value in pairs)
+    if len(query) > _LONGEST_QUERY or len({name for name, _ in pairs}) != len(pairs) or not good:
+        raise Failure("validation_error", f"the query may have {', '.join(parameters)}, each once, each of its form")
     lengths = headers.get(b"content-length", [])
     length = lengths[0] if lengths else b"0"
     if not length.isdigit() or len(length) > 9 or int(length) > _LARGEST_BODY:

@@ -51,6 +51,22 @@ class TaskRequest(Asked):
             raise ValueError("timeout and timeout_seconds mean the same: give one of them")
         return self
 
+    def how(self) -> dict[str, Any]:
+        """Return the options of the task; what is not asked for is None."""
+        preamble = None
+        if self.project is not None:
+            head = f"Project: {self.project.name}\n\n" if self.project.name.strip() else ""
+            preamble = f"{head}{self.project.prompt}".strip()
+        return {
+            "model": self.model,
+            "timeout": self.timeout_seconds or self.timeout,
+            "session_id": self.session_id,
+            "env": self.env,
+            "hold": self.hold,
+            "workdir": self.workdir,
+            "preamble": preamble,
+        }
+
 
 class ContinueRequest(Asked):
     """The next prompt of a held task."""

@@ -26,7 +26,7 @@ def preview(text: str) -> str:
 
 def current(task: AgentTask) -> dict[str, Any]:
     """Return the agent's task as ``/status`` shows it."""
-    return {"id": task.id, "started_at": _time(task.started_ms), "prompt_preview": preview(task.prompts[-1])}
+    return {"id": task.id, "started_at": time_of(task.started_ms), "prompt_preview": preview(task.prompts[-1])}
 
 
 def reply(task: AgentTask, reported: Reported | None = None) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def event(one: TaskEvent) -> dict[str, Any]:
     """Return an event of a task."""
     return {
         "number": one.number,
-        "timestamp": _time(one.time_ms),
+        "timestamp": time_of(one.time_ms),
         "kind": one.kind,
         "state": str(one.state),
         "detail": one.detail,
@@ -91,13 +91,14 @@ def event(one: TaskEvent) -> dict[str, Any]:
 def _times(task: AgentTask) -> dict[str, Any]:
     until = task.ended_ms or time.time_ns() // 1_000_000
     return {
-        "started_at": _time(task.started_ms),
-        "completed_at": _time(task.ended_ms),
+        "started_at": time_of(task.started_ms),
+        "completed_at": time_of(task.ended_ms),
         "duration_seconds": max(0, until - task.started_ms) // 1000 if task.started_ms else None,
     }
 
 
-def _time(milliseconds: int) -> str | None:
+def time_of(milliseconds: int) -> str | None:
+    """Return a time as the API writes it; None: it is not yet."""
     return timestamp(milliseconds / 1000) if milliseconds else None
 
 

@@ -29,6 +29,7 @@ async def serving(
     secured: tuple[socket.socket, ssl.SSLContext] | None = None,
     keep_alive: int = _KEEP_ALIVE,
     grace: int = _GRACE,
+    most: int = _MOST_CONNECTIONS,
 ) -> AsyncIterator[None]:
     """Take requests; at the end they end.
 
@@ -36,6 +37,7 @@ async def serving(
         secured: another socket, at which TLS is spoken with this context.
         keep_alive: seconds for which a connection without a request stays.
         grace: seconds that answers may take at the end.
+        most: how many connections there may be at once.
     """
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL + 1)  # what peers send is not ours to print
     config = uvicorn.Config(
@@ -47,7 +49,7 @@ async def serving(
         server_header=False,
         proxy_headers=False,
         ws="none",
-        limit_concurrency=_MOST_CONNECTIONS,
+        limit_concurrency=most,
         timeout_keep_alive=keep_alive,
         timeout_graceful_shutdown=grace,
     )

@@ -1,4 +1,4 @@
-"""Whether a person runs this process, shown by the machine.
+"""Whether a person runs a process, this one or one that asks a server, shown by the machine.
 
         init ── sshd, a terminal program, tmux … ── shell ── … ── this process
                                                       └── its terminal
@@ -56,14 +56,19 @@ def is_below_agent(pid: int) -> bool:
     return len(words) < 2 or words[1] != b"unlimited"
 
 
-def doubt() -> str:
-    """Return why this process is not shown to be a person's; empty when it is."""
-    if descends_from_agent():
+def doubt(pid: int | None = None) -> str:
+    """Return why a process is not shown to be a person's; empty when it is.
+
+    Args:
+        pid: default: this process.
+    """
+    if descends_from_agent() if pid is None else is_below_agent(pid):
         return "it was started by an agent, or the hard limit on file locks is set (ulimit -Hx)"
     if sys.platform != "linux":
-        return "" if _has_terminal() else _NO_TERMINAL
+        here = "" if _has_terminal() else _NO_TERMINAL
+        return here if pid is None else "this machine does not show what process it is"
     try:
-        return _doubt_by_proc()
+        return _doubt_by_proc(os.getpid() if pid is None else pid)
     except (OSError, ValueError, IndexError):
         return "/proc cannot be read"
 
@@ -71,15 +76,15 @@ def doubt() -> str:
 _NO_TERMINAL = "it has no terminal"
 
 
-def _doubt_by_proc() -> str:
+def _doubt_by_proc(pid: int) -> str:
     if not processes.HAS_PROC or os.readlink("/proc/self") != str(os.getpid()):
         return "/proc does not show it"
-    if not _shares_namespaces_with_init():
+    if not _shares_namespaces_with_init(pid):
         return "it runs in namespaces of its own"
-    words = _stat(os.getpid())
+    words = _stat(pid)
     if words[_TERMINAL] == b"0":
         return _NO_TERMINAL
-    if not (_leads_to_init(os.getpid()) and _leads_to_init(int(words[_SESSION]))):
+    if not (_leads_to_init(pid) and _leads_to_init(int(words[_SESSION]))):
         return "not all of its parents can be seen"
     return ""
 
@@ -88,25 +93,26 @@ def _stat(pid: int) -> list[bytes]:
     return processes.read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
-def _shares_namespaces_with_init() -> bool:
+def _shares_namespaces_with_init(pid: int) -> bool:
     try:
-        return all(os.readlink(f"/proc/1/ns/{one}") == os.readlink(f"/proc/self/ns/{one}") for one in _NAMESPACES)
+        return all(os.readlink(f"/proc/1/ns/{one}") == os.readlink(f"/proc/{pid}/ns/{one}") for one in _NAMESPACES)
     except PermissionError:
         pass  # init is another user's: by what everybody may read of it
     maps = all(
-        processes.read(f"/proc/1/{one}") == processes.read(f"/proc/self/{one}") != b"" for one in ("uid_map", "gid_map")
+        processes.read(f"/proc/1/{one}") == processes.read(f"/proc/{pid}/{one}") != b""
+        for one in ("uid_map", "gid_map")
     )
-    mounts = _mounts("self")
-    return _knows_one_pid() and maps and bool(mounts) and mounts <= _mounts("1")
+    mounts = _mounts(pid)
+    return _knows_one_pid(pid) and maps and bool(mounts) and mounts <= _mounts(1)
 
 
-def _knows_one_pid() -> bool:
-    """Whether this process has the one pid that ``/proc`` shows, and none in a pid namespace below."""
-    status = processes.read("/proc/self/status")
+def _knows_one_pid(pid: int) -> bool:
+    """Whether a process has the one pid that ``/proc`` shows, and none in a pid namespace below."""
+    status = processes.read(f"/proc/{pid}/status")
     return len(status.partition(b"\nNSpid:")[2].partition(b"\n")[0].split()) == 1
 
 
-def _mounts(pid: str) -> set[bytes]:
+def _mounts(pid: int) -> set[bytes]:
     """Return the kernel's numbers of all mounts that a process sees; each mount namespace has its own."""
     return {line.split(None, 1)[0] for line in processes.read(f"/proc/{pid}/mountinfo").splitlines()}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +16,11 @@ from swarm.listening import places
 from swarm.mcp_door.server import CLIENT
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.server.lowlevel.server import Server
 
-#: The longest line, as of HTTP's bodies.
-_LONGEST = 4 << 20
 _HELLO_SECONDS = 10.0
 
 
@@ -38,19 +33,14 @@ class Doors:
         self._root = root
         self._open: set[asyncio.Task[None]] = set()
 
-    @contextlib.asynccontextmanager
-    async def listening(self, listener: socket.socket) -> AsyncIterator[None]:
-        """Take connections; at the end all of them end."""
-        accepting = await asyncio.start_unix_server(self._connected, sock=listener, limit=_LONGEST)
-        try:
-            yield
-        finally:
-            accepting.close()
-            for one in self._open:
-                one.cancel()
-            await asyncio.gather(*self._open, return_exceptions=True)
+    async def close(self) -> None:
+        """End all of them."""
+        for one in self._open:
+            one.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one, to its end."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  # for the type checker
         self._open.add(task)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -17,27 +16,24 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from swarm import SwarmError
 from swarm.api import serving
-from swarm.listening import answers, timed
+from swarm.listening import answers
+from swarm.mcp_door.lazily import PATH
 from swarm.mcp_door.server import CLIENT
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+    from collections.abc import Awaitable, Callable, MutableMapping
     from pathlib import Path
 
     from mcp.server.lowlevel.server import Server
 
-_PATH = re.compile(r"/agents/([A-Za-z0-9][A-Za-z0-9_@-]{0,99})/mcp")
 #: So long a peer may take for the body of a request.
 _BODY_SECONDS = 30.0
 
 
-@contextlib.asynccontextmanager
-async def serving_http(
-    server: Server[Any], root: Path, listener: socket.socket, pool: serving.Pool
-) -> AsyncIterator[None]:
-    """Take requests; at the end they end."""
-    port = listener.getsockname()[1]
+def manager_of(
+    server: Server[Any], root: Path, port: int, pool: serving.Pool
+) -> tuple[StreamableHTTPSessionManager, Guard]:
+    """Return what takes requests, which has to run meanwhile, and the guard in front of it."""
     hosts = [f"127.0.0.1:{port}", f"localhost:{port}"]
     origins = [f"http://{host}" for host in hosts]
     manager = StreamableHTTPSessionManager(
@@ -45,9 +41,7 @@ async def serving_http(
         stateless=True,  # a client that lived longer than the server goes on with the next one
         security_settings=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),
     )
-    guard = Guard(manager, root, pool, hosts, origins)
-    async with timed.serving(guard, [listener]), manager.run():
-        yield
+    return manager, Guard(manager, root, pool, hosts, origins)
 
 
 class Guard:
@@ -109,7 +103,7 @@ class Guard:
             raise Turned(421, "MISDIRECTED", "this server is of this machine alone")
         if any(origin not in self._origins for origin in headers.get(b"origin", [])):
             raise Turned(403, "ORIGIN_REFUSED", "no web page may call this server")
-        path = _PATH.fullmatch(scope["path"])
+        path = PATH.fullmatch(scope["path"])
         if path is None or scope.get("query_string"):
             raise Turned(404, "NOT_FOUND", "there is only /agents/NAME/mcp")
         kind, _, token = headers.get(b"authorization", [""])[0].partition(" ")

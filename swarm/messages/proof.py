@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from swarm.bus.message import Message
     from swarm.bus.protocol import Stored
+    from swarm.callers.caller import Caller
 
 _KIND = "message"
 #: In the metadata: by what the user sent it, if not by hand; the code; that it has none that is right.
@@ -24,11 +25,15 @@ SCRIPT = "script"
 OWN = frozenset({VIA, CODE, UNPROVEN})
 
 
-def way_of(state: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the mark of this process for a message of the user's: empty for a person at a terminal."""
+def way_of(state: str, environ: Mapping[str, str], calling: Caller | None = None) -> dict[str, Any]:
+    """Return the mark of the caller for a message of the user's: empty for a person.
+
+    Args:
+        calling: who calls; default: this process.
+    """
     from swarm.callers import caller
 
-    found = caller.caller_of(state, environ)
+    found = calling or caller.caller_of(state, environ)
     if found.kind == caller.PERSON:
         return {}
     return {VIA: f"grant:{found.grant}" if found.grant else SCRIPT}

@@ -3,6 +3,9 @@
 <root>/.swarm/server.pid            its process, for people and other tools; whether it lives is the lock's to say
 <root>/.swarm/server/lock           held for its life; the kernel frees it
 <root>/.swarm/server/socket         where the doors of agents connect
+<root>/.swarm/server/http         where programs of the user connect that speak HTTP
+<root>/.swarm/server/server.log     what happened to it, and to requests that failed
+<root>/.swarm/server/browsers.json  the browsers that are signed in, each with a sum of its token
 <root>/.swarm/server/state.json     its process and its port
 <root>/.swarm/server/refused.log    who asked to be which agent in vain, a line each
 """
@@ -24,6 +27,8 @@ from swarm.project.errors import ServerRuns
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: The socket for programs that speak HTTP.
+HTTP = "http"
 _LOCK, _STATE, _REFUSED, _PID = "lock", "state.json", "refused.log", "server.pid"
 _LARGEST, _LONGEST = 1 << 20, 500
 _TRIES, _MOMENT = 20, 0.01
@@ -57,6 +62,7 @@ def take(state: Path) -> int:
     fd = own.open(os.fspath(folder / _LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     for _ in range(_TRIES):  # who only asks for the server holds the lock for a moment, too
         if locks.try_lock(fd):
+            files.unlink_if_there(folder / _STATE)  # of a server that was killed
             return fd
         time.sleep(_MOMENT)
     os.close(fd)
@@ -92,7 +98,7 @@ def write(state: Path, now: ServerStatus) -> None:
 
 def leave(state: Path) -> None:
     """Take back what ``write`` wrote, and the socket; the lock goes with the process."""
-    for path in (state / _PID, folder_of(state) / _STATE, folder_of(state) / forward.SOCKET):
+    for path in (state / _PID, folder_of(state) / _STATE, *(folder_of(state) / one for one in (forward.SOCKET, HTTP))):
         with contextlib.suppress(OSError):
             files.unlink_if_there(path)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from swarm.api.parts import Parts
+    from swarm.callers.caller import Caller
     from swarm.git.repository import Git
     from swarm.machine.identity import Identity
     from swarm.merging.checkout import Merging
@@ -36,7 +37,8 @@ class World(NamedTuple):
         environ: the caller's environment, for what is started.
         swarm_dir: the swarm directory in use, for the user's roles; the repository's own where there is no other.
         progress: told, in a few words, what is being done; never decides anything.
-        acting: the agent for which a server acts, as it saw it; None: the caller is this process.
+        acting: the agent for which a server acts, as it saw it; None: none.
+        calling: for whom else a server acts; None without ``acting``: the caller is this process.
     """
 
     git: Git
@@ -49,6 +51,7 @@ class World(NamedTuple):
     swarm_dir: Path
     progress: Callable[[str], None] = lambda _text: None
     acting: Identity | None = None
+    calling: Caller | None = None
 
     @property
     def trees(self) -> Trees:

@@ -74,7 +74,7 @@ _ROLES = (
 )
 #: Messages, tasks and events: the bus knows the caller, and lets it change what is its own.
 _POST = (
-    *("events", "events.follow", "events.log", "events.record"),
+    *("events", "events.follow", "events.last", "events.log", "events.record"),
     *("events.back", "events.done", "messages", "messages.ack", "messages.address", "messages.answer_to"),
     *("messages.broadcast", "messages.dead", "messages.depth", "messages.done", "messages.extend", "messages.get"),
     *("messages.held_by", "messages.history", "messages.inbox", "messages.me", "messages.missing_from"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, EnvironmentProblem, SwarmError
+from swarm.kit.errors import EXIT_EXISTS, EXIT_NOT_FOUND, EXIT_REFUSED, EnvironmentProblem, SwarmError
 
 
 class ComponentRuns(SwarmError):
@@ -33,3 +33,19 @@ class ServiceProblem(EnvironmentProblem):
 
     code = "SERVICE"
     default_hint = "`swarm discover` shows which components answer"
+
+
+class CodeRefused(SwarmError):
+    """A browser shows a code that does not count."""
+
+    code = "CODE_REFUSED"
+    exit_code = EXIT_REFUSED
+    default_hint = "a code counts once, for a minute: make another one"
+
+
+class BrowserNotFound(SwarmError):
+    """No browser of this id is signed in."""
+
+    code = "BROWSER_NOT_FOUND"
+    exit_code = EXIT_NOT_FOUND
+    default_hint = "`GET /browsers` of the server lists them"

@@ -241,7 +241,7 @@ CONSTANTS = {
 NAMESPACES = {
     "approvals": ("__call__", "approve", "ask", "deny", "grant", "grants", "near", "revoke", "revoke_grant"),
     "config": ("__call__", "around", "init", "schema", "settings", "validate"),
-    "events": ("back", "done", "follow", "log", "record"),
+    "events": ("back", "done", "follow", "last", "log", "record"),
     "boxes": ("explain", "run"),
     "hooks": ("collect", "collect_own", "note_own_trouble", "note_trouble", "trouble"),
     "messages": (

@@ -18,8 +18,8 @@ from swarm import Swarm
 from swarm.approvals.grants import VARIABLE
 from swarm.bus.filebus import FileBus
 from swarm.bus.message import Message
-from swarm.callers.caller import caller_of
-from swarm.callers.errors import NotAPerson
+from swarm.callers.caller import caller_of, of_processes
+from swarm.callers.errors import IdentityRefused, NotAPerson, NotForAgents
 from swarm.delivery.framing import batch
 from swarm.machine import person, processes
 from swarm.machine.identity import whoami
@@ -77,6 +77,36 @@ def test_a_terminal_counts_and_nothing_without_one(lab: Lab) -> None:
     assert at_terminal(lambda: here(lab)) == "person"
     assert without_terminal(lambda: here(lab)) == "nobody"
     assert at_terminal(lambda: without_terminal(lambda: here(lab))) == "nobody"
+
+
+def test_another_process_is_judged_by_itself(lab: Lab) -> None:
+    """As a server does, which sees who asks: the one with a terminal counts, and nobody else for it."""
+    state = str(lab.root / ".swarm")
+
+    def judged(*, alone: bool) -> tuple[str, str]:
+        with subprocess.Popen(["sleep", "60"], start_new_session=alone) as one:
+            try:
+                found = of_processes(state, [one.pid])
+                return found.kind, of_processes(state, [os.getpid(), one.pid]).kind
+            finally:
+                one.kill()
+
+    assert at_terminal(lambda: judged(alone=False)) == ("person", "person")
+    assert at_terminal(lambda: judged(alone=True)) == ("nobody", "nobody")
+    assert of_processes(state, None).kind == "nobody"
+    assert of_processes(state, None, by_person=True).kind == "person"
+    with pytest.raises(IdentityRefused, match="cannot be seen"):
+        of_processes(state, [])
+    with pytest.raises(NotForAgents, match="an agent or a task started"):
+        of_processes(state, [_ended()])
+    with pytest.raises(IdentityRefused, match="a grant that does not count"):
+        of_processes(state, None, "mine:nonsense")
+
+
+def _ended() -> int:
+    with subprocess.Popen(["true"]) as one:
+        one.wait()
+    return one.pid
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes on another account")

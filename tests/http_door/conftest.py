@@ -1,12 +1,9 @@
-"""Served agents, as processes, and a client that says exactly what a test wants said."""
+"""Served agents, as processes."""
 
 from __future__ import annotations
 
 import contextlib
-import http.client
-import json
 import signal
-import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -18,8 +15,10 @@ from swarm.services import place
 from swarm.services.calling import Private
 from swarm.services.values import AGENT
 from swarm.testing.terminal import wait_for
+from tests.support.asked import TIMEOUT, Asked
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -39,7 +38,7 @@ sys.exit(3 if "fail" in asked else 0)
 """
 
 
-class Served:
+class Served(Asked):
     """One served agent of a laboratory.
 
     Attributes:
@@ -47,15 +46,11 @@ class Served:
     """
 
     def __init__(self, lab: PaneLab, name: str = "rev") -> None:
-        self.lab = lab
+        super().__init__(lab)
         self.name = name
-        self.root = lab.root / ".swarm"
         self.ledger = lab.root.parent / "ledger"
         self.gate = lab.root.parent / "gate"
         self.boxed = False
-        self.process: subprocess.Popen[bytes] | None = None
-        self.port = 0
-        self.said = b""
         script = lab.root.parent / "work.py"
         script.write_text(WORK.format(ledger=str(self.ledger), gate=str(self.gate)))
         self.command = f"{sys.executable} {script}"
@@ -92,45 +87,13 @@ class Served:
     def record(self) -> Record | None:
         return place.find(self.root, AGENT, self.name)
 
-    @property
-    def token(self) -> str:
-        return (self.root / "credentials/api-token").read_text().strip()
-
-    def end(self, signum: int = signal.SIGTERM) -> int:
-        """End its server; return the exit status."""
-        assert self.process is not None
-        if self.process.poll() is None:
-            self.process.send_signal(signum)
-        return self.ended()
-
-    def ended(self) -> int:
-        """Wait for the end of its server; return the exit status."""
-        assert self.process is not None
-        self.said += self.process.communicate(timeout=60)[1]
-        code, self.process = self.process.returncode, None
-        return code
+    def private(self) -> socket.socket:
+        """Connect to its socket."""
+        holder = Private(place.folder_of(self.root, AGENT, self.name), TIMEOUT)
+        holder.connect()
+        return holder.sock
 
     # --- requests -------------------------------------------------------------------------------
-
-    def ask(
-        self, method: str, path: str, body: Any = None, *, token: str | None = "", **headers: str
-    ) -> tuple[int, dict[str, Any]]:
-        """Make a request with the right token; return status and answer."""
-        sent = {"Authorization": f"Bearer {token or self.token}"} if token is not None else {}
-        data = None if body is None else json.dumps(body)
-        if body is not None:
-            sent["Content-Type"] = "application/json"
-        sent |= {key.replace("_", "-"): value for key, value in headers.items()}
-        one = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            one.request(method, path, data, sent)
-            answer = one.getresponse()
-            return answer.status, json.loads(answer.read())
-        finally:
-            one.close()
-
-    def status(self) -> dict[str, Any]:
-        return self.ask("GET", "/status", token=None)[1]
 
     def submit(self, prompt: str, **asked: Any) -> str:
         """Give it a task; return the id."""
@@ -152,25 +115,6 @@ class Served:
     def begun(self) -> list[str]:
         """Return a line for each time its program began."""
         return self.ledger.read_text().splitlines() if self.ledger.exists() else []
-
-    def raw(self, data: bytes, *, private: bool = False, timeout: float = 60) -> bytes:
-        """Send bytes; return all that comes until the connection ends, or says nothing more."""
-        if private:
-            holder = Private(place.folder_of(self.root, AGENT, self.name), timeout)
-            holder.connect()
-            one = holder.sock
-        else:
-            one = socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
-        said = b""
-        try:
-            one.sendall(data)
-            while piece := one.recv(1 << 16):
-                said += piece
-        except (ConnectionError, TimeoutError):
-            pass
-        finally:
-            one.close()
-        return said
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from swarm.http_door.app import document
+from swarm.http_door import app as agent
 from swarm.http_door.failures import STATUS
+from swarm.http_door.project import app as project
 from tests.support.openapi import breaks
 from tests.support.pages import PROJECT
 
@@ -18,23 +19,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.component
-FILE = PROJECT / "docs/openapi.json"
+#: Each document, and what makes it.
+DOCUMENTS = {"docs/openapi.json": agent.document, "docs/openapi-project.json": project.document}
 
 
-def now() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(document()))
+def now(make: Callable[[], dict[str, Any]] = agent.document) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(make()))
     return found
 
 
-def test_the_document_is_committed_and_breaks_nobody() -> None:
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_document_is_committed_and_breaks_nobody(name: str) -> None:
     """With ``SWARM_UPDATE_DOCS=1`` it is written anew, unless that breaks programs: then the version has to rise."""
-    whole = now()
-    before = json.loads(FILE.read_text()) if FILE.exists() else whole
+    whole, file = now(DOCUMENTS[name]), PROJECT / name
+    before = json.loads(file.read_text()) if file.exists() else whole
     major = [one["info"]["version"].partition(".")[0] for one in (before, whole)]
     assert major[0] != major[1] or breaks(before, whole) == []
     if os.environ.get("SWARM_UPDATE_DOCS"):
-        FILE.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
-    assert json.loads(FILE.read_text()) == whole
+        file.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+    assert json.loads(file.read_text()) == whole
 
 
 def change(path: str, to: Any = None) -> Callable[[dict[str, Any]], None]:

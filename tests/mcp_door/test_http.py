@@ -125,9 +125,9 @@ def test_no_web_page_and_no_other_host_gets_through(puppets: Puppets, server: Se
         ({"Origin": "null"}, 403),
         ({"Origin": f"http://127.0.0.1:{port + 1}"}, 403),
         ({"path": f"/agents/developer/mcp?token={mine}"}, 404),
-        ({"path": "/agents/../mcp"}, 404),
-        ({"path": "/agents/developer/mcp/"}, 404),
-        ({"path": "/"}, 404),
+        ({"path": "/agents/../mcp"}, 401),  # what is no door of an agent is the project's, with a token of its own
+        ({"path": "/agents/developer/mcp/"}, 401),
+        ({"path": "/"}, 401),
         ({"Content_Type": "text/plain"}, 400),
     ]
     for change, wanted in wrong:

@@ -21,7 +21,6 @@ from swarm.cli.views.messages import (
     nothing_taken,
     sender_of,
     show_stored,
-    stored_data,
     taken_data,
     taken_hints,
     taken_lines,
@@ -90,7 +89,7 @@ def show(run: Run, agent: _Agent = None, most: Most = "100") -> Answer:
     limit = count_of("--max", most)
     depth = messages.depth(agent)  # first: what comes after it is shown, and not counted
     found = messages.inbox(agent, limit)
-    data = {"inbox": messages.address(agent), "depth": depth._asdict(), "messages": [stored_data(one) for one in found]}
+    data = {"inbox": messages.address(agent), "depth": depth._asdict(), "messages": [one.as_dict() for one in found]}
     return Answer(
         data,
         lambda output: _show_list(output, found, messages.address(agent), "no messages"),
@@ -115,7 +114,7 @@ def history(run: Run, agent: _Agent = None, most: Most = "100") -> Answer:
     messages = open_messages(run)
     found = messages.history(agent, count_of("--max", most))
     removed, address = messages.removed(agent), messages.address(agent)
-    data = {"inbox": address, "messages": [stored_data(one) for one in found], "not_kept": removed}
+    data = {"inbox": address, "messages": [one.as_dict() for one in found], "not_kept": removed}
     warnings = (f"{count(removed, 'earlier message')} no longer kept",) if removed else ()
     return Answer(data, lambda output: _show_list(output, found, address, "no messages"), warnings)
 
@@ -129,7 +128,7 @@ def dead(run: Run, agent: _Agent = None) -> Answer:
 def _listed(run: Run, agent: str | None, look: Callable[[Messages], Sequence[Stored]], nothing: str) -> Answer:
     messages = open_messages(run)
     found = look(messages)
-    data = {"inbox": messages.address(agent), "messages": [stored_data(one) for one in found]}
+    data = {"inbox": messages.address(agent), "messages": [one.as_dict() for one in found]}
     return Answer(data, lambda output: _show_list(output, found, messages.address(agent), nothing))
 
 

@@ -54,9 +54,9 @@ def serve(
         ),
     ] = False,
 ) -> Answer:
-    """Serve the MCP doors of all agents of this repository in one process, until Ctrl-C.
+    """Serve this project in one process, until Ctrl-C: to programs and dashboards by HTTP, to its agents by MCP.
 
-    Agents need no server: it saves memory and time where there are many. One runs per repository.
+    Agents and tasks need no server, and go on when it ends or is killed. One runs per repository.
     """
     from swarm.api import serving
 
@@ -67,11 +67,11 @@ def serve(
 
         return unit_written(swarm.services.write_unit())
     place = serving.Place.of(swarm)
-    serving.check_installed()
+    place.check_installed()
     from swarm.mcp_door.serve import serve as serve_all
 
     def ready(on: int) -> None:
-        run.output.err(f"serving {swarm.root} on http://127.0.0.1:{on}/agents/NAME/mcp; Ctrl-C ends it")
+        run.output.err(f"serving {swarm.root} on http://127.0.0.1:{on}; Ctrl-C ends it")
 
     serve_all(place, number, ready)
     return Answer({}, lambda output: output.err("the server ended"))

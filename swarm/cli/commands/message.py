@@ -12,7 +12,7 @@ import typer
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso, local_time, plain
 from swarm.cli.verb import Run, verb
-from swarm.cli.views.messages import message_lines, stored_data
+from swarm.cli.views.messages import message_lines
 
 if TYPE_CHECKING:
     from swarm import Messages, Reply, Stored, Trace
@@ -75,7 +75,7 @@ def _trace_data(trace: Trace, reply: Reply | None) -> dict[str, Any]:
     if reply is not None:
         by = iso(reply.due_ms) if reply.due_ms else None
         expected = {"by": by, "overdue": reply.overdue, "answer": reply.answer or None, "late": reply.late}
-    return {**stored_data(trace.stored), "events": events, "reply": expected}
+    return {**trace.stored.as_dict(), "events": events, "reply": expected}
 
 
 def _show_traces(output: Output, found: Sequence[tuple[Trace, Reply | None]]) -> None:
@@ -110,7 +110,7 @@ def thread(run: Run, message_id: MessageId) -> Answer:
     messages = open_messages(run)
     found = messages.thread(message_id)
     missing = messages.missing_from(found)
-    data = {"messages": [stored_data(one) for one in found], "not_kept": list(missing)}
+    data = {"messages": [one.as_dict() for one in found], "not_kept": list(missing)}
     warnings = [*(f"{plain(one)} is no longer kept" for one in missing), *map(plain, messages.unreadable())]
     return Answer(data, lambda output: _show_thread(output, found), warnings)
 

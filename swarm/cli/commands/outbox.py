@@ -11,7 +11,7 @@ from swarm.cli.commands.message import open_messages
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import plain
 from swarm.cli.verb import Run, verb
-from swarm.cli.views.messages import Most, count_of, show_stored, stored_data
+from swarm.cli.views.messages import Most, count_of, show_stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ def outbox(run: Run, agent: _Agent = None, most: Most = "100") -> Answer:
     messages = open_messages(run)
     found = messages.outbox(agent, count_of("--max", most))
     address = messages.address(agent)
-    data = {"sender": address, "messages": [stored_data(one) for one in found]}
+    data = {"sender": address, "messages": [one.as_dict() for one in found]}
     return Answer(data, lambda output: _show(output, found, address))
 
 

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from swarm import NothingToTake, UsageProblem
+from swarm.api.data import queued_data, taken_data, task_word
 from swarm.cli import completion, given
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
-from swarm.cli.text import age, iso, lines_of
+from swarm.cli.text import age, lines_of
 from swarm.cli.verb import Run, group, milliseconds, seconds_of, span, verb
 
 if TYPE_CHECKING:
-    from swarm import Claim, Message, Task, TaskOutcome
+    from swarm import Task, TaskOutcome
 
 app = group(
     "queue", "Share work between agents: add tasks, take them, finish them.", "swarm queue take work --wait 60s"
 )
 
-#: The user's word for a state of a task → the bus's word.
-_WORDS = {
-    "queued": "ready",
-    "nudged": "ready",
-    "claimed": "taken",
-    "seen": "taken",
-    "acked": "done",
-    "dead": "given up",
-}
 _STYLES = {"given up": "bad", "blocked": "warn", "done": "good"}
 
 
@@ -148,7 +140,7 @@ def take(
         "queue": name,
         "claim": claim.id,
         "lease": lease,
-        "tasks": [_taken(claim, n) for n in range(len(claim.messages))],
+        "tasks": taken_data(claim),
     }
     ids = " ".join(message.id for message in claim.messages)
 
@@ -166,22 +158,6 @@ def _number(text: str, most: int) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= most and len(text) < 9):
         raise UsageProblem(f"--max {text}: give a number from 1 to {most}")
     return int(text)
-
-
-def _taken(claim: Claim, number: int) -> dict[str, Any]:
-    message = claim.messages[number]
-    return {**_message(message), "attempts": claim.attempts[number]}
-
-
-def _message(message: Message) -> dict[str, Any]:
-    return {
-        "id": message.id,
-        "text": message.body,
-        "from": message.sender,
-        "priority": message.priority,
-        "after": list(message.after),
-        "added_at": iso(message.time_ms),
-    }
 
 
 @verb(
@@ -293,12 +269,12 @@ def list_(
         )
         output.table(columns, [_row(task) for task in tasks])
 
-    return Answer({"queue": name, "tasks": [_task(task) for task in tasks]}, show)
+    return Answer({"queue": name, "tasks": [queued_data(task) for task in tasks]}, show)
 
 
 def _row(task: Task) -> Sequence[str | Cell]:
     message = task.stored.message
-    word = _word(task)
+    word = task_word(task)
     first = lines_of(message.body)[0]
     return (
         message.id,
@@ -310,32 +286,12 @@ def _row(task: Task) -> Sequence[str | Cell]:
     )
 
 
-def _word(task: Task) -> str:
-    """Return the state in a user's words."""
-    if task.blocked:
-        return "blocked"
-    return "waiting" if task.needs else _WORDS.get(task.stored.state, task.stored.state)
-
-
 def _note(task: Task) -> str:
     if task.blocked or task.stored.reason:
         return task.blocked or task.stored.reason
     if task.needs:
         return "after " + ", ".join(task.needs)
     return lines_of(task.note)[0] if task.note else ""
-
-
-def _task(task: Task) -> dict[str, Any]:
-    return {
-        **_message(task.stored.message),
-        "state": _word(task),
-        "who": task.who,
-        "since": iso(task.since_ms),
-        "attempts": task.stored.attempts,
-        "waits_for": list(task.needs),
-        "reason": task.blocked or task.stored.reason,
-        "result": task.note,
-    }
 
 
 @verb(app, "names", attempt="cannot list the queues", examples="swarm queue names")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from swarm.api.data import usage_data
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.table import Cell, Column
-from swarm.cli.text import count, iso, plain
+from swarm.cli.text import count, plain
 from swarm.cli.verb import Run, verb
 
 if TYPE_CHECKING:
@@ -48,45 +49,7 @@ def usage(
     """
     report = run.open().usage(session, everything=everything)
     hidden = sum(1 for one in report.agents if not one.recorded)
-    return Answer(_data(report), lambda output: _show(output, report, hidden), warnings=_warnings(report))
-
-
-def _data(report: UsageReport) -> dict[str, Any]:
-    return {
-        "agents": [_agent_data(one) for one in report.agents],
-        "models": [_model_data(one) for one in report.models],
-        "total": {**_model_data(report.total, named=False), "minutes": round(report.minutes, 2)},
-        "prices_as_of": report.prices_as_of,
-        "unpriced": list(report.unpriced),
-    }
-
-
-def _agent_data(one: AgentUsage) -> dict[str, Any]:
-    return {
-        "session": one.session,
-        "agent": one.agent,
-        "role": one.role,
-        "program": one.program,
-        "recorded": one.recorded,
-        "minutes": round(one.minutes, 2),
-        "created_at": iso(one.created_ms),
-        "removed_at": iso(one.removed_ms),
-        "models": [_model_data(model) for model in one.models],
-        "total": _model_data(one.total, named=False),
-    }
-
-
-def _model_data(one: ModelUsage, *, named: bool = True) -> dict[str, Any]:
-    return {
-        **({"model": one.model} if named else {}),
-        "input": one.input,
-        "output": one.output,
-        "cache_read": one.cache_read,
-        "cache_write": one.cache_write,
-        "tokens": one.tokens,
-        "requests": one.requests,
-        "cost": None if one.cost is None else round(one.cost, 6),
-    }
+    return Answer(usage_data(report), lambda output: _show(output, report, hidden), warnings=_warnings(report))
 
 
 def _warnings(report: UsageReport) -> tuple[str, ...]:

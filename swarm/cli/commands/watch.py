@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swarm import UsageProblem
-from swarm.api.data import approval_data, session_data
+from swarm.api.data import approval_data, event_data, session_data
 from swarm.cli import completion
 from swarm.cli.output import Answer, Output
 from swarm.cli.text import iso
@@ -164,7 +164,7 @@ def events(
     page = swarm.events.log(begin or 0, limit=most)
     found = [one for one in page.events if not name or _is_about(one, name)]
     return Answer(
-        {"events": [_event_data(one) for one in found], "last": page.last, "more": page.more},
+        {"events": [event_data(one) for one in found], "last": page.last, "more": page.more},
         lambda output: _show_page(output, found),
         next=(f"more: swarm events --after {page.last}",) if page.more else (),
     )
@@ -185,17 +185,6 @@ def _show_page(output: Output, found: Sequence[LogEvent]) -> None:
 
 def _show_event(run: Run, event: LogEvent) -> None:
     if run.output.json:
-        run.output.answer(run.command, Answer(_event_data(event), lambda _output: None))
+        run.output.answer(run.command, Answer(event_data(event), lambda _output: None))
     else:
         show_change(run.output, event.kind, event.subject, event.before, event.after, event.at_ms, event.number)
-
-
-def _event_data(event: LogEvent) -> dict[str, Any]:
-    return {
-        "number": event.number,
-        "kind": event.kind,
-        "subject": event.subject,
-        "before": event.before,
-        "after": event.after,
-        "at": iso(event.at_ms),
-    }

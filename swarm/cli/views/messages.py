@@ -28,25 +28,6 @@ def count_of(option: str, text: str) -> int:
     return number
 
 
-# --- for machines -----------------------------------------------------------------------------------
-
-
-def stored_data(stored: Stored) -> dict[str, Any]:
-    """Return a message with where it is; exactly as it was sent."""
-    return {
-        **message_data(stored.message),
-        "state": stored.state,
-        "attempts": stored.attempts,
-        "number": stored.number,
-        "reason": stored.reason,
-    }
-
-
-def message_data(message: Message) -> dict[str, Any]:
-    """Return a message in its JSON shape."""
-    return message.as_dict()
-
-
 # --- for people -------------------------------------------------------------------------------------
 
 
@@ -139,7 +120,7 @@ def taken_data(address: str, taken: Taken | None) -> dict[str, Any]:
         "claim": taken.claim.id,
         "again": taken.again,
         "lease": taken.claim.lease,
-        "messages": [{**message_data(message), "attempts": attempts} for message, attempts in pairs],
+        "messages": [{**message.as_dict(), "attempts": attempts} for message, attempts in pairs],
     }
 
 

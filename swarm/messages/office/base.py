@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
+    from swarm.callers.caller import Caller
     from swarm.kit.errors import SwarmError
     from swarm.machine.identity import Identity
     from swarm.project.config.settings import Settings
@@ -49,7 +50,8 @@ class PostBase:
 
     Args:
         prepare: makes that folder, in a repository that has none yet.
-        acting: the agent for which a server acts; None: this process is the caller.
+        acting: the agent for which a server acts.
+        calling: for whom else it acts; None without ``acting``: this process is the caller.
     """
 
     def __init__(
@@ -61,8 +63,10 @@ class PostBase:
         settings: Callable[[], Settings] | None = None,
         prepare: Callable[[], None] | None = None,
         acting: Identity | None = None,
+        calling: Caller | None = None,
     ) -> None:
         self._acting = acting
+        self._calling = calling
         self._prepare = prepare
         self._state = os.fspath(state)
         self._environ = os.environ if environ is None else environ

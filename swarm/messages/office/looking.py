@@ -130,7 +130,8 @@ class Looking(PostBase):
         attempt = "cannot remove messages"
         if self.me().outside:
             raise rights.for_people(attempt, self.me().outside)
-        rights.check_person(caller.caller_of(self._state, self._environ, self._acting), attempt)
+        found = self._calling or caller.caller_of(self._state, self._environ, self._acting)
+        rights.check_person(found, attempt)
         return self.bus.addresses() if name is None else (box_of(self.address(name)),)
 
     def unreadable(self, message_id: str = "") -> tuple[str, ...]:

@@ -134,7 +134,7 @@ class Sending(PostBase):
         from swarm.messages import proof
 
         kept = {key: value for key, value in metadata.items() if key not in proof.OWN}
-        return kept | proof.way_of(self._state, self._environ)
+        return kept | proof.way_of(self._state, self._environ, self._calling)
 
     def _deliver(
         self, message: Message, recipients: Sequence[Member | None], answered: Message | None

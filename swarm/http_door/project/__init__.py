@@ -1,0 +1,1 @@
+"""The whole project by HTTP: its agents, tasks, messages, approvals and events."""
