@@ -178,6 +178,19 @@ def _kill(pid: int, signum: int) -> bool:
     return True
 
 
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends (Linux)."""
+    if not HAS_PROC:
+        return
+    import ctypes
+
+    set_child_subreaper = 36
+    try:
+        ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+    except (OSError, AttributeError):
+        return  # then orphans go to init, and only their stamp names them
+
+
 def boot_id() -> str:
     """Return a name of the running boot; pids of another boot mean nothing."""
     boot = read("/proc/sys/kernel/random/boot_id").decode("ascii").strip()

@@ -91,7 +91,7 @@ class Supervisor:
 
     def run(self) -> int:
         """Return the exit status for the pane."""
-        _adopt_orphans()
+        processes.adopt_orphans()
         person.mark_descendants()
         try:
             trouble = self._begin()
@@ -421,17 +421,6 @@ def _turn_of(launch: gate.Launch, chores: Chores) -> Turn | None:
     return Turn(launch, chores)
 
 
-def _adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends (Linux)."""
-    if not processes.HAS_PROC:
-        return
-    import ctypes
-
-    set_child_subreaper = 36
-    with contextlib.suppress(OSError, AttributeError):  # then orphans go to init, and only their stamp names them
-        ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
-
-
 def _send(seen: processes.Seen, signum: int) -> None:
     with contextlib.suppress(PermissionError):  # it runs as another user
         processes.send(seen.pid, seen.start, signum)
@@ -452,10 +441,7 @@ def _shell_status(status: int | None) -> int:
 
 
 def _read_all(fd: int) -> bytes:
-    data = b""
-    while piece := os.read(fd, 256):
-        data += piece
-    return data
+    return b"".join(iter(lambda: os.read(fd, 256), b""))
 
 
 def _now_ms() -> int:

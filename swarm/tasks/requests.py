@@ -102,13 +102,11 @@ def plan(bench: Bench, prompt: str, options: TaskOptions, by: tuple[str, str]) -
     program, command = _program(options, found.options.agent_type or settings.agents.program)
     _check_program(bench, program, command)
     worktree = options.get("worktree", False)
-    if worktree and not role:
-        raise UsageProblem("a task in a worktree needs a role", hint="for example: --role developer")
     session_id = _session_id(options.get("session_id"), task_id, worktree=worktree)
     workdir = named.workdir(bench.world, options.get("workdir") or "")
     session_dir = named.session_dir(bench.world, options.get("session_dir") or "")
-    if worktree and (workdir or session_dir):
-        raise UsageProblem("a task in a worktree works in no other folder", hint="leave workdir and session_dir out")
+    if worktree:
+        _check_worktree(role, workdir or session_dir)
     there = None if worktree else workspace.where(bench.world.layout, session_id, session_dir, workdir)
     if there is not None:
         workdir = _goes_on(there, workdir, session_id)
@@ -137,6 +135,14 @@ def plan(bench: Bench, prompt: str, options: TaskOptions, by: tuple[str, str]) -
         repeatable=options.get("repeatable", False) is True,
         preamble=_text("preamble", options.get("preamble") or "", _LONGEST_PROMPT),
     )
+
+
+def _check_worktree(role: str, elsewhere: str) -> None:
+    """Refuse a task in a worktree that lacks what one needs, or names another folder."""
+    if not role:
+        raise UsageProblem("a task in a worktree needs a role", hint="for example: --role developer")
+    if elsewhere:
+        raise UsageProblem("a task in a worktree works in no other folder", hint="leave workdir and session_dir out")
 
 
 def _goes_on(there: workspace.Where, workdir: str, session_id: str) -> str:

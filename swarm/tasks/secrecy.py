@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from swarm.kit import files, redaction
 from swarm.kit.errors import SwarmError
+from swarm.machine import records
 from swarm.programs import turns
 from swarm.tasks.bench import program_of
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 #: So much of the end of what a program wrote is kept.
 _KEPT = 16 << 20
+#: No environment is larger.
+_LARGEST = 8 << 20
 
 
 def note(bench: Bench, task: AgentTask) -> None:
@@ -36,14 +39,14 @@ def note(bench: Bench, task: AgentTask) -> None:
     kept = [one for one in found if "{token}" not in one]
     if kept:
         path = bench.store.secrets_file(task.id)
-        files.write_atomic(path, json.dumps(kept).encode("ascii"), 0o600, replace=True, durable=False)
+        files.write_atomic(path, json.dumps({"values": kept}).encode("ascii"), 0o600, replace=True, durable=False)
 
 
 def values(store: Store, task_id: str) -> tuple[str, ...]:
     """Return the credentials that a task was given, as long as it is not over."""
     try:
-        found = json.loads(files.read_small(store.secrets_file(task_id)))
-    except (FileNotFoundError, ValueError, SwarmError):
+        found = records.read_object(str(store.secrets_file(task_id)), _LARGEST).get("values")
+    except (FileNotFoundError, ValueError):
         return ()
     return tuple(str(one) for one in found) if isinstance(found, list) else ()
 

@@ -110,10 +110,10 @@ def started(folder: Path) -> Started | None:
 def variables(file: Path) -> dict[str, str]:
     """Return the variables of a private file; nothing without one."""
     try:
-        found = json.loads(files.read_small(file, _LARGEST_ENVIRONMENT))
+        found = records.read_object(str(file), _LARGEST_ENVIRONMENT)
     except (FileNotFoundError, ValueError):
         return {}
-    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+    return {str(name): str(value) for name, value in found.items()}
 
 
 def streams(folder: Path, told: Path, made: LaunchSpec, interrupts: float) -> dict[str, Any]:

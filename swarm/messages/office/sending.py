@@ -61,12 +61,17 @@ def _refuse_far(recipients: Sequence[Member | None], me: Sender) -> None:
         )
 
 
-def _spend(me: Sender, count: int) -> None:
-    """Take so many messages from what an agent may still send; people have as many as they like."""
+def _check_may(me: Sender, recipients: Sequence[Member | None]) -> None:
+    """Refuse recipients out of an agent's reach, and more messages than it may send; people have as many as they like.
+
+    Raises:
+        NotInTree, TooManyMessages
+    """
+    _refuse_far(recipients, me)
     if me.who is not None:
         from swarm.messages import allowance
 
-        allowance.spend(me.who.run_dir, count)
+        allowance.spend(me.who.run_dir, len(recipients))
 
 
 class Sending(PostBase):
@@ -97,15 +102,13 @@ class Sending(PostBase):
             attach: files; each is copied.
 
         Raises:
-            Refused, AgentNotFound, Ambiguous, MessageProblem: a name is unknown, or it is no message; nothing was sent.
-            TooManyMessages: this agent may send no more for now; nothing was sent.
+            Refused, AgentNotFound, Ambiguous, MessageProblem, TooManyMessages: it cannot be sent so; nothing was sent.
             QuotaReached, NoSpace, Locked, IdTaken: nobody could be given it; ``Refused`` holds several of these.
             SentInPart: some have it, and others do not.
         """
         me, answered = self.me(), self._answered(reply_to) if reply_to else None
         recipients = self._recipients(to, me, answered)
-        _refuse_far(recipients, me)
-        _spend(me, len(recipients))
+        _check_may(me, recipients)
         message = Message(
             to=USER,
             sender=me.address,

@@ -95,6 +95,14 @@ def make_plan(
     return replace(plan, report=replace(plan.report, warnings=warnings))
 
 
+def _warnings(world: World, request: Request, agents: Sequence[Agent]) -> Iterator[str]:
+    """Tell what of the agents' roles has no effect, or not the one that somebody may expect."""
+    yield from launch_checks.warnings(list(zip(agents, request.roles, strict=True)), run=is_run(request))
+    if request.launch:
+        yield from rights.warnings(world, request.roles)
+        yield from box_wish.warnings(world, request.launch.sandbox, request.roles)
+
+
 def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: Facts, *, look: bool) -> Plan:
     unseen = request.launch.unseen if request.launch else None
     known = request.launch.operation if request.launch else ""
@@ -135,12 +143,7 @@ def _lay_out(world: World, request: Request, base_ref: str, commit: str, facts: 
         base_ref=base_ref,
         base=commit,
         agents=made,
-        warnings=(
-            *((_tracked_warning(file),) if tracked else ()),
-            *launch_checks.warnings(list(zip(agents, request.roles, strict=True)), run=is_run(request)),
-            *(rights.warnings(world, request.roles) if request.launch else ()),
-            *(box_wish.warnings(world, request.launch.sandbox, request.roles) if request.launch else ()),
-        ),
+        warnings=(*((_tracked_warning(file),) if tracked else ()), *_warnings(world, request, agents)),
         steps=tuple(step.say() for step in todo),
     )
     now, boot = time.time_ns(), boot_id()
