@@ -32,9 +32,11 @@ class Doors:
         self._server = server
         self._root = root
         self._open: set[asyncio.Task[None]] = set()
+        self._ends = False
 
     async def close(self) -> None:
         """End all of them."""
+        self._ends = True
         for one in self._open:
             one.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
@@ -77,9 +79,19 @@ class Doors:
         answers, answered = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as group:
             group.start_soon(_read, reader, said_in)
-            group.start_soon(_write, writer, answered)
+            group.start_soon(self._write, writer, answered)
             await self._server.run(said, answers, self._server.create_initialization_options())
             group.cancel_scope.cancel()
+
+    async def _write(
+        self, writer: asyncio.StreamWriter, answers: MemoryObjectReceiveStream[SessionMessage]
+    ) -> None:
+        async with answers:
+            async for one in answers:
+                if self._ends:
+                    continue  # the door answers what is open, in the same words as after a kill
+                writer.write(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await writer.drain()
 
 
 async def _read(reader: asyncio.StreamReader, said: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
@@ -91,10 +103,3 @@ async def _read(reader: asyncio.StreamReader, said: MemoryObjectSendStream[Sessi
                 await said.send(problem)
             else:
                 await said.send(SessionMessage(message))
-
-
-async def _write(writer: asyncio.StreamWriter, answers: MemoryObjectReceiveStream[SessionMessage]) -> None:
-    async with answers:
-        async for one in answers:
-            writer.write(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-            await writer.drain()

@@ -96,6 +96,9 @@ def test_an_error_is_a_result_with_code_and_hint(puppets: Puppets) -> None:
             ("inbox_take", {"wait_seconds": 1e9}, "wait_seconds"),
             ("inbox_ack", {"ids": "x"}, "ids"),
             ("report", {"message": "x", "session": "other"}, "session"),
+            ("report", {"message": ""}, "message"),
+            ("notify_parent", {"status": "success", "message": ""}, "message"),
+            ("notify_parent", {"status": "done", "message": "x"}, "status"),
             ("fly", {}, "fly"),
         ):
             error = door.call(tool, **given)["error"]

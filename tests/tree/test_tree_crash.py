@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from swarm.agents import endings
+from swarm.agents.budgets import drawn as budgets
 from swarm.machine.run_folder import drawn, runfiles
 from swarm.testing.panes import states
 from swarm.testing.terminal import wait_for
@@ -260,3 +261,44 @@ def test_a_tree_is_whole_whatever_stops_a_command(
     tally |= {"not_reached": len(points) - fired, "ended": {}, "violations": len(violations), "slowest_recovery_ms": 0}
     record_property("crash", {**tally, "found": violations[:20], "seconds": time.monotonic() - began})
     assert not violations, f"{len(violations)} violations:\n" + "\n".join(violations[:20])
+
+
+# --- planted bugs -----------------------------------------------------------------------------------
+
+
+def budget_of_an_undone_start_stays_drawn(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(budgets, "take_back", lambda *_: None)
+
+
+def nothing_is_drawn(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(budgets, "draw", lambda _world, _parent, asked, _operation: asked.limits)
+
+
+#: Each with the parts of the command at which it is looked for, one after the other; 1: the last point.
+BUGS = {
+    budget_of_an_undone_start_stays_drawn: (0.6, 0.7, 0.5, 0.8),
+    nothing_is_drawn: (1.0,),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
+def test_a_planted_bug_of_the_budgets_is_found(
+    stage: Stage, counts: dict[str, int], monkeypatch: pytest.MonkeyPatch, bug: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    """What stays drawn for nobody, or is not drawn at all: a trial says so.
+
+    A rest that is not given back cannot be planted here: the agent's supervisor, another process, gives it back too.
+    """
+    if "budget" not in counts:
+        counts["budget"] = points_of(stage, "budget")
+    bug(monkeypatch)
+    found: list[str] = []
+    for part in BUGS[bug]:
+        trial = TreeTrial(stage, "budget", "kill-tree")
+        try:
+            found += trial.judge(*trial.run(max(1, int(counts["budget"] * part))))
+        finally:
+            stage.sweep(trial.lab)
+        if found:
+            break
+    assert any("drawn" in one for one in found), found
