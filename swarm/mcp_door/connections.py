@@ -83,9 +83,7 @@ class Doors:
             await self._server.run(said, answers, self._server.create_initialization_options())
             group.cancel_scope.cancel()
 
-    async def _write(
-        self, writer: asyncio.StreamWriter, answers: MemoryObjectReceiveStream[SessionMessage]
-    ) -> None:
+    async def _write(self, writer: asyncio.StreamWriter, answers: MemoryObjectReceiveStream[SessionMessage]) -> None:
         async with answers:
             async for one in answers:
                 if self._ends:
