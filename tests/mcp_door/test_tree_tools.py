@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 #: A wait that only an outcome ends.
-LONG = {"timeout_seconds": 600, "kinds": ["WorkerComplete"]}
+LONG: dict[str, Any] = {"timeout_seconds": 600, "kinds": ["WorkerComplete"]}
 
 
 def children_are_puppets(puppets: Puppets) -> None:
@@ -168,6 +168,6 @@ def test_a_name_that_cannot_be_is_a_result_and_nothing_is_made(puppets: Puppets)
     assert puppets.lab.fingerprint() == before
 
 
-def _code(door: Door, tool: str, **given: str) -> str:
+def _code(door: Door, tool: str, **given: Any) -> str:
     code: str = door.call(tool, **given)["error"]["code"]
     return code

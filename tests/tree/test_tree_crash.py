@@ -275,7 +275,7 @@ def nothing_is_drawn(patch: pytest.MonkeyPatch) -> None:
 
 
 #: Each with the parts of the command at which it is looked for, one after the other; 1: the last point.
-BUGS = {
+BUGS: dict[Callable[[pytest.MonkeyPatch], None], tuple[float, ...]] = {
     budget_of_an_undone_start_stays_drawn: (0.6, 0.7, 0.5, 0.8),
     nothing_is_drawn: (1.0,),
 }
