@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from swarm.roles.find import RolePlaces
     from swarm.roles.role import Role
 
-
 T = TypeVar("T")
 
 

@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from swarm.kit import files
-from swarm.kit.errors import SwarmError
+from swarm.machine import records
 from swarm.services.errors import BrowserNotFound, CodeRefused
 
 if TYPE_CHECKING:
@@ -111,9 +111,9 @@ class Browsers:
     def _read(self) -> list[Browser]:
         """Return those that are written down; a file that cannot be read signs all of them out."""
         try:
-            said = json.loads(files.read_small(self._path, _LARGEST))["browsers"]
+            said = records.read_object(str(self._path), _LARGEST)["browsers"]
             return [Browser(str(one["id"]), str(one["name"]), int(one["made_ms"]), str(one["sum"])) for one in said]
-        except (OSError, SwarmError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError):
             return []
 
 
