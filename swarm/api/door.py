@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from swarm.roles.find import RolePlaces
     from swarm.roles.role import Role
 
+
 T = TypeVar("T")
 
 
@@ -433,9 +434,11 @@ class Door:
         """
         from swarm.callers import rights
 
-        names_ = ", ".join(f"{agent.name}@{session.name}" for agent in agents[:3])
-        doing = verb.rpartition(".")[2].replace("_", " ")
-        rights.check(self._world, verb, [(session, agent) for agent in agents], attempt=f"cannot {doing} {names_}")
+        words = (
+            verb.rpartition(".")[2].replace("_", " "),
+            ", ".join(f"{one.name}@{session.name}" for one in agents[:3]),
+        )
+        rights.check(self._world, verb, [(session, agent) for agent in agents], attempt=f"cannot {' '.join(words)}")
 
     def _find(self, agent: str, session: str | None) -> tuple[Any, Any]:
         from swarm.sessions import listing

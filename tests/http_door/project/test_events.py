@@ -142,7 +142,7 @@ def test_a_stream_ends_with_the_server_at_once(project: Project) -> None:
 
 
 def test_watchers_that_are_cut_off_at_random_get_each_event_once_and_in_order(project: Project) -> None:
-    """Figure 3 in short: `scripts/bench watching` measures it with 500 watchers."""
+    """Every watcher sees every event once and in order, however often it is cut off."""
     project.start()
     count, watchers = 300, 12
     wrong: list[str] = []
