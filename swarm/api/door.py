@@ -74,9 +74,8 @@ def _world_of(
     from swarm.project.world import World
 
     home = place.root if place.common.name == NO_GIT else None  # there the swarm directory is all there is
-    by_role = settings.worktrees.layout == "role"
     base, subtrees = settings.worktrees.base_path, settings.tree.worktree_base
-    layout = Layout(place.root, base, by_role=by_role, state=home, subtrees=subtrees)
+    layout = Layout(place.root, base, by_role=settings.worktrees.layout == "role", state=home, subtrees=subtrees)
     for folder in (*layout.tops, place.common / "worktrees"):
         own.trust(str(folder))
     run, repository = (GitRunner, Git) if home is None else _without_git()
@@ -434,11 +433,9 @@ class Door:
         """
         from swarm.callers import rights
 
-        words = (
-            verb.rpartition(".")[2].replace("_", " "),
-            ", ".join(f"{one.name}@{session.name}" for one in agents[:3]),
-        )
-        rights.check(self._world, verb, [(session, agent) for agent in agents], attempt=f"cannot {' '.join(words)}")
+        names_ = ", ".join(f"{agent.name}@{session.name}" for agent in agents[:3])
+        doing = verb.rpartition(".")[2].replace("_", " ")
+        rights.check(self._world, verb, [(session, agent) for agent in agents], attempt=f"cannot {doing} {names_}")
 
     def _find(self, agent: str, session: str | None) -> tuple[Any, Any]:
         from swarm.sessions import listing
