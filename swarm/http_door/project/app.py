@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 
 from swarm.http_door import refusing
-from swarm.http_door.guard import NUMBER, Rules
 from swarm.http_door.project import acts, following, looks, signing, tasking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from swarm.http_door.project.project import Project
 
 _ABOUT = """\
@@ -23,22 +19,6 @@ refusal is `{error, message, details}`. Whoever asks is known by its process: an
 the command line, and nothing else. Requests of agents are answered by a person at a terminal, or by a program with a
 grant, which shows it in the header `Swarm-Grant`.
 """
-_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_@-]{0,99}")
-_PARAMETERS = {
-    "after": re.compile(r"[0-9]{1,15}"),
-    **dict.fromkeys(("limit", "page", "detail", "wait", "everything"), NUMBER),
-    **dict.fromkeys(("session", "agent", "inbox"), _WORD),
-}
-_OPEN = frozenset({("GET", "/status"), ("POST", "/browsers")})
-
-
-def rules(browser_of: Callable[[bytes], str]) -> Rules:
-    """Return what the guard lets through.
-
-    Args:
-        browser_of: the id of the browser of which a token is; empty: of none.
-    """
-    return Rules(_PARAMETERS, open=_OPEN, browser_of=browser_of)
 
 
 def build(project: Project | None = None) -> FastAPI:

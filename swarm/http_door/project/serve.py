@@ -1,21 +1,44 @@
-"""The project as a part of a server: its guard in front, and what goes on behind it."""
+"""The project as a part of a server: its guard in front, and what goes on behind it.
+
+Its paths are loaded with the first request that the guard lets through: a server for agents alone does without them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from swarm.api.project_server import ProjectServer
-from swarm.http_door.guard import Guard
-from swarm.http_door.project.app import build, rules
+from swarm.http_door.guard import NUMBER, Guard, Rules
 from swarm.http_door.project.project import Project
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
+
+    from fastapi import FastAPI
 
     from swarm.api.serving import Place
+
+
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_@-]{0,99}")
+_PARAMETERS = {
+    "after": re.compile(r"[0-9]{1,15}"),
+    **dict.fromkeys(("limit", "page", "detail", "wait", "everything"), NUMBER),
+    **dict.fromkeys(("session", "agent", "inbox"), _WORD),
+}
+_OPEN = frozenset({("GET", "/status"), ("POST", "/browsers")})
+
+
+def rules(browser_of: Callable[[bytes], str]) -> Rules:
+    """Return what the guard lets through.
+
+    Args:
+        browser_of: the id of the browser of which a token is; empty: of none.
+    """
+    return Rules(_PARAMETERS, open=_OPEN, browser_of=browser_of)
 
 
 class Served:
@@ -29,11 +52,20 @@ class Served:
     def __init__(self, place: Place, port: int, stop: asyncio.Event) -> None:
         server = ProjectServer(place, dict(os.environ))
         self._project = Project(server, port, stop)
-        self._guard = Guard(build(self._project), server, port, rules(server.browsers.id_of))
+        self._guard = Guard(self._answer, server, port, rules(server.browsers.id_of))
+        self._app: FastAPI | None = None
+        self._loading = asyncio.Lock()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
         await self._guard(scope, receive, send)
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request that the guard has let through."""
+        async with self._loading:
+            if self._app is None:
+                self._app = await asyncio.to_thread(_build, self._project)
+        await self._app(scope, receive, send)
 
     @contextlib.asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
@@ -51,3 +83,9 @@ class Served:
             if looking is not None:
                 looking.cancel()
             self._project.close()
+
+
+def _build(project: Project) -> FastAPI:
+    from swarm.http_door.project.app import build
+
+    return build(project)
