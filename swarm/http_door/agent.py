@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from swarm import SwarmError, TaskState, __version__
 from swarm.http_door import shown
 from swarm.http_door.failures import Failure, of_error
+from swarm.http_door.looking import BUSY_PAUSE, look_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 STARTING, IDLE, WORKING, ERROR, CANCELLING = "starting", "idle", "working", "error", "cancelling"
-#: Between two looks while it has a task, and while it has none.
-_BUSY_PAUSE, _IDLE_PAUSE = 0.25, 1.0
 #: So long a cancel is waited for; a program gets ten seconds to end.
 _CANCEL_SECONDS, _CANCEL_PAUSE = 12.0, 0.05
 _DRAIN_SECONDS = 30
@@ -54,7 +53,6 @@ class Agent:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="tasks")
         self._poke = asyncio.Event()
         self._looks = asyncio.Lock()
-        self._trouble = ""
         self._end: asyncio.Task[None] | None = None
 
     async def do(self, act: Callable[[], T], task_id: str = "") -> T:
@@ -90,17 +88,7 @@ class Agent:
 
     async def look_on(self) -> None:
         """Look at the tasks until the process ends: what is due starts, what is over is noted."""
-        while True:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._poke.wait(), _BUSY_PAUSE if self._tasks or self._failed else _IDLE_PAUSE)
-            self._poke.clear()
-            try:
-                await self._look()
-                self._trouble = ""
-            except (SwarmError, OSError) as problem:
-                if str(problem) != self._trouble:
-                    self._trouble = str(problem)
-                    self.server.log.say("warning", f"cannot look at the tasks: {problem}")
+        await look_on(self._look, lambda: bool(self._tasks or self._failed), self._poke, self.server.log)
 
     async def _look(self) -> None:
         async with self._looks:
@@ -283,10 +271,10 @@ class Agent:
 
     async def _ends(self, seconds: int) -> None:
         try:
-            for _ in range(int(seconds / _BUSY_PAUSE)):
+            for _ in range(int(seconds / BUSY_PAUSE)):
                 if not await self.do(self._running):
                     break
-                await asyncio.sleep(_BUSY_PAUSE)
+                await asyncio.sleep(BUSY_PAUSE)
             for one in await self.do(self._running):
                 self.server.log.say("warning", f"{one.id} is cancelled: the agent ends")
                 await self.do(lambda task_id=one.id: self.server.tasks.cancel(task_id))  # type: ignore[misc]

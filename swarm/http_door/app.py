@@ -28,17 +28,8 @@ def build(agent: Agent | None = None) -> FastAPI:
     Args:
         agent: None: only for its document.
     """
-    app = FastAPI(
-        title="swarm agent",
-        version="1.0",
-        description=_ABOUT,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        openapi_url="/openapi.json",
-    )
+    app = refusing.application("swarm agent", _ABOUT)
     app.state.agent = agent
-    refusing.add_to(app)
     _add_agent(app)
     _add_tasks(app)
     _add_turns(app)

@@ -1,9 +1,10 @@
-"""How an application refuses: in its answers, and in its OpenAPI document."""
+"""An application of this door, and how it refuses: in its answers, and in its OpenAPI document."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -12,7 +13,7 @@ from swarm.http_door import models
 from swarm.http_door.failures import STATUS, Failure, of_validation
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI, Request
+    from fastapi import Request
 
 _CODES = {
     401: "unauthorized",
@@ -31,11 +32,21 @@ def refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
     return {**known, "default": {"model": models.Failed, "description": "Every other refusal or failure."}}
 
 
-def add_to(app: FastAPI) -> None:
-    """Let every refusal and failure of an application be one of the API's."""
+def application(title: str, about: str) -> FastAPI:
+    """Return an application without paths; every refusal and failure of it is one of the API's."""
+    app = FastAPI(
+        title=title,
+        version="1.0",
+        description=about,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        openapi_url="/openapi.json",
+    )
     app.add_exception_handler(Failure, _failed)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _unknown)
+    return app
 
 
 async def _failed(_request: Request, problem: Exception) -> JSONResponse:

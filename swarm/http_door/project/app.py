@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI
-
 from swarm.http_door import refusing
 from swarm.http_door.project import acts, following, looks, signing, tasking
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from swarm.http_door.project.project import Project
 
 _ABOUT = """\
@@ -27,17 +27,8 @@ def build(project: Project | None = None) -> FastAPI:
     Args:
         project: None: only for its document.
     """
-    app = FastAPI(
-        title="swarm project",
-        version="1.0",
-        description=_ABOUT,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        openapi_url="/openapi.json",
-    )
+    app = refusing.application("swarm project", _ABOUT)
     app.state.project = project
-    refusing.add_to(app)
     for one in (looks, following, acts, tasking, signing):
         app.include_router(one.router)
     return app

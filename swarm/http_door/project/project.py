@@ -7,7 +7,6 @@ happened, and the first look at the tasks finds again what ran under an earlier 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from swarm import SwarmError, __version__
 from swarm.http_door.failures import Failure, of_error
+from swarm.http_door.looking import look_on
 from swarm.http_door.project.stream import Ring
 from swarm.http_door.throttle import Throttle
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 STARTING, IDLE, WORKING = "starting", "idle", "working"
-#: Between two looks at tasks while there are some, and while there are none.
-_BUSY_PAUSE, _IDLE_PAUSE = 0.25, 1.0
 _LOGGED = 100
 _THREADS = 8
 
@@ -54,7 +52,6 @@ class Project:
         self._live: Live | None = None
         self._tasks: tuple[AgentTask, ...] = ()
         self._poke = asyncio.Event()
-        self._trouble = ""
         self._ready = False
 
     # --- its life -------------------------------------------------------------------------------
@@ -74,17 +71,7 @@ class Project:
 
     async def look_on(self) -> None:
         """Look at the tasks until the process ends: what is due starts, what is over is settled."""
-        while True:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._poke.wait(), _BUSY_PAUSE if self._tasks else _IDLE_PAUSE)
-            self._poke.clear()
-            try:
-                await self._look()
-                self._trouble = ""
-            except (SwarmError, OSError) as problem:
-                if str(problem) != self._trouble:
-                    self._trouble = str(problem)
-                    self.server.log.say("warning", f"cannot look at the tasks: {problem}")
+        await look_on(self._look, lambda: bool(self._tasks), self._poke, self.server.log)
 
     async def _look(self) -> None:
         now = await asyncio.to_thread(self.server.look_at_tasks)

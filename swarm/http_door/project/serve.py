@@ -62,10 +62,14 @@ class Served:
 
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request that the guard has let through."""
+        app = self._app or await self._loaded()
+        await app(scope, receive, send)
+
+    async def _loaded(self) -> FastAPI:
         async with self._loading:
             if self._app is None:
                 self._app = await asyncio.to_thread(_build, self._project)
-        await self._app(scope, receive, send)
+            return self._app
 
     @contextlib.asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
